@@ -1,0 +1,1 @@
+//! Who makes the next block: the application and the engines that drive it

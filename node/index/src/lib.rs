@@ -1,0 +1,1 @@
+//! Derived, deletable lookups that answer RPC

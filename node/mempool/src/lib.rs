@@ -1,0 +1,1 @@
+//! Pending transactions: admit, order, park, evict

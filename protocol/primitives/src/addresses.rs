@@ -1,0 +1,35 @@
+//! Where the chain itself lives in the address space.
+
+use alloy_primitives::{Address, address};
+
+/// ARC-21 cron registry. It shares the address with the ecAdd precompile.
+pub const CRON_REGISTRY: Address = address!("0x0000000000000000000000000000000000000006");
+/// AIP-125 scheduled transactions.
+pub const SCHEDULED_TRANSACTIONS: Address = address!("0x000000000000000000000000000000000000a101");
+/// FLIP-330 callbacks.
+pub const CALLBACKS: Address = address!("0x000000000000000000000000000000000000a102");
+/// Hedera schedule service.
+pub const SCHEDULE_SERVICE: Address = address!("0x000000000000000000000000000000000000a103");
+/// The HIP-1215 face of the schedule service.
+pub const HIP1215_SERVICE: Address = address!("0x000000000000000000000000000000000000016b");
+/// Account keys and their rotation.
+pub const ACCOUNTS: Address = address!("0x000000000000000000000000000000000000a104");
+/// Parameters and governance.
+pub const PARAMETERS: Address = address!("0x000000000000000000000000000000000000a105");
+/// The ledger: escrow and schedule records. It answers no call.
+pub const LEDGER: Address = address!("0x000000000000000000000000000000000000a1ff");
+/// EIP-2935: the contract whose storage holds recent block hashes.
+pub const BLOCK_HASH_HISTORY: Address = address!("0x0000F90827F1C53a10cb7A02335B175320002935");
+
+/// Accounts that exist from genesis with nonce 1 and a byte of code, so that EIP-161 never takes them for
+/// empty and wipes their storage, and so that Solidity's check for code passes.
+pub const SYSTEM_ACCOUNTS: [Address; 8] = [
+    CRON_REGISTRY,
+    SCHEDULED_TRANSACTIONS,
+    CALLBACKS,
+    SCHEDULE_SERVICE,
+    HIP1215_SERVICE,
+    ACCOUNTS,
+    PARAMETERS,
+    LEDGER,
+];

@@ -1,0 +1,31 @@
+#![doc = include_str!("../README.md")]
+#![deny(
+    clippy::float_arithmetic,
+    clippy::iter_over_hash_type,
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss
+)]
+
+pub mod addresses;
+pub mod block;
+pub mod codec;
+pub mod fees;
+pub mod genesis;
+pub mod ids;
+pub mod params;
+pub mod receipt;
+pub mod run;
+pub mod state;
+pub mod transaction;
+pub mod units;
+
+pub use block::{Block, ConsensusContext, Header, StateCommitment};
+pub use genesis::Genesis;
+pub use ids::ScheduleId;
+pub use receipt::{Halt, Outcome, Receipt};
+pub use run::{Lane, PrologueTransaction, RunTransaction, ScheduleRef};
+pub use state::{Account, StateChange, StateDiff, StateKey, StateRead, StateReadError};
+pub use transaction::{RecoveredTransaction, UserTransaction};
+pub use units::{DurationMs, Gas, GasPrice, TimestampMs, Wei};

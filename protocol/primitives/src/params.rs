@@ -1,0 +1,346 @@
+//! Every number that consensus depends on, with its unit and its reason.
+//!
+//! Constants are fixed for the life of the chain. [`Parameter`]s may be changed at run time by governance
+//! through the params contract, within the bounds given here; a change takes effect at the next block.
+
+use crate::units::{Gas, GasPrice};
+use alloy_primitives::{B256, U256};
+use std::collections::BTreeMap;
+
+/// Milliseconds in a second.
+pub const SECOND_MS: u64 = 1_000;
+
+// ---- Blocks ----
+
+/// Version of the rules in this build. A block states the version it was made under.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// Gas shared by cron, market and signature-triggered runs and user transactions in one block.
+pub const BLOCK_GAS_DEFAULT: u64 = 30_000_000;
+
+/// Largest encoded block body. Bounds what a proposer can make every other node download.
+pub const BLOCK_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Most user transactions in one body: what the default gas could hold of the cheapest ones, with room for
+/// governance to raise the limit fourfold.
+pub const BLOCK_TRANSACTIONS_MAX: usize = 8_192;
+
+/// Hashes of this many blocks are kept in state (EIP-2935).
+pub const BLOCK_HASH_HISTORY_LEN: u64 = 8_191;
+
+// ---- Transactions ----
+
+/// Largest encoded transaction. Matches the limit of Ethereum's public pools.
+pub const TRANSACTION_BYTES_MAX: usize = 128 * 1024;
+
+/// Largest contract code in bytes (EIP-170).
+pub const CODE_BYTES_MAX: usize = 24_576;
+
+/// Largest init code in bytes (EIP-3860).
+pub const INIT_CODE_BYTES_MAX: usize = 2 * CODE_BYTES_MAX;
+
+/// Revert data kept in a receipt: enough for a custom error with seven words, and a bound on what a failing
+/// call can write into every node's archive.
+pub const RECEIPT_REASON_BYTES_MAX: usize = 256;
+
+// ---- Fees (EIP-1559) ----
+
+/// Base fee of the first block.
+pub const BASE_FEE_INITIAL: GasPrice = GasPrice(1_000_000_000);
+
+/// The base fee moves by at most one part in this many per block.
+pub const BASE_FEE_CHANGE_DENOMINATOR: u128 = 8;
+
+/// The base fee holds still when a block uses this part of its gas.
+pub const GAS_TARGET_DIVISOR: u64 = 2;
+
+// ---- Lanes ----
+
+/// Gas in one unit of FLIP-330 execution effort: the source prices an empty transaction, 21,000 gas, at 10.
+pub const EFFORT_GAS: u64 = 2_100;
+
+/// ARC-21 cron runs may use this much gas of a block: half, so that user transactions keep the other half.
+pub const CRON_BLOCK_GAS_DEFAULT: u64 = 15_000_000;
+
+/// Reserved runs of one block: one full second of booked effort. After a halt the rest carries over.
+pub const RESERVED_BLOCK_GAS_DEFAULT: u64 = 35_000 * EFFORT_GAS;
+
+/// Low-priority callbacks of one block, less the reserved gas that ran in it.
+pub const SPARE_BLOCK_GAS_DEFAULT: u64 = 5_000 * EFFORT_GAS;
+
+/// Most runs that one lane collects for one block. With the gas budgets it bounds the prologue's work.
+pub const LANE_BLOCK_RUNS_MAX: usize = 1_000;
+
+/// Largest calldata of a run. Bounds what a pending schedule occupies.
+pub const RUN_INPUT_BYTES_MAX: usize = 16 * 1024;
+
+// ---- State ----
+
+/// Largest state value: above the code limit, so that code is an ordinary value.
+pub const STATE_VALUE_BYTES_MAX: usize = 64 * 1024;
+
+/// Most validators in a genesis file. Bounds a finality certificate.
+pub const VALIDATORS_MAX: usize = 256;
+
+const _: () = assert!(CRON_BLOCK_GAS_DEFAULT <= BLOCK_GAS_DEFAULT / 2, "user transactions keep half a block");
+const _: () = assert!(CODE_BYTES_MAX < STATE_VALUE_BYTES_MAX, "code is stored as one state value");
+const _: () = assert!(INIT_CODE_BYTES_MAX < TRANSACTION_BYTES_MAX, "the largest contract can be deployed");
+const _: () = assert!(TRANSACTION_BYTES_MAX <= BLOCK_BODY_BYTES_MAX / 8, "a block holds several of the largest");
+const _: () = assert!(SPARE_BLOCK_GAS_DEFAULT <= RESERVED_BLOCK_GAS_DEFAULT, "spare work is what reserved left");
+const _: () = assert!(RUN_INPUT_BYTES_MAX < STATE_VALUE_BYTES_MAX, "a body is stored as one state value");
+
+/// Slot of the params contract that holds the governance account, its owner.
+pub const GOVERNANCE_SLOT: u64 = 0;
+/// Slot of the params contract that holds the account which may accept ownership.
+pub const GOVERNANCE_PENDING_SLOT: u64 = 1;
+
+/// A number that governance may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Parameter {
+    /// Slot of the params contract that holds it. Never reused.
+    pub slot: u64,
+    /// Its name, unit last.
+    pub name: &'static str,
+    /// Value at genesis unless the genesis file says otherwise.
+    pub default: u64,
+    /// Smallest value governance may set.
+    pub min: u64,
+    /// Largest value governance may set.
+    pub max: u64,
+    /// What it is for.
+    pub reason: &'static str,
+}
+
+/// Gas shared by cron, market and signature-triggered runs and user transactions in one block.
+pub const BLOCK_GAS_MAX: Parameter = Parameter {
+    slot: 0x100,
+    name: "block_gas_max",
+    default: BLOCK_GAS_DEFAULT,
+    min: 10_000_000,
+    max: 120_000_000,
+    reason: "the header's gasLimit: what cron, market and user work of one block share",
+};
+
+/// The base fee never falls below this.
+pub const BASE_FEE_FLOOR_WEI: Parameter = Parameter {
+    slot: 0x101,
+    name: "base_fee_floor_wei",
+    default: 100_000_000,
+    min: 1,
+    max: 1_000_000_000_000,
+    reason: "booking the future is never free, however idle the chain",
+};
+
+/// Gas that the cron lane may use in one block.
+pub const CRON_BLOCK_GAS_MAX: Parameter = Parameter {
+    slot: 0x102,
+    name: "cron_block_gas_max",
+    default: CRON_BLOCK_GAS_DEFAULT,
+    min: 5_000_000,
+    max: 60_000_000,
+    reason: "ARC21-17: at most half a block, so that user transactions keep the other half",
+};
+
+/// Gas that the reserved lane may use in one block.
+pub const RESERVED_BLOCK_GAS_MAX: Parameter = Parameter {
+    slot: 0x103,
+    name: "reserved_block_gas_max",
+    default: RESERVED_BLOCK_GAS_DEFAULT,
+    min: 35_000 * EFFORT_GAS,
+    max: 350_000 * EFFORT_GAS,
+    reason: "FLIP330-14: bounds one block's catch-up after a halt; never below one second's bookings",
+};
+
+/// Gas that the spare lane may use in one block.
+pub const SPARE_BLOCK_GAS_MAX: Parameter = Parameter {
+    slot: 0x104,
+    name: "spare_block_gas_max",
+    default: SPARE_BLOCK_GAS_DEFAULT,
+    min: 0,
+    max: 50_000 * EFFORT_GAS,
+    reason: "FLIP330-13: low-priority callbacks get what reserved work left of this",
+};
+
+/// All parameters, in slot order.
+pub const PARAMETERS: [Parameter; 5] =
+    [BLOCK_GAS_MAX, BASE_FEE_FLOOR_WEI, CRON_BLOCK_GAS_MAX, RESERVED_BLOCK_GAS_MAX, SPARE_BLOCK_GAS_MAX];
+
+const _: () = {
+    let mut i = 0;
+    while i < PARAMETERS.len() {
+        let p = PARAMETERS[i];
+        assert!(p.min <= p.default && p.default <= p.max, "every default is within its bounds");
+        assert!(i == 0 || PARAMETERS[i - 1].slot < p.slot, "slots ascend, so none is used twice");
+        assert!(p.name.len() <= 32, "a name fits a bytes32");
+        i += 1;
+    }
+};
+
+/// Marks a parameter's slot as set, so that zero can be a value.
+const SET_FLAG: U256 = U256::from_limbs([0, 0, 0, 1 << 63]);
+
+impl Parameter {
+    /// The parameter with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        PARAMETERS.into_iter().find(|p| p.name == name)
+    }
+
+    /// The name as Solidity sees it: left-aligned in a bytes32.
+    pub fn name_word(&self) -> B256 {
+        let mut word = B256::ZERO;
+        word[..self.name.len()].copy_from_slice(self.name.as_bytes());
+        word
+    }
+
+    /// The parameter with this bytes32 name.
+    pub fn by_name_word(word: B256) -> Option<Self> {
+        PARAMETERS.into_iter().find(|p| p.name_word() == word)
+    }
+
+    /// What the params contract stores for a value.
+    pub fn slot_value(value: u64) -> U256 {
+        SET_FLAG | U256::from(value)
+    }
+
+    /// The value that a stored slot stands for; an empty slot is the default.
+    pub fn from_slot_value(&self, stored: U256) -> u64 {
+        if stored.is_zero() { self.default } else { stored.as_limbs()[0] }
+    }
+}
+
+/// Why a parameter cannot take a value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParameterError {
+    /// No parameter has this name.
+    #[error("there is no parameter named {given:?}; known: {}", known_names())]
+    Unknown {
+        /// The name that was given.
+        given: String,
+    },
+    /// The value is outside the parameter's bounds.
+    #[error("{name} = {given} is outside {min}..={max}")]
+    OutOfBounds {
+        /// The parameter.
+        name: &'static str,
+        /// The refused value.
+        given: u64,
+        /// Smallest allowed.
+        min: u64,
+        /// Largest allowed.
+        max: u64,
+    },
+    /// The value would break a relation with another parameter.
+    #[error("cron_block_gas_max = {cron} is above half of block_gas_max = {block}")]
+    CronAboveHalfBlock {
+        /// The cron lane's gas.
+        cron: u64,
+        /// The block's gas.
+        block: u64,
+    },
+}
+
+fn known_names() -> String {
+    PARAMETERS.map(|p| p.name).join(", ")
+}
+
+/// The values in force in one block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parameters(BTreeMap<u64, u64>);
+
+impl Parameters {
+    /// The value of a parameter.
+    pub fn get(&self, parameter: Parameter) -> u64 {
+        self.0.get(&parameter.slot).copied().unwrap_or(parameter.default)
+    }
+
+    /// Takes a value as stored, without checks: what is in state was checked when it was written.
+    pub fn load(&mut self, parameter: Parameter, value: u64) {
+        self.0.insert(parameter.slot, value);
+    }
+
+    /// Changes a value, or says why not. Nothing changes on an error.
+    pub fn set(&mut self, parameter: Parameter, given: u64) -> Result<(), ParameterError> {
+        let Parameter { name, min, max, .. } = parameter;
+        if !(min..=max).contains(&given) {
+            return Err(ParameterError::OutOfBounds { name, given, min, max });
+        }
+        let mut changed = self.clone();
+        changed.load(parameter, given);
+        changed.check_relations()?;
+        *self = changed;
+        Ok(())
+    }
+
+    /// Checks what must hold between parameters.
+    pub fn check_relations(&self) -> Result<(), ParameterError> {
+        let (cron, block) = (self.get(CRON_BLOCK_GAS_MAX), self.get(BLOCK_GAS_MAX));
+        if cron > block / 2 {
+            return Err(ParameterError::CronAboveHalfBlock { cron, block });
+        }
+        Ok(())
+    }
+
+    /// Gas shared by user transactions and the lanes that compete with them.
+    pub fn block_gas_max(&self) -> Gas {
+        Gas(self.get(BLOCK_GAS_MAX))
+    }
+
+    /// The lowest base fee.
+    pub fn base_fee_floor(&self) -> GasPrice {
+        GasPrice(self.get(BASE_FEE_FLOOR_WEI).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_of_every_bound() {
+        for p in PARAMETERS {
+            // The widest neighbours, so that only the bound under test decides.
+            let mut values = Parameters::default();
+            values.load(BLOCK_GAS_MAX, BLOCK_GAS_MAX.max);
+            values.load(CRON_BLOCK_GAS_MAX, CRON_BLOCK_GAS_MAX.min);
+            assert_eq!(values.clone().set(p, p.min), Ok(()), "{}", p.name);
+            assert_eq!(values.clone().set(p, p.max), Ok(()), "{}", p.name);
+            let too_much = values.clone().set(p, p.max + 1);
+            assert!(matches!(too_much, Err(ParameterError::OutOfBounds { .. })), "{}", p.name);
+            if let Some(below) = p.min.checked_sub(1) {
+                let too_little = values.clone().set(p, below);
+                assert!(matches!(too_little, Err(ParameterError::OutOfBounds { .. })), "{}", p.name);
+            }
+        }
+    }
+
+    #[test]
+    fn cron_never_takes_more_than_half_a_block() {
+        let mut values = Parameters::default();
+        assert_eq!(values.set(CRON_BLOCK_GAS_MAX, 15_000_000), Ok(()));
+        assert_eq!(
+            values.set(CRON_BLOCK_GAS_MAX, 15_000_001),
+            Err(ParameterError::CronAboveHalfBlock { cron: 15_000_001, block: 30_000_000 })
+        );
+        assert_eq!(
+            values.set(BLOCK_GAS_MAX, 29_999_999),
+            Err(ParameterError::CronAboveHalfBlock { cron: 15_000_000, block: 29_999_999 })
+        );
+        assert_eq!(values.get(BLOCK_GAS_MAX), 30_000_000, "a refused change leaves the value");
+    }
+
+    #[test]
+    fn zero_can_be_stored() {
+        assert_eq!(SPARE_BLOCK_GAS_MAX.from_slot_value(U256::ZERO), SPARE_BLOCK_GAS_MAX.default);
+        assert_eq!(SPARE_BLOCK_GAS_MAX.from_slot_value(Parameter::slot_value(0)), 0);
+        assert_eq!(SPARE_BLOCK_GAS_MAX.from_slot_value(Parameter::slot_value(u64::MAX)), u64::MAX);
+    }
+
+    #[test]
+    fn names_find_their_parameter() {
+        for p in PARAMETERS {
+            assert_eq!(Parameter::by_name(p.name), Some(p));
+            assert_eq!(Parameter::by_name_word(p.name_word()), Some(p));
+        }
+        assert_eq!(Parameter::by_name_word(B256::ZERO), None);
+    }
+}

@@ -1,0 +1,256 @@
+//! How state is addressed, read and changed. Execution and storage meet here and nowhere else.
+
+use crate::codec::{DecodeError, Reader, Writer};
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256};
+use std::fmt;
+
+/// Names one value of the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StateKey {
+    /// An account's nonce, balance and code hash.
+    Account(Address),
+    /// One slot of an account's storage.
+    Slot(Address, U256),
+    /// Contract code by its hash.
+    Code(B256),
+    /// The immutable part of a schedule by its hash.
+    Body(B256),
+    /// A node of the calendar.
+    Calendar(u64),
+    /// A fact about the chain itself.
+    Meta(Meta),
+}
+
+/// Facts about the chain that are part of its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Meta {
+    /// Chain id, start and validators: binds the state root to the genesis file.
+    Genesis = 0,
+}
+
+impl StateKey {
+    /// The key under which the value is stored: a hash, so that nobody can choose where values cluster.
+    pub fn hashed(&self) -> B256 {
+        let mut bytes = [0u8; 53];
+        let length = match self {
+            Self::Account(address) => {
+                bytes[1..21].copy_from_slice(address.as_slice());
+                21
+            }
+            Self::Slot(address, slot) => {
+                bytes[0] = 1;
+                bytes[1..21].copy_from_slice(address.as_slice());
+                bytes[21..53].copy_from_slice(&slot.to_be_bytes::<32>());
+                53
+            }
+            Self::Code(hash) => {
+                bytes[0] = 2;
+                bytes[1..33].copy_from_slice(hash.as_slice());
+                33
+            }
+            Self::Body(hash) => {
+                bytes[0] = 3;
+                bytes[1..33].copy_from_slice(hash.as_slice());
+                33
+            }
+            Self::Calendar(node) => {
+                bytes[0] = 4;
+                bytes[1..9].copy_from_slice(&node.to_be_bytes());
+                9
+            }
+            Self::Meta(meta) => {
+                bytes[0] = 5;
+                bytes[1] = *meta as u8;
+                2
+            }
+        };
+        keccak256(&bytes[..length])
+    }
+}
+
+/// The disk or the peer behind a state view failed; never the user's fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("state value {key:?} cannot be read: {reason}")]
+pub struct StateReadError {
+    /// What was asked for.
+    pub key: StateKey,
+    /// What the store said.
+    pub reason: String,
+}
+
+/// The state that a block starts from, as execution sees it.
+pub trait StateRead {
+    /// The value under a key, or `None` where there is none.
+    fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError>;
+}
+
+impl<R: StateRead + ?Sized> StateRead for &R {
+    fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
+        (**self).read(key)
+    }
+}
+
+/// One value that a block changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateChange {
+    /// Which value.
+    pub key: StateKey,
+    /// What it was. History and undo need it, and execution has it at hand.
+    pub old: Option<Bytes>,
+    /// What it is now; `None` removes it.
+    pub new: Option<Bytes>,
+}
+
+/// Everything that a block changed, ascending by key, each key once.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct StateDiff(Vec<StateChange>);
+
+impl StateDiff {
+    /// Sorts changes and drops those that change nothing.
+    ///
+    /// # Panics
+    /// If a key occurs twice: that would make the result depend on the order of the input.
+    pub fn new(mut changes: Vec<StateChange>) -> Self {
+        changes.retain(|change| change.old != change.new);
+        changes.sort_unstable_by_key(|change| change.key);
+        assert!(changes.windows(2).all(|pair| pair[0].key < pair[1].key), "a diff names each key once");
+        Self(changes)
+    }
+
+    /// The changes in key order.
+    pub fn changes(&self) -> &[StateChange] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for StateDiff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.0).finish()
+    }
+}
+
+/// An account as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Transactions sent, or for a contract: contracts created, plus one.
+    pub nonce: u64,
+    /// Its money.
+    pub balance: U256,
+    /// Hash of its code; [`KECCAK256_EMPTY`] where it has none.
+    pub code_hash: B256,
+}
+
+const ACCOUNT_VERSION: u8 = 1;
+
+impl Default for Account {
+    fn default() -> Self {
+        Self { nonce: 0, balance: U256::ZERO, code_hash: KECCAK256_EMPTY }
+    }
+}
+
+impl Account {
+    /// Stored form: version, nonce, balance, and the code hash where there is code.
+    pub fn encode(&self) -> Bytes {
+        let mut out = Writer::versioned(ACCOUNT_VERSION, 73);
+        out.u64(self.nonce);
+        out.u256(self.balance);
+        if self.code_hash != KECCAK256_EMPTY {
+            out.b256(self.code_hash);
+        }
+        out.finish().into()
+    }
+
+    /// Reads the stored form.
+    pub fn decode(encoded: &[u8]) -> Result<Self, DecodeError> {
+        let mut input = Reader::versioned(encoded, "account", ACCOUNT_VERSION)?;
+        let nonce = input.u64("nonce")?;
+        let balance = input.u256("balance")?;
+        let code_hash = match encoded.len() {
+            41 => KECCAK256_EMPTY,
+            _ => input.b256("code hash")?,
+        };
+        input.finish("account")?;
+        if encoded.len() > 41 && code_hash == KECCAK256_EMPTY {
+            return Err(DecodeError::UnknownValue { what: "hash of empty code", given: 0 });
+        }
+        Ok(Self { nonce, balance, code_hash })
+    }
+}
+
+/// Stored form of a slot: big-endian without leading zeroes; a zero slot is not stored.
+pub fn encode_slot(value: U256) -> Option<Bytes> {
+    (!value.is_zero()).then(|| value.to_be_bytes_trimmed_vec().into())
+}
+
+/// Reads the stored form of a slot.
+pub fn decode_slot(encoded: &[u8]) -> Result<U256, DecodeError> {
+    match encoded {
+        [] | [0, ..] => Err(DecodeError::UnknownValue { what: "slot with leading zeroes", given: 0 }),
+        _ if encoded.len() > 32 => Err(DecodeError::TooLong { what: "slot", given: encoded.len(), max: 32 }),
+        _ => Ok(U256::from_be_slice(encoded)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn accounts_survive_storage(nonce: u64, balance: [u8; 32], code: Option<[u8; 32]>) {
+            let account = Account {
+                nonce,
+                balance: U256::from_be_bytes(balance),
+                code_hash: code.map_or(KECCAK256_EMPTY, B256::from),
+            };
+            prop_assert_eq!(Account::decode(&account.encode()), Ok(account));
+        }
+
+        #[test]
+        fn slots_survive_storage(value: [u8; 32]) {
+            let value = U256::from_be_bytes(value);
+            prop_assert_eq!(encode_slot(value).map(|stored| decode_slot(&stored)), (!value.is_zero()).then_some(Ok(value)));
+        }
+
+        #[test]
+        fn one_account_has_one_encoding(bytes in proptest::collection::vec(any::<u8>(), 0..90)) {
+            if let Ok(account) = Account::decode(&bytes) {
+                prop_assert_eq!(account.encode(), Bytes::from(bytes));
+            }
+        }
+
+        #[test]
+        fn one_slot_has_one_encoding(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            if let Ok(value) = decode_slot(&bytes) {
+                prop_assert_eq!(encode_slot(value), Some(Bytes::from(bytes)));
+            }
+        }
+    }
+
+    #[test]
+    fn keys_of_different_kinds_never_meet() {
+        let keys = [
+            StateKey::Account(Address::ZERO),
+            StateKey::Slot(Address::ZERO, U256::ZERO),
+            StateKey::Code(B256::ZERO),
+            StateKey::Body(B256::ZERO),
+            StateKey::Calendar(0),
+            StateKey::Meta(Meta::Genesis),
+        ];
+        let hashes: std::collections::BTreeSet<_> = keys.iter().map(StateKey::hashed).collect();
+        assert_eq!(hashes.len(), keys.len());
+    }
+
+    #[test]
+    #[should_panic(expected = "a diff names each key once")]
+    fn a_diff_refuses_the_same_key_twice() {
+        let change = |new: &'static [u8]| StateChange {
+            key: StateKey::Calendar(1),
+            old: None,
+            new: Some(Bytes::from_static(new)),
+        };
+        StateDiff::new(vec![change(b"a"), change(b"b")]);
+    }
+}

@@ -1,0 +1,178 @@
+//! Transactions that people sign: Ethereum's legacy, 2930, 1559 and 7702 kinds.
+
+use crate::{params::TRANSACTION_BYTES_MAX, units::GasPrice};
+use alloy_consensus::{
+    EthereumTxEnvelope, Transaction as _, TxEip4844, transaction::SignerRecoverable,
+};
+use alloy_eips::eip2718::{Decodable2718, Encodable2718};
+use alloy_primitives::{Address, B256, Bytes, TxHash, keccak256};
+use std::sync::Arc;
+
+/// The signed envelope as alloy knows it.
+pub type Envelope = EthereumTxEnvelope<TxEip4844>;
+
+const BLOB_TYPE: u8 = 3;
+
+/// A decoded, canonical, signed transaction. Cloning shares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserTransaction(Arc<Inner>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Inner {
+    envelope: Envelope,
+    encoded: Bytes,
+    hash: TxHash,
+}
+
+/// Why bytes are not a transaction that this chain takes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TransactionDecodeError {
+    /// Nothing was sent.
+    #[error("the transaction is empty")]
+    Empty,
+    /// Larger than a transaction may be.
+    #[error("transaction of {given} bytes is above the limit of {max} bytes")]
+    TooLarge {
+        /// Its size.
+        given: usize,
+        /// The largest allowed.
+        max: usize,
+    },
+    /// EIP-4844 blob transactions have no place here.
+    #[error("blob transactions (type 3) are not supported: there is no blob space; send calldata instead")]
+    BlobUnsupported,
+    /// A type byte that stands for nothing.
+    #[error("transaction type {given} is unknown; known: legacy, 1 (EIP-2930), 2 (EIP-1559), 4 (EIP-7702)")]
+    UnknownType {
+        /// The type byte.
+        given: u8,
+    },
+    /// Not valid RLP for its type.
+    #[error("transaction cannot be decoded: {reason}")]
+    Malformed {
+        /// What the decoder said.
+        reason: String,
+    },
+    /// Decodes, but to something whose proper encoding is different.
+    #[error("transaction is not in its canonical encoding")]
+    NotCanonical,
+}
+
+impl UserTransaction {
+    /// Reads the EIP-2718 encoding, refusing any that is not the one canonical form.
+    pub fn decode(encoded: &[u8]) -> Result<Self, TransactionDecodeError> {
+        let first = *encoded.first().ok_or(TransactionDecodeError::Empty)?;
+        if encoded.len() > TRANSACTION_BYTES_MAX {
+            return Err(TransactionDecodeError::TooLarge { given: encoded.len(), max: TRANSACTION_BYTES_MAX });
+        }
+        match first {
+            BLOB_TYPE => return Err(TransactionDecodeError::BlobUnsupported),
+            1 | 2 | 4 | 0xc0..=0xff => {}
+            given => return Err(TransactionDecodeError::UnknownType { given }),
+        }
+        let envelope = Envelope::decode_2718_exact(encoded)
+            .map_err(|error| TransactionDecodeError::Malformed { reason: error.to_string() })?;
+        let transaction = Self::from_envelope(envelope);
+        // One transaction, one encoding: otherwise the same payment would have several hashes.
+        if transaction.encoded()[..] != *encoded {
+            return Err(TransactionDecodeError::NotCanonical);
+        }
+        Ok(transaction)
+    }
+
+    fn from_envelope(envelope: Envelope) -> Self {
+        let encoded = Bytes::from(envelope.encoded_2718());
+        let hash = keccak256(&encoded);
+        Self(Arc::new(Inner { envelope, encoded, hash }))
+    }
+
+    /// The canonical EIP-2718 encoding.
+    pub fn encoded(&self) -> &Bytes {
+        &self.0.encoded
+    }
+
+    /// Its name: keccak-256 of the encoding.
+    pub fn hash(&self) -> TxHash {
+        self.0.hash
+    }
+
+    /// The transaction itself.
+    pub fn envelope(&self) -> &Envelope {
+        &self.0.envelope
+    }
+
+    /// The sender's sequence number.
+    pub fn nonce(&self) -> u64 {
+        self.0.envelope.nonce()
+    }
+
+    /// The most it pays per gas.
+    pub fn fee_cap(&self) -> GasPrice {
+        GasPrice(self.0.envelope.max_fee_per_gas())
+    }
+
+    /// What it pays per gas beyond `base_fee`, or `None` where its cap is below that.
+    pub fn tip_at(&self, base_fee: GasPrice) -> Option<GasPrice> {
+        let room = self.fee_cap().0.checked_sub(base_fee.0)?;
+        Some(GasPrice(self.0.envelope.max_priority_fee_per_gas().map_or(room, |tip| tip.min(room))))
+    }
+
+    /// What it pays per gas in a block with this base fee.
+    pub fn price_at(&self, base_fee: GasPrice) -> Option<GasPrice> {
+        self.tip_at(base_fee).map(|tip| GasPrice(base_fee.0.saturating_add(tip.0)))
+    }
+}
+
+/// A transaction whose signatures have been checked and turned into addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoveredTransaction {
+    transaction: UserTransaction,
+    sender: Address,
+    authorities: Vec<Option<Address>>,
+}
+
+/// The signature is not one, or not in its low-s form (EIP-2).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("transaction {hash} has no valid signature: it must be a low-s secp256k1 signature (EIP-2)")]
+pub struct SignatureError {
+    /// The transaction.
+    pub hash: B256,
+}
+
+impl RecoveredTransaction {
+    /// Recovers the sender and, for EIP-7702, every authority. This is the expensive part of taking a
+    /// transaction in; it needs no state and can run on any core.
+    pub fn recover(transaction: UserTransaction) -> Result<Self, SignatureError> {
+        let sender =
+            transaction.envelope().recover_signer().map_err(|_| SignatureError { hash: transaction.hash() })?;
+        // An authorisation with a bad signature is skipped in execution, it does not void the transaction.
+        let authorities = transaction
+            .envelope()
+            .authorization_list()
+            .unwrap_or_default()
+            .iter()
+            .map(|signed| signed.recover_authority().ok())
+            .collect();
+        Ok(Self { transaction, sender, authorities })
+    }
+
+    /// The signed transaction.
+    pub fn transaction(&self) -> &UserTransaction {
+        &self.transaction
+    }
+
+    /// Who signed it.
+    pub fn sender(&self) -> Address {
+        self.sender
+    }
+
+    /// The signers of its EIP-7702 authorisations, in order; `None` where a signature is invalid.
+    pub fn authorities(&self) -> &[Option<Address>] {
+        &self.authorities
+    }
+
+    /// Its hash.
+    pub fn hash(&self) -> TxHash {
+        self.transaction.hash()
+    }
+}

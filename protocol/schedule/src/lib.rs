@@ -1,0 +1,1 @@
+//! Schedules as a pure state machine: lanes, runs and what is due

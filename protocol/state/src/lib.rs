@@ -1,0 +1,1 @@
+//! What nodes agree on: state views, batches, roots
