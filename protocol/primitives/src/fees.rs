@@ -1,7 +1,7 @@
 //! The EIP-1559 base fee, with a floor.
 
 use crate::{
-    params::{BASE_FEE_CHANGE_DENOMINATOR, GAS_TARGET_DIVISOR},
+    params::{BASE_FEE_CHANGE_DENOMINATOR, BASE_FEE_MAX, GAS_TARGET_DIVISOR},
     units::{Gas, GasPrice},
 };
 
@@ -19,7 +19,7 @@ pub fn next_base_fee(base_fee: GasPrice, gas_used: Gas, gas_limit: Gas, floor: G
     } else {
         base_fee.0.saturating_sub(step(target - used))
     };
-    GasPrice(next.max(floor.0))
+    GasPrice(next.max(floor.0).min(BASE_FEE_MAX.0))
 }
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ mod tests {
                 b + (b * (u - target) / target / U256::from(8)).max(U256::from(1))
             } else {
                 b - b * (target - u) / target / U256::from(8)
-            }.max(U256::from(floor));
+            }.max(U256::from(floor)).min(U256::from(u64::MAX));
             prop_assert_eq!(U256::from(next(base, used, floor)), expected);
         }
     }

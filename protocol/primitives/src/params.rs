@@ -48,6 +48,9 @@ pub const RECEIPT_REASON_BYTES_MAX: usize = 256;
 /// Base fee of the first block.
 pub const BASE_FEE_INITIAL: GasPrice = GasPrice(1_000_000_000);
 
+/// Highest base fee: the EVM's BASEFEE of the block environment has 64 bits.
+pub const BASE_FEE_MAX: GasPrice = GasPrice(u64::MAX as u128);
+
 /// The base fee moves by at most one part in this many per block.
 pub const BASE_FEE_CHANGE_DENOMINATOR: u128 = 8;
 

@@ -1,0 +1,115 @@
+//! Lanes as data: where in a block a lane runs, whose gas it uses, and how much of it.
+
+use almanac_primitives::{
+    Gas, Lane, RunTransaction,
+    params::{CRON_BLOCK_GAS_MAX, Parameters, RESERVED_BLOCK_GAS_MAX, SPARE_BLOCK_GAS_MAX},
+};
+
+/// When in a block a lane is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Before the user transactions.
+    Before,
+    /// Among them, by price.
+    Merged,
+    /// After them.
+    After,
+}
+
+/// Whose gas a lane uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GasPool {
+    /// The header's gas limit, which user transactions use too; the base fee follows it.
+    Shared,
+    /// Capacity of its own, booked ahead, so that a booked run never competes with the mempool.
+    Reserved,
+}
+
+/// When in a block this lane is served.
+pub fn place(lane: Lane) -> Place {
+    match lane {
+        Lane::Reserved | Lane::Cron => Place::Before,
+        Lane::Market => Place::Merged,
+        Lane::Spare => Place::After,
+    }
+}
+
+/// Whose gas this lane uses.
+pub fn pool(lane: Lane) -> GasPool {
+    match lane {
+        Lane::Cron | Lane::Market => GasPool::Shared,
+        Lane::Reserved | Lane::Spare => GasPool::Reserved,
+    }
+}
+
+/// How much gas the runs of this lane may ask for in one block in which reserved runs asked for
+/// `reserved_gas`.
+pub fn budget(lane: Lane, parameters: &Parameters, reserved_gas: Gas) -> Gas {
+    match lane {
+        Lane::Reserved => Gas(parameters.get(RESERVED_BLOCK_GAS_MAX)),
+        Lane::Cron => Gas(parameters.get(CRON_BLOCK_GAS_MAX)),
+        Lane::Market => parameters.block_gas_max(),
+        Lane::Spare => Gas(parameters.get(SPARE_BLOCK_GAS_MAX).saturating_sub(reserved_gas.0)),
+    }
+}
+
+/// The runs at the front that fit the budget by their gas limits. It stops at the first that does not fit, so
+/// that order never inverts; what is behind it stays due and comes first in the next block.
+pub fn take_within(mut due: Vec<RunTransaction>, budget: Gas) -> Vec<RunTransaction> {
+    let mut left = budget;
+    let fitting = due
+        .iter()
+        .take_while(|run| match left.checked_sub(run.gas_limit) {
+            Some(rest) => {
+                left = rest;
+                true
+            }
+            None => false,
+        })
+        .count();
+    due.truncate(fitting);
+    due
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::{Address, Bytes};
+    use almanac_primitives::{GasPrice, ScheduleId, ScheduleRef, Wei};
+
+    fn run(number: u64, gas: u64) -> RunTransaction {
+        RunTransaction {
+            schedule_ref: ScheduleRef { schedule: ScheduleId(1), number },
+            lane: Lane::Cron,
+            from: Address::ZERO,
+            to: Address::ZERO,
+            value: Wei::ZERO,
+            input: Bytes::new(),
+            gas_limit: Gas(gas),
+            gas_price: GasPrice(1),
+        }
+    }
+
+    fn taken(gas: &[u64], budget: u64) -> Vec<u64> {
+        let due = gas.iter().zip(0..).map(|(&gas, number)| run(number, gas)).collect();
+        take_within(due, Gas(budget)).iter().map(|run| run.gas_limit.0).collect()
+    }
+
+    #[test]
+    fn stops_at_the_first_that_does_not_fit() {
+        assert_eq!(taken(&[40, 60], 100), [40, 60], "exactly full");
+        assert_eq!(taken(&[40, 61], 100), [40], "one too much");
+        assert_eq!(taken(&[40, 61, 5], 100), [40], "the small one behind it does not overtake");
+        assert_eq!(taken(&[101], 100), [0u64; 0]);
+        assert_eq!(taken(&[u64::MAX, u64::MAX], u64::MAX), [u64::MAX], "no wrap-around");
+    }
+
+    #[test]
+    fn spare_gets_what_reserved_left() {
+        let parameters = Parameters::default();
+        let spare = SPARE_BLOCK_GAS_MAX.default;
+        assert_eq!(budget(Lane::Spare, &parameters, Gas(0)), Gas(spare));
+        assert_eq!(budget(Lane::Spare, &parameters, Gas(spare - 1)), Gas(1));
+        assert_eq!(budget(Lane::Spare, &parameters, Gas(spare + 1)), Gas(0));
+    }
+}
