@@ -1,1 +1,38 @@
-//! The state transition on revm: one function for propose, verify, replay, simulate and trace
+#![doc = include_str!("../README.md")]
+#![deny(
+    clippy::float_arithmetic,
+    clippy::iter_over_hash_type,
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss
+)]
+
+pub mod block;
+pub mod choose;
+mod doors;
+pub mod environment;
+mod epilogue;
+pub mod error;
+mod machine;
+pub mod output;
+mod precompiles;
+mod prologue;
+pub mod recover;
+mod runs;
+pub mod simulate;
+pub mod state;
+mod transactions;
+pub mod validate;
+
+pub use block::{Observer, Watch, execute, observe};
+pub use choose::{Body, Candidates, Room, TransactionSource};
+pub use environment::{BlockInput, Environment};
+pub use error::{BlockError, Fault, StateFault};
+pub use machine::EvmContext;
+pub use output::{BlockOutput, Executed, HeaderMismatch, check_header};
+pub use recover::{recover, recover_all};
+pub use simulate::{Call, CallResult, SimulateError, simulate};
+pub use validate::{
+    Rules, Sender, TransactionError, check_inclusion, check_static, check_submission, cost_max,
+};

@@ -1,0 +1,188 @@
+//! The state transition. One function makes, checks, replays and traces blocks.
+//!
+//! ```text
+//!   parent state ──┐
+//!   block input ───┤   prologue      what is due, from the parent's state
+//!   transactions ──┘   runs          reserved lane, cron lane
+//!                      transactions  user transactions, market lane merged in by price
+//!                      runs          spare lane
+//!                      epilogue      gas, fees, and everything that changed
+//!                          └──→ BlockOutput
+//! ```
+//!
+//! A proposer brings a chooser as the source of transactions, everyone else the block's body. Nothing else
+//! differs, so a proposer cannot make what others would refuse.
+
+use crate::{
+    choose::TransactionSource,
+    environment::{BlockInput, Environment},
+    epilogue,
+    error::{BlockError, Fault},
+    machine::{self, EvmContext, Machine, Strictness},
+    output::{BlockOutput, Executed},
+    prologue, runs,
+    state::BlockState,
+    transactions,
+};
+use almanac_primitives::{Gas, Lane, Receipt, StateRead, Wei};
+use almanac_schedule::{Agenda, GasPool};
+use revm::{Inspector, inspector::NoOpInspector};
+
+/// Executes a block on the state of its parent.
+pub fn execute(
+    state: &dyn StateRead,
+    agenda: &dyn Agenda,
+    input: &BlockInput,
+    source: &mut dyn TransactionSource,
+) -> Result<BlockOutput, BlockError> {
+    let mut observer =
+        Observer { inspector: NoOpInspector, watch: Watch::Nothing, finished: &mut |_, _, _| {} };
+    observe(state, agenda, input, source, &mut observer)
+}
+
+/// Executes a block while an inspector looks on. The result is the same.
+pub fn observe<'a, I: Inspector<EvmContext<'a>>>(
+    state: &'a dyn StateRead,
+    agenda: &dyn Agenda,
+    input: &BlockInput,
+    source: &mut dyn TransactionSource,
+    observer: &mut Observer<'_, I>,
+) -> Result<BlockOutput, BlockError> {
+    let environment = Environment::derive(input, state)?;
+    let machine =
+        Machine::new(BlockState::new(state), &environment, Strictness::Block, &mut observer.inspector);
+    let mut execution = Execution {
+        machine,
+        environment,
+        watch: observer.watch,
+        finished: &mut *observer.finished,
+        transactions: Vec::new(),
+        receipts: Vec::new(),
+        cumulative_gas: Gas::ZERO,
+        shared_gas_used: Gas::ZERO,
+        reserved_gas_used: Gas::ZERO,
+        burned: Wei::ZERO,
+    };
+
+    let due = prologue::run(&mut execution, agenda)?;
+    runs::run_all(&mut execution, due.reserved)?;
+    runs::run_all(&mut execution, due.cron)?;
+    transactions::run(&mut execution, source, due.market)?;
+    runs::run_all(&mut execution, due.spare)?;
+    epilogue::run(execution)
+}
+
+/// Who looks on while a block is executed, and at what.
+pub struct Observer<'o, I> {
+    /// Sees every step of the watched transactions.
+    pub inspector: I,
+    /// Which transactions it sees.
+    pub watch: Watch,
+    /// Called after each watched transaction with its receipt index, to collect what the inspector saw.
+    pub finished: &'o mut dyn FnMut(usize, &Receipt, &mut I),
+}
+
+/// Which transactions an inspector sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// None: full speed.
+    Nothing,
+    /// The one with this receipt index.
+    Only(usize),
+    /// All.
+    Everything,
+}
+
+/// A block in the making.
+pub(crate) struct Execution<'a, 'o, I> {
+    pub(crate) machine: Machine<'a, &'o mut I>,
+    pub(crate) environment: Environment,
+    watch: Watch,
+    finished: &'o mut dyn FnMut(usize, &Receipt, &mut I),
+    pub(crate) transactions: Vec<Executed>,
+    pub(crate) receipts: Vec<Receipt>,
+    pub(crate) cumulative_gas: Gas,
+    pub(crate) shared_gas_used: Gas,
+    pub(crate) reserved_gas_used: Gas,
+    pub(crate) burned: Wei,
+}
+
+impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
+    /// Receipt index of the next transaction.
+    pub(crate) fn next_index(&self) -> usize {
+        self.receipts.len()
+    }
+
+    /// Whether the inspector sees the next transaction.
+    pub(crate) fn is_watched(&self) -> bool {
+        match self.watch {
+            Watch::Nothing => false,
+            Watch::Only(index) => index == self.next_index(),
+            Watch::Everything => true,
+        }
+    }
+
+    /// Shared gas that is not used yet.
+    pub(crate) fn shared_gas_left(&self) -> Gas {
+        Gas(self.environment.gas_limit.0.saturating_sub(self.shared_gas_used.0))
+    }
+
+    /// Counts gas that a transaction used.
+    pub(crate) fn use_gas(&mut self, pool: GasPool, used: Gas) {
+        let total = match pool {
+            GasPool::Shared => &mut self.shared_gas_used,
+            GasPool::Reserved => &mut self.reserved_gas_used,
+        };
+        // Bounded by the gas limit of each transaction and the number of them.
+        *total = Gas(total.0.saturating_add(used.0));
+        self.cumulative_gas = Gas(self.cumulative_gas.0.saturating_add(used.0));
+    }
+
+    /// Checks that a transaction neither made nor lost money, and adds up what it burned.
+    pub(crate) fn burn(&mut self, executed: &machine::Executed, fee: Wei) -> Result<(), BlockError> {
+        let (before, after) = (Wei(executed.balances.before), Wei(executed.balances.after));
+        let gone = before.checked_sub(after);
+        let is_conserved = match gone {
+            // A contract that destroys itself in its first transaction may burn what it holds.
+            Some(gone) if executed.balances.has_destroyed => gone >= fee,
+            gone => gone == Some(fee),
+        };
+        if !is_conserved {
+            let index = self.next_index();
+            return Err(Fault::ValueNotConserved { index, before, after, burned: fee }.into());
+        }
+        // Burned money was issued, and what was issued fits.
+        self.burned = Wei(self.burned.0.wrapping_add(gone.unwrap_or_default().0));
+        Ok(())
+    }
+
+    /// Files a transaction that has run.
+    pub(crate) fn record(&mut self, transaction: Executed, receipt: Receipt) {
+        if self.is_watched() {
+            let index = self.next_index();
+            (self.finished)(index, &receipt, self.machine.inspector());
+        }
+        self.transactions.push(transaction);
+        self.receipts.push(receipt);
+    }
+}
+
+/// Runs that are due in this block, by lane.
+#[derive(Debug, Default)]
+pub(crate) struct DueRuns {
+    pub(crate) reserved: Vec<almanac_primitives::RunTransaction>,
+    pub(crate) cron: Vec<almanac_primitives::RunTransaction>,
+    pub(crate) market: Vec<almanac_primitives::RunTransaction>,
+    pub(crate) spare: Vec<almanac_primitives::RunTransaction>,
+}
+
+impl DueRuns {
+    pub(crate) fn lane_mut(&mut self, lane: Lane) -> &mut Vec<almanac_primitives::RunTransaction> {
+        match lane {
+            Lane::Reserved => &mut self.reserved,
+            Lane::Cron => &mut self.cron,
+            Lane::Market => &mut self.market,
+            Lane::Spare => &mut self.spare,
+        }
+    }
+}

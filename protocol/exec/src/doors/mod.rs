@@ -1,0 +1,38 @@
+//! The system contracts: native code behind an ABI, with Solidity's manners.
+//!
+//! A door is three things: its interface in `contracts/`, which `sol!` reads; its logic in a file here; and a
+//! line in [`call`]. The framework ([`call::DoorCall`]) gives it journaled storage, logs, value and gas, so that
+//! a revert anywhere undoes everything a door did, and keeps the rules that all doors share.
+
+mod call;
+mod ledger;
+mod parameters;
+mod storage;
+
+pub(crate) use call::{DoorError, DoorOutcome};
+
+use crate::machine::EvmContext;
+use alloy_primitives::Address;
+use almanac_primitives::{
+    addresses::{LEDGER, PARAMETERS},
+    params::Parameters,
+};
+use call::DoorCall;
+use revm::interpreter::CallInputs;
+
+/// Addresses that answer natively, beside Ethereum's precompiles.
+pub(crate) const ADDRESSES: [Address; 2] = [PARAMETERS, LEDGER];
+
+/// Runs the door at the called address, or answers `None` where there is none.
+pub(crate) fn call(
+    context: &mut EvmContext<'_>,
+    inputs: &CallInputs,
+    parameters: &Parameters,
+) -> Option<DoorOutcome> {
+    let door = match inputs.bytecode_address {
+        PARAMETERS => parameters::call,
+        LEDGER => ledger::call,
+        _ => return None,
+    };
+    Some(DoorCall::run(context, inputs, parameters, door))
+}

@@ -1,0 +1,122 @@
+//! What a block is executed in: its place, time, fees and the parameters in force.
+
+use crate::{
+    error::{BlockError, StateFault},
+    state::read_slot,
+};
+use alloy_primitives::{Address, B256, U256};
+use almanac_primitives::{
+    Block, ConsensusContext, Gas, GasPrice, Header, StateRead, TimestampMs,
+    addresses::PARAMETERS,
+    block::prev_randao,
+    fees::next_base_fee,
+    params::{PARAMETERS as ALL_PARAMETERS, PROTOCOL_VERSION, Parameters},
+};
+
+/// What a proposer decides about a block, apart from its transactions. Everything else follows from the parent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockInput {
+    /// Chain id that transactions must be signed for.
+    pub chain_id: u64,
+    /// The block before.
+    pub parent: Header,
+    /// Hash of the block before.
+    pub parent_hash: B256,
+    /// The block's time, strictly after the parent's.
+    pub timestamp: TimestampMs,
+    /// Gets the tips.
+    pub fee_recipient: Address,
+    /// Where in consensus the block was proposed.
+    pub consensus: ConsensusContext,
+}
+
+impl BlockInput {
+    /// The input that a given block must have been made from, or why no input makes it.
+    pub fn of_block(block: &Block, parent: Header, chain_id: u64) -> Result<Self, BlockError> {
+        let header = &block.header;
+        if header.protocol_version != PROTOCOL_VERSION {
+            return Err(BlockError::ProtocolVersion {
+                given: header.protocol_version,
+                known: PROTOCOL_VERSION,
+            });
+        }
+        if parent.number.checked_add(1) != Some(header.number) {
+            return Err(BlockError::NumberNotNext { given: header.number, parent: parent.number });
+        }
+        Ok(Self {
+            chain_id,
+            parent,
+            parent_hash: header.parent_hash,
+            timestamp: header.timestamp,
+            fee_recipient: header.fee_recipient,
+            consensus: header.consensus,
+        })
+    }
+}
+
+/// Everything that is fixed before the first transaction of a block runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Environment {
+    /// Chain id.
+    pub chain_id: u64,
+    /// Height.
+    pub number: u64,
+    /// Time.
+    pub timestamp: TimestampMs,
+    /// The block before.
+    pub parent_hash: B256,
+    /// Gets the tips.
+    pub fee_recipient: Address,
+    /// Place in consensus.
+    pub consensus: ConsensusContext,
+    /// Gas that user transactions and the lanes which compete with them share.
+    pub gas_limit: Gas,
+    /// Base fee per gas.
+    pub base_fee: GasPrice,
+    /// Parameters in force, as the parent's state has them.
+    pub parameters: Parameters,
+}
+
+impl Environment {
+    /// Derives the environment of the block on `input.parent`.
+    pub fn derive(input: &BlockInput, state: &dyn StateRead) -> Result<Self, BlockError> {
+        let parent = &input.parent;
+        if input.timestamp <= parent.timestamp {
+            return Err(BlockError::TimeNotAfterParent { given: input.timestamp, parent: parent.timestamp });
+        }
+        let number =
+            parent.number.checked_add(1).ok_or(BlockError::NumberExhausted { parent: parent.number })?;
+        let parameters = read_parameters(state)?;
+        Ok(Self {
+            chain_id: input.chain_id,
+            number,
+            timestamp: input.timestamp,
+            parent_hash: input.parent_hash,
+            fee_recipient: input.fee_recipient,
+            consensus: input.consensus,
+            gas_limit: parameters.block_gas_max(),
+            base_fee: next_base_fee(
+                parent.base_fee,
+                parent.gas_used,
+                parent.gas_limit,
+                parameters.base_fee_floor(),
+            ),
+            parameters,
+        })
+    }
+
+    /// What PREVRANDAO answers.
+    pub fn prev_randao(&self) -> B256 {
+        prev_randao(self.parent_hash, self.number)
+    }
+}
+
+/// The parameters as a state has them. A slot that was never set is the default.
+pub fn read_parameters(state: &dyn StateRead) -> Result<Parameters, StateFault> {
+    let mut parameters = Parameters::default();
+    for parameter in ALL_PARAMETERS {
+        let stored = read_slot(state, PARAMETERS, U256::from(parameter.slot))?;
+        parameters.load(parameter, parameter.from_slot_value(stored));
+    }
+    Ok(parameters)
+}

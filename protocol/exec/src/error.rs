@@ -1,0 +1,120 @@
+//! What can go wrong with a block, apart from what can go wrong with a transaction.
+
+use crate::validate::TransactionError;
+use almanac_primitives::{
+    StateKey, StateReadError, TimestampMs, Wei, codec::DecodeError, ids::ScheduleIdError,
+};
+use revm::database_interface::DBErrorMarker;
+
+/// The state below execution failed: a disk that does not answer, or a value that is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateFault {
+    /// The store could not answer.
+    #[error(transparent)]
+    Read(#[from] StateReadError),
+    /// The store answered with bytes that mean nothing.
+    #[error("state value {key:?} is corrupt: {error}")]
+    Corrupt {
+        /// Which value.
+        key: StateKey,
+        /// What is wrong with it.
+        error: DecodeError,
+    },
+    /// An account names code that is not there.
+    #[error("state value {key:?} is missing although an account refers to it")]
+    Missing {
+        /// Which value.
+        key: StateKey,
+    },
+}
+
+impl DBErrorMarker for StateFault {}
+
+/// Why a block cannot be executed at all. Nothing of it takes effect.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BlockError {
+    /// The block's time is not after its parent's.
+    #[error("block time {given} is not after the parent's {parent}")]
+    TimeNotAfterParent {
+        /// The block's time.
+        given: TimestampMs,
+        /// The parent's time.
+        parent: TimestampMs,
+    },
+    /// The block's number does not follow its parent's.
+    #[error("block number {given} does not follow the parent's {parent}")]
+    NumberNotNext {
+        /// The block's number.
+        given: u64,
+        /// The parent's number.
+        parent: u64,
+    },
+    /// The parent is the last block that can have a number.
+    #[error("there is no block after number {parent}")]
+    NumberExhausted {
+        /// The parent's number.
+        parent: u64,
+    },
+    /// The rules of this block are newer or older than this build's.
+    #[error("block follows protocol version {given}, this build follows {known}: install the matching release")]
+    ProtocolVersion {
+        /// The block's version.
+        given: u32,
+        /// This build's version.
+        known: u32,
+    },
+    /// A transaction of the body breaks a rule.
+    #[error("transaction {index} of the body is invalid: {error}")]
+    InvalidTransaction {
+        /// Its position in the body.
+        index: usize,
+        /// The rule.
+        error: TransactionError,
+    },
+    /// The state below failed.
+    #[error(transparent)]
+    State(#[from] StateFault),
+    /// We are wrong: this node must not sign or write the block.
+    #[error("broken invariant: {0}")]
+    Fault(#[from] Fault),
+}
+
+/// An invariant that does not hold. It stops this node before it signs or writes anything.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// Money appeared or vanished.
+    #[error(
+        "transaction {index} turned {before} into {after} with {burned} burned: value is not conserved"
+    )]
+    ValueNotConserved {
+        /// Receipt index of the transaction.
+        index: usize,
+        /// Sum of the touched balances before.
+        before: Wei,
+        /// Sum of the same balances after.
+        after: Wei,
+        /// What it burned in fees.
+        burned: Wei,
+    },
+    /// The EVM refused a transaction that our own rules had passed.
+    #[error("the EVM refused a transaction that had been validated: {reason}")]
+    RulesDisagree {
+        /// What the EVM said.
+        reason: String,
+    },
+    /// A schedule's run asked for less gas than its own intrinsic gas; admission should have refused it.
+    #[error("run {schedule}/{number} has {given} gas, its intrinsic gas is {needed}")]
+    RunBelowIntrinsicGas {
+        /// The schedule.
+        schedule: almanac_primitives::ScheduleId,
+        /// Which run.
+        number: u64,
+        /// Its gas limit.
+        given: u64,
+        /// Its intrinsic gas.
+        needed: u64,
+    },
+    /// A block so full that a receipt has no index.
+    #[error(transparent)]
+    Id(#[from] ScheduleIdError),
+}

@@ -1,0 +1,214 @@
+//! The EVM of one block: revm with our precompiles over the block's state.
+
+use crate::{
+    environment::Environment,
+    error::{Fault, StateFault},
+    precompiles::Precompiles,
+    state::{Balances, BlockState},
+    validate::SPEC,
+};
+use alloy_consensus::Transaction as _;
+use alloy_primitives::{Address, U256};
+use almanac_primitives::RecoveredTransaction;
+use revm::{
+    Inspector,
+    context::{
+        BlockEnv, CfgEnv, Context, ContextSetters, ContextTr, Evm, FrameStack, Journal, JournalTr, TxEnv,
+    },
+    context_interface::{
+        block::BlobExcessGasAndPrice,
+        either::Either,
+        result::{EVMError, ExecutionResult, InvalidTransaction},
+        transaction::{RecoveredAuthority, RecoveredAuthorization},
+    },
+    handler::{EthFrame, Handler, MainnetHandler, instructions::EthInstructions},
+    inspector::InspectorHandler,
+    interpreter::interpreter::EthInterpreter,
+};
+
+/// What the EVM, its precompiles and inspectors see.
+pub type EvmContext<'a> =
+    Context<BlockEnv, TxEnv, CfgEnv, BlockState<'a>, Journal<BlockState<'a>>, ()>;
+
+type AlmanacEvm<'a, I> = Evm<
+    EvmContext<'a>,
+    I,
+    EthInstructions<EthInterpreter, EvmContext<'a>>,
+    Precompiles,
+    EthFrame<EthInterpreter>,
+>;
+
+type EvmError = EVMError<StateFault, InvalidTransaction>;
+
+type AlmanacHandler<'a, I> = MainnetHandler<AlmanacEvm<'a, I>, EvmError, EthFrame<EthInterpreter>>;
+
+/// Executes single transactions on the state of a block.
+pub(crate) struct Machine<'a, I> {
+    evm: AlmanacEvm<'a, I>,
+}
+
+/// Which of the EVM's own rules are off: all on in a block, some off in a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    /// As in a block.
+    Block,
+    /// As in `eth_call`: anyone may call from anywhere, without money for gas.
+    Simulation,
+}
+
+/// Why a transaction could not be executed.
+#[derive(Debug)]
+pub(crate) enum MachineError {
+    /// The EVM refused it; nothing changed.
+    Refused(InvalidTransaction),
+    /// The state below failed.
+    State(StateFault),
+    /// revm met a condition that our set-up rules out.
+    Fault(Fault),
+}
+
+/// What one transaction did.
+#[derive(Debug)]
+pub(crate) struct Executed {
+    pub(crate) result: ExecutionResult,
+    pub(crate) balances: Balances,
+}
+
+impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
+    pub(crate) fn new(
+        state: BlockState<'a>,
+        environment: &Environment,
+        strictness: Strictness,
+        inspector: I,
+    ) -> Self {
+        let mut ctx: EvmContext<'a> = Context::new(state, SPEC);
+        ctx.block = block_env(environment);
+        ctx.cfg.chain_id = environment.chain_id;
+        // EIP-7825 would cap a transaction below what a scheduled batch may need; the block limit bounds it.
+        ctx.cfg.tx_gas_limit_cap = Some(u64::MAX);
+        if strictness == Strictness::Simulation {
+            ctx.cfg.disable_base_fee = true;
+            ctx.cfg.disable_block_gas_limit = true;
+            ctx.cfg.disable_eip3607 = true;
+            ctx.cfg.disable_nonce_check = true;
+        }
+        let evm = Evm {
+            ctx,
+            inspector,
+            instruction: EthInstructions::new_mainnet_with_spec(SPEC),
+            precompiles: Precompiles::new(environment.parameters.clone()),
+            frame_stack: FrameStack::new_prealloc(8),
+        };
+        Self { evm }
+    }
+
+    pub(crate) fn state(&mut self) -> &mut BlockState<'a> {
+        &mut self.evm.ctx.journaled_state.database
+    }
+
+    pub(crate) fn inspector(&mut self) -> &mut I {
+        &mut self.evm.inspector
+    }
+
+    /// Executes a signed transaction with its fees, nonce and refunds.
+    pub(crate) fn transact(&mut self, tx: TxEnv, is_watched: bool) -> Result<Executed, MachineError> {
+        self.evm.ctx.set_tx(tx);
+        let mut handler = AlmanacHandler::<'a, I>::default();
+        let result =
+            if is_watched { handler.inspect_run(&mut self.evm) } else { handler.run(&mut self.evm) };
+        self.settle(result)
+    }
+
+    /// Executes a call that the chain itself makes: no nonce, no fee, no intrinsic gas.
+    pub(crate) fn call_as_system(&mut self, tx: TxEnv, is_watched: bool) -> Result<Executed, MachineError> {
+        let from = tx.caller;
+        self.evm.ctx.set_tx(tx);
+        let mut handler = AlmanacHandler::<'a, I>::default();
+        // A system call skips the step that loads these, and revm panics on value from an unloaded sender.
+        let result = handler
+            .load_accounts(&mut self.evm)
+            .and_then(|()| Ok(self.evm.ctx.journal_mut().load_account(from).map(|_| ())?))
+            .and_then(|()| {
+                if is_watched {
+                    handler.inspect_run_system_call(&mut self.evm)
+                } else {
+                    handler.run_system_call(&mut self.evm)
+                }
+            });
+        self.settle(result)
+    }
+
+    /// Writes one slot as the chain itself.
+    pub(crate) fn write_slot(&mut self, account: Address, slot: U256, value: U256) -> Result<(), StateFault> {
+        let journal = self.evm.ctx.journal_mut();
+        let written = journal.load_account(account).map(|_| ()).and_then(|()| {
+            journal.touch_account(account);
+            journal.sstore(account, slot, value).map(|_| ())
+        });
+        let changes = journal.finalize();
+        written?;
+        self.state().commit(changes).map(|_| ())
+    }
+
+    fn settle(&mut self, result: Result<ExecutionResult, EvmError>) -> Result<Executed, MachineError> {
+        // Taken in either case: what a refused transaction loaded must not stay warm for the next one.
+        let changes = self.evm.ctx.journaled_state.finalize();
+        match result {
+            Ok(result) => {
+                let balances = self.state().commit(changes).map_err(MachineError::State)?;
+                Ok(Executed { result, balances })
+            }
+            Err(EVMError::Transaction(reason)) => Err(MachineError::Refused(reason)),
+            Err(EVMError::Database(fault)) => Err(MachineError::State(fault)),
+            Err(other) => Err(MachineError::Fault(Fault::RulesDisagree { reason: other.to_string() })),
+        }
+    }
+
+    pub(crate) fn into_state(self) -> BlockState<'a> {
+        self.evm.ctx.journaled_state.database
+    }
+}
+
+fn block_env(environment: &Environment) -> BlockEnv {
+    BlockEnv {
+        number: U256::from(environment.number),
+        beneficiary: environment.fee_recipient,
+        timestamp: U256::from(environment.timestamp.seconds()),
+        gas_limit: environment.gas_limit.0,
+        basefee: u64::try_from(environment.base_fee.0).expect("BASE_FEE_MAX has 64 bits"),
+        difficulty: U256::ZERO,
+        prevrandao: Some(environment.prev_randao()),
+        // There are no blobs; BLOBBASEFEE answers 1.
+        blob_excess_gas_and_price: Some(BlobExcessGasAndPrice { excess_blob_gas: 0, blob_gasprice: 1 }),
+        slot_num: 0,
+    }
+}
+
+/// A signed transaction as the EVM takes it.
+pub(crate) fn tx_env(recovered: &RecoveredTransaction) -> TxEnv {
+    let tx = recovered.transaction().envelope();
+    let signed = tx.authorization_list().unwrap_or_default();
+    let authorization_list = signed
+        .iter()
+        .zip(recovered.authorities())
+        .map(|(signed, authority)| {
+            let authority = authority.map_or(RecoveredAuthority::Invalid, RecoveredAuthority::Valid);
+            Either::Right(RecoveredAuthorization::new_unchecked(signed.inner().clone(), authority))
+        })
+        .collect();
+    TxEnv {
+        tx_type: tx.tx_type().into(),
+        caller: recovered.sender(),
+        gas_limit: tx.gas_limit(),
+        gas_price: tx.max_fee_per_gas(),
+        kind: tx.kind(),
+        value: tx.value(),
+        data: tx.input().clone(),
+        nonce: tx.nonce(),
+        chain_id: tx.chain_id(),
+        access_list: tx.access_list().cloned().unwrap_or_default(),
+        gas_priority_fee: tx.max_priority_fee_per_gas(),
+        authorization_list,
+        ..TxEnv::default()
+    }
+}

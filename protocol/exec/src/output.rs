@@ -1,0 +1,163 @@
+//! What executing a block gives: receipts, gas, changes, and from them the header.
+
+use crate::environment::Environment;
+use alloy_primitives::{B256, Bloom, Log, TxHash};
+use almanac_primitives::{
+    Block, Gas, Halt, Header, Outcome, PrologueTransaction, Receipt, RecoveredTransaction, RunTransaction,
+    StateCommitment, StateDiff, UserTransaction, Wei, block::transactions_root, params::PROTOCOL_VERSION,
+};
+use revm::context_interface::result::{ExecutionResult, HaltReason};
+
+/// A transaction that ran in a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Executed {
+    /// The prologue.
+    Prologue(PrologueTransaction),
+    /// A run of a schedule.
+    Run(RunTransaction),
+    /// A signed transaction.
+    User(RecoveredTransaction),
+}
+
+impl Executed {
+    /// Its hash.
+    pub fn hash(&self) -> TxHash {
+        match self {
+            Self::Prologue(prologue) => prologue.hash(),
+            Self::Run(run) => run.hash(),
+            Self::User(user) => user.hash(),
+        }
+    }
+}
+
+/// The result of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockOutput {
+    /// What the block was executed in.
+    pub environment: Environment,
+    /// Everything that ran, in order.
+    pub transactions: Vec<Executed>,
+    /// The receipt of each.
+    pub receipts: Vec<Receipt>,
+    /// Root over the receipts.
+    pub receipts_root: B256,
+    /// Bloom filter over all logs.
+    pub logs_bloom: Bloom,
+    /// Shared gas used.
+    pub gas_used: Gas,
+    /// Gas used by the lanes with capacity of their own.
+    pub reserved_gas_used: Gas,
+    /// Money that no longer exists: base fees, and what destroyed contracts held.
+    pub burned: Wei,
+    /// Every value that changed, with what it was.
+    pub diff: StateDiff,
+}
+
+impl BlockOutput {
+    /// The user transactions, in final order: the body.
+    pub fn body(&self) -> impl Iterator<Item = &UserTransaction> {
+        self.transactions.iter().filter_map(|executed| match executed {
+            Executed::User(user) => Some(user.transaction()),
+            Executed::Prologue(_) | Executed::Run(_) => None,
+        })
+    }
+
+    /// The header that belongs to this result, given what the store says of the state after it.
+    pub fn header(&self, commitment: StateCommitment) -> Header {
+        let environment = &self.environment;
+        Header {
+            parent_hash: environment.parent_hash,
+            number: environment.number,
+            timestamp: environment.timestamp,
+            protocol_version: PROTOCOL_VERSION,
+            consensus: environment.consensus,
+            fee_recipient: environment.fee_recipient,
+            gas_limit: environment.gas_limit,
+            gas_used: self.gas_used,
+            reserved_gas_used: self.reserved_gas_used,
+            base_fee: environment.base_fee,
+            transactions_root: transactions_root(self.body()),
+            receipts_root: self.receipts_root,
+            logs_bloom: self.logs_bloom,
+            commitment,
+        }
+    }
+
+    /// The block that belongs to this result.
+    pub fn block(&self, commitment: StateCommitment) -> Block {
+        Block { header: self.header(commitment), transactions: self.body().cloned().collect() }
+    }
+}
+
+/// A header that says something else than executing its block gives.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("header field {field} is {given}, executing the block gives {computed}")]
+pub struct HeaderMismatch {
+    /// The first field that differs.
+    pub field: &'static str,
+    /// What the header says.
+    pub given: String,
+    /// What it should say.
+    pub computed: String,
+}
+
+/// Compares a header with the one that executing its block gives; names the first difference.
+pub fn check_header(given: &Header, computed: &Header) -> Result<(), HeaderMismatch> {
+    macro_rules! compare {
+        ($($field:ident).+) => {
+            if given.$($field).+ != computed.$($field).+ {
+                return Err(HeaderMismatch {
+                    field: stringify!($($field).+),
+                    given: format!("{:?}", given.$($field).+),
+                    computed: format!("{:?}", computed.$($field).+),
+                });
+            }
+        };
+    }
+    compare!(parent_hash);
+    compare!(number);
+    compare!(timestamp);
+    compare!(protocol_version);
+    compare!(consensus);
+    compare!(fee_recipient);
+    compare!(gas_limit);
+    compare!(base_fee);
+    compare!(transactions_root);
+    compare!(gas_used);
+    compare!(reserved_gas_used);
+    compare!(receipts_root);
+    compare!(logs_bloom);
+    compare!(commitment);
+    assert_eq!(given, computed, "every field of a header is compared");
+    Ok(())
+}
+
+/// How a call ended, in the words of a receipt, and what it logged.
+pub(crate) fn outcome(result: ExecutionResult) -> (Outcome, Vec<Log>) {
+    match result {
+        ExecutionResult::Success { logs, .. } => (Outcome::Success, logs),
+        // What a failed call logged is undone with it.
+        ExecutionResult::Revert { output, .. } => (Outcome::reverted(&output), Vec::new()),
+        ExecutionResult::Halt { reason, .. } => (Outcome::Halted(halt(&reason)), Vec::new()),
+    }
+}
+
+pub(crate) fn halt(reason: &HaltReason) -> Halt {
+    match reason {
+        HaltReason::OutOfGas(_) => Halt::OutOfGas,
+        HaltReason::OpcodeNotFound | HaltReason::InvalidFEOpcode | HaltReason::NotActivated => {
+            Halt::InvalidOpcode
+        }
+        HaltReason::InvalidJump => Halt::InvalidJump,
+        HaltReason::StackUnderflow | HaltReason::StackOverflow => Halt::Stack,
+        HaltReason::PrecompileError | HaltReason::PrecompileErrorWithContext(_) => Halt::Precompile,
+        HaltReason::CreateCollision
+        | HaltReason::CreateContractSizeLimit
+        | HaltReason::CreateContractStartingWithEF
+        | HaltReason::CreateInitCodeSizeLimit
+        | HaltReason::NonceOverflow => Halt::Create,
+        HaltReason::StateChangeDuringStaticCall | HaltReason::CallNotAllowedInsideStatic => Halt::StaticCall,
+        HaltReason::OutOfFunds | HaltReason::OverflowPayment => Halt::InsufficientBalance,
+        HaltReason::OutOfOffset | HaltReason::CallTooDeep => Halt::Other,
+    }
+}

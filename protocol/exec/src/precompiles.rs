@@ -1,0 +1,77 @@
+//! Which addresses run native code: Ethereum's precompiles, and the doors of the chain.
+
+use crate::{
+    doors::{self, DoorError, DoorOutcome},
+    machine::EvmContext,
+    validate::SPEC,
+};
+use alloy_primitives::{Address, Bytes};
+use almanac_primitives::params::Parameters;
+use revm::{
+    handler::{EthPrecompiles, PrecompileProvider, precompile_output_to_interpreter_result},
+    interpreter::{CallInputs, InterpreterResult},
+    precompile::{PrecompileHalt, PrecompileOutput, PrecompileStatus},
+    primitives::{AddressSet, hardfork::SpecId},
+};
+
+/// Ethereum's precompiles of the fork, and beside them the system contracts.
+pub(crate) struct Precompiles {
+    ethereum: EthPrecompiles,
+    warm: AddressSet,
+    parameters: Parameters,
+}
+
+impl Precompiles {
+    pub(crate) fn new(parameters: Parameters) -> Self {
+        let ethereum = EthPrecompiles::new(SPEC);
+        let mut warm = ethereum.warm_addresses().clone();
+        warm.extend(doors::ADDRESSES);
+        Self { ethereum, warm, parameters }
+    }
+}
+
+impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
+    type Output = InterpreterResult;
+
+    fn set_spec(&mut self, spec: SpecId) -> bool {
+        assert_eq!(spec, SPEC, "one fork for the life of the chain");
+        false
+    }
+
+    fn run(
+        &mut self,
+        context: &mut EvmContext<'a>,
+        inputs: &CallInputs,
+    ) -> Result<Option<InterpreterResult>, String> {
+        match doors::call(context, inputs, &self.parameters) {
+            Some(outcome) => settle(outcome, inputs.gas_limit).map(Some),
+            None => self.ethereum.run(context, inputs),
+        }
+    }
+
+    fn warm_addresses(&self) -> &AddressSet {
+        &self.warm
+    }
+
+    fn contains(&self, address: &Address) -> bool {
+        self.warm.contains(address)
+    }
+}
+
+/// Turns a door's outcome into what the EVM expects. An `Err` aborts the whole transaction, so it is kept for a
+/// state store that failed.
+fn settle(outcome: DoorOutcome, gas_limit: u64) -> Result<InterpreterResult, String> {
+    let DoorOutcome { result, mut gas } = outcome;
+    let (status, bytes) = match result {
+        Ok(bytes) => (PrecompileStatus::Success, bytes),
+        Err(DoorError::Revert(bytes)) => (PrecompileStatus::Revert, bytes),
+        Err(DoorError::OutOfGas) => (PrecompileStatus::Halt(PrecompileHalt::OutOfGas), Bytes::new()),
+        Err(DoorError::State(fault)) => return Err(fault.to_string()),
+    };
+    if status != PrecompileStatus::Success {
+        gas.set_refunded(0);
+        gas.rollback_state_gas();
+    }
+    let output = PrecompileOutput::from_gas_tracker(status, bytes, gas);
+    Ok(precompile_output_to_interpreter_result(output, gas_limit))
+}

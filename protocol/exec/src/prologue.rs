@@ -1,0 +1,77 @@
+//! The system transaction that opens a block: remembers the parent's hash and collects what is due.
+
+use crate::{
+    block::{DueRuns, Execution},
+    environment::Environment,
+    error::{BlockError, StateFault},
+    machine::{EvmContext, Machine},
+    output::Executed,
+};
+use alloy_primitives::U256;
+use almanac_primitives::{
+    Gas, GasPrice, Lane, Outcome, PrologueTransaction, Receipt,
+    addresses::BLOCK_HASH_HISTORY,
+    params::{BLOCK_HASH_HISTORY_LEN, LANE_BLOCK_RUNS_MAX},
+    run::PROLOGUE_TYPE,
+};
+use almanac_schedule::{Agenda, budget, take_within};
+use revm::Inspector;
+
+/// Runs the prologue and answers with the runs of each lane that fit this block.
+pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    agenda: &dyn Agenda,
+) -> Result<DueRuns, BlockError> {
+    write_parent_hash(&mut execution.machine, &execution.environment)?;
+    let due = collect_due(execution, agenda)?;
+    let environment = &execution.environment;
+    let prologue = PrologueTransaction {
+        number: environment.number,
+        timestamp: environment.timestamp,
+        parent_hash: environment.parent_hash,
+    };
+    let receipt = Receipt {
+        transaction_type: PROLOGUE_TYPE,
+        transaction_hash: prologue.hash(),
+        outcome: Outcome::Success,
+        gas_used: Gas::ZERO,
+        cumulative_gas_used: execution.cumulative_gas,
+        effective_gas_price: GasPrice(0),
+        contract_address: None,
+        schedule_ref: None,
+        logs: Vec::new(),
+    };
+    execution.record(Executed::Prologue(prologue), receipt);
+    Ok(due)
+}
+
+/// EIP-2935: contracts and BLOCKHASH read recent hashes from this account's storage.
+pub(crate) fn write_parent_hash<'a, I: Inspector<EvmContext<'a>>>(
+    machine: &mut Machine<'a, I>,
+    environment: &Environment,
+) -> Result<(), StateFault> {
+    let slot = U256::from((environment.number - 1) % BLOCK_HASH_HISTORY_LEN);
+    machine.write_slot(BLOCK_HASH_HISTORY, slot, environment.parent_hash.into())
+}
+
+/// What is due by the parent's state, cut to each lane's budget. The rest stays due.
+fn collect_due<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    agenda: &dyn Agenda,
+) -> Result<DueRuns, BlockError> {
+    let parent = execution.machine.state().parent();
+    let environment = &execution.environment;
+    let mut due = DueRuns::default();
+    let mut reserved_gas = Gas::ZERO;
+    for lane in Lane::ALL {
+        let found = agenda
+            .due(parent, lane, environment.timestamp, LANE_BLOCK_RUNS_MAX)
+            .map_err(StateFault::Read)?;
+        let taken = take_within(found, budget(lane, &environment.parameters, reserved_gas));
+        if lane == Lane::Reserved {
+            reserved_gas = Gas(taken.iter().map(|run| run.gas_limit.0).sum());
+        }
+        *due.lane_mut(lane) = taken;
+    }
+    Ok(due)
+}

@@ -1,0 +1,103 @@
+//! A call that changes nothing: what `eth_call` and gas estimates ask for, on the machine that executes blocks.
+
+use crate::{
+    environment::{BlockInput, Environment},
+    error::{BlockError, StateFault},
+    machine::{EvmContext, Machine, MachineError, Strictness},
+    output,
+    prologue::write_parent_hash,
+    state::BlockState,
+};
+use alloy_primitives::{Address, Bytes, Log, TxKind, U256};
+use almanac_primitives::{Gas, Outcome, StateRead};
+use revm::{
+    Inspector, context::TxEnv, context_interface::result::ExecutionResult, inspector::NoOpInspector,
+};
+
+/// A call to be tried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Who calls; anyone may be impersonated, since nothing takes effect.
+    pub from: Address,
+    /// The contract, or `None` to try out a creation.
+    pub to: Option<Address>,
+    /// Value that goes along. The caller must have it.
+    pub value: U256,
+    /// Calldata or init code.
+    pub input: Bytes,
+    /// Gas that the call may use, intrinsic gas included.
+    pub gas_limit: Gas,
+}
+
+/// What the call gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallResult {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it returned, or all of what it reverted with.
+    pub output: Bytes,
+    /// Gas it used.
+    pub gas_used: Gas,
+    /// What it logged.
+    pub logs: Vec<Log>,
+}
+
+/// Why a call cannot even be tried.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimulateError {
+    /// The EVM refuses it before the first step.
+    #[error("{reason}")]
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// The block it would be in cannot exist.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+}
+
+/// Tries a call in the block that would come next on `input.parent`.
+pub fn simulate(state: &dyn StateRead, input: &BlockInput, call: Call) -> Result<CallResult, SimulateError> {
+    let environment = Environment::derive(input, state)?;
+    simulate_with(state, &environment, call, NoOpInspector)
+}
+
+/// Tries a call while an inspector looks on.
+pub fn simulate_with<'a, I: Inspector<EvmContext<'a>>>(
+    state: &'a dyn StateRead,
+    environment: &Environment,
+    call: Call,
+    inspector: I,
+) -> Result<CallResult, SimulateError> {
+    let mut machine = Machine::new(BlockState::new(state), environment, Strictness::Simulation, inspector);
+    write_parent_hash(&mut machine, environment)?;
+    let tx = TxEnv {
+        caller: call.from,
+        kind: call.to.map_or(TxKind::Create, TxKind::Call),
+        value: call.value,
+        data: call.input,
+        gas_limit: call.gas_limit.0,
+        gas_price: 0,
+        chain_id: Some(environment.chain_id),
+        ..TxEnv::default()
+    };
+    let executed = machine.transact(tx, true).map_err(|error| match error {
+        MachineError::Refused(reason) => SimulateError::Refused { reason: reason.to_string() },
+        MachineError::State(fault) => BlockError::State(fault).into(),
+        MachineError::Fault(fault) => BlockError::Fault(fault).into(),
+    })?;
+    let gas_used = Gas(executed.result.tx_gas_used());
+    let output = match &executed.result {
+        ExecutionResult::Success { output, .. } => output.data().clone(),
+        ExecutionResult::Revert { output, .. } => output.clone(),
+        ExecutionResult::Halt { .. } => Bytes::new(),
+    };
+    let (outcome, logs) = output::outcome(executed.result);
+    Ok(CallResult { outcome, output, gas_used, logs })
+}
+
+impl From<StateFault> for SimulateError {
+    fn from(fault: StateFault) -> Self {
+        Self::Block(fault.into())
+    }
+}

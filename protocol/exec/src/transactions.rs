@@ -1,0 +1,164 @@
+//! The user transactions of a block, with the market lane merged in by price.
+
+use crate::{
+    block::Execution,
+    choose::{Room, TransactionSource},
+    error::{BlockError, Fault},
+    machine::{EvmContext, MachineError, tx_env},
+    output::{self, Executed},
+    runs::run_one,
+    validate::{Sender, TransactionError, check_inclusion},
+};
+use alloy_consensus::Transaction as _;
+use alloy_primitives::Address;
+use almanac_primitives::{
+    Gas, GasPrice, Receipt, RecoveredTransaction, RunTransaction,
+    block::body_bytes,
+    params::{BLOCK_BODY_BYTES_MAX, BLOCK_TRANSACTIONS_MAX},
+};
+use almanac_schedule::GasPool;
+use revm::{Inspector, context_interface::result::ExecutionResult};
+use std::collections::VecDeque;
+
+/// Executes what the source offers, in its order. Before each, the market runs whose price is strictly higher;
+/// at the end the rest of them.
+pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    source: &mut dyn TransactionSource,
+    market: Vec<RunTransaction>,
+) -> Result<(), BlockError> {
+    let mut market = VecDeque::from(market);
+    let mut body = BodySize::default();
+    while let Some(candidate) = source.next(body.room(execution.shared_gas_left())) {
+        let price = candidate.transaction().price_at(execution.environment.base_fee).unwrap_or_default();
+        let has_run_ahead = run_dearer(execution, &mut market, Some(price))?;
+        match include(execution, &candidate, &mut body) {
+            Ok(()) => {}
+            Err(IncludeError::Refused(error)) => {
+                source.refused(candidate, error)?;
+                // Runs went ahead of a transaction that is not in the body: another one in its place might
+                // belong before them. Ending here keeps the order that every verifier derives.
+                if has_run_ahead {
+                    break;
+                }
+            }
+            Err(IncludeError::Block(error)) => return Err(error),
+        }
+    }
+    run_dearer(execution, &mut market, None)?;
+    Ok(())
+}
+
+/// Runs the market runs that pay more than `price` (all, where there is none), as far as gas is left.
+fn run_dearer<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    market: &mut VecDeque<RunTransaction>,
+    price: Option<GasPrice>,
+) -> Result<bool, BlockError> {
+    let mut has_run = false;
+    while let Some(run) =
+        market.pop_front_if(|run| price.is_none_or(|price| run.gas_price > price))
+    {
+        // One that does not fit any more stays due; cheaper ones behind it must not overtake.
+        if run.gas_limit > execution.shared_gas_left() {
+            market.clear();
+            break;
+        }
+        run_one(execution, run)?;
+        has_run = true;
+    }
+    Ok(has_run)
+}
+
+/// How full the body is.
+#[derive(Default)]
+struct BodySize {
+    bytes: usize,
+    count: usize,
+}
+
+impl BodySize {
+    fn room(&self, gas_left: Gas) -> Room {
+        Room {
+            gas_left,
+            bytes_left: BLOCK_BODY_BYTES_MAX - self.bytes,
+            count_left: BLOCK_TRANSACTIONS_MAX - self.count,
+        }
+    }
+}
+
+enum IncludeError {
+    /// The transaction breaks a rule; nothing changed.
+    Refused(TransactionError),
+    /// The block cannot go on.
+    Block(BlockError),
+}
+
+impl From<TransactionError> for IncludeError {
+    fn from(error: TransactionError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+fn include<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    candidate: &RecoveredTransaction,
+    body: &mut BodySize,
+) -> Result<(), IncludeError> {
+    let transaction = candidate.transaction();
+    let bytes = check_room(candidate, body.room(execution.shared_gas_left()))?;
+    let sender = Sender::of(execution.machine.state(), candidate.sender())
+        .map_err(|fault| IncludeError::Block(fault.into()))?;
+    let base_fee = execution.environment.base_fee;
+    check_inclusion(transaction, candidate.sender(), &sender, base_fee)?;
+    let is_watched = execution.is_watched();
+    let executed =
+        execution.machine.transact(tx_env(candidate), is_watched).map_err(|error| match error {
+            MachineError::State(fault) => IncludeError::Block(fault.into()),
+            MachineError::Fault(fault) => IncludeError::Block(fault.into()),
+            // Our rules passed it, so the EVM must: where the two disagree, the rules above are wrong.
+            MachineError::Refused(reason) => {
+                IncludeError::Block(Fault::RulesDisagree { reason: reason.to_string() }.into())
+            }
+        })?;
+    let gas_used = Gas(executed.result.tx_gas_used());
+    execution.burn(&executed, gas_used.cost(base_fee)).map_err(IncludeError::Block)?;
+    execution.use_gas(GasPool::Shared, gas_used);
+    let contract_address = created_address(&executed.result);
+    let (outcome, logs) = output::outcome(executed.result);
+    let receipt = Receipt {
+        transaction_type: transaction.envelope().tx_type().into(),
+        transaction_hash: transaction.hash(),
+        outcome,
+        gas_used,
+        cumulative_gas_used: execution.cumulative_gas,
+        effective_gas_price: transaction.price_at(base_fee).expect("the cap was checked"),
+        contract_address,
+        schedule_ref: None,
+        logs,
+    };
+    execution.record(Executed::User(candidate.clone()), receipt);
+    body.bytes += bytes;
+    body.count += 1;
+    Ok(())
+}
+
+fn check_room(candidate: &RecoveredTransaction, room: Room) -> Result<usize, TransactionError> {
+    let transaction = candidate.transaction();
+    let (gas, bytes) = (Gas(transaction.envelope().gas_limit()), body_bytes(transaction));
+    if room.count_left == 0 {
+        return Err(TransactionError::BlockCountFull { max: BLOCK_TRANSACTIONS_MAX });
+    }
+    if gas > room.gas_left || bytes > room.bytes_left {
+        let Room { gas_left, bytes_left, .. } = room;
+        return Err(TransactionError::DoesNotFit { gas, bytes, gas_left, bytes_left });
+    }
+    Ok(bytes)
+}
+
+fn created_address(result: &ExecutionResult) -> Option<Address> {
+    match result {
+        ExecutionResult::Success { output, .. } => output.address().copied(),
+        _ => None,
+    }
+}

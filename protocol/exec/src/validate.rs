@@ -1,0 +1,298 @@
+//! The rules that every transaction must keep: checked when it is submitted and again in its block.
+
+use crate::{error::StateFault, state::BlockState};
+use alloy_consensus::Transaction as _;
+use alloy_primitives::Address;
+use almanac_primitives::{
+    Gas, GasPrice, StateRead, UserTransaction, Wei, params::INIT_CODE_BYTES_MAX, transaction::SignatureError,
+};
+use revm::{
+    Database, context_interface::cfg::GasParams, interpreter::InitialAndFloorGas,
+    primitives::hardfork::SpecId,
+};
+use std::sync::LazyLock;
+
+/// The fork whose rules the EVM follows.
+pub(crate) const SPEC: SpecId = SpecId::OSAKA;
+
+/// Its gas prices, made once.
+static GAS_PARAMS: LazyLock<GasParams> = LazyLock::new(|| GasParams::new_spec(SPEC));
+
+/// What a transaction is checked against without looking at state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Chain id that it must be signed for.
+    pub chain_id: u64,
+    /// Largest gas limit that any block could hold.
+    pub gas_max: Gas,
+}
+
+/// Which rule a transaction breaks. Messages hold the phrases that Ethereum clients look for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TransactionError {
+    /// Signed for another chain.
+    #[error("invalid chain id: signed for {given}, this chain is {chain}")]
+    WrongChain {
+        /// The chain it is for.
+        given: u64,
+        /// This chain.
+        chain: u64,
+    },
+    /// Asks for more gas than a block has.
+    #[error("exceeds block gas limit: {given} gas asked for, at most {max} allowed")]
+    GasLimitAboveBlock {
+        /// Its gas limit.
+        given: u64,
+        /// The block's.
+        max: u64,
+    },
+    /// Asks for less gas than it costs to look at it.
+    #[error("intrinsic gas too low: {given} gas given, {needed} needed")]
+    IntrinsicGasTooLow {
+        /// Its gas limit.
+        given: u64,
+        /// The least that is needed (intrinsic gas, or the calldata floor of EIP-7623).
+        needed: u64,
+    },
+    /// The tip alone exceeds the cap.
+    #[error("max priority fee per gas higher than max fee per gas: tip {tip}, cap {cap}")]
+    TipAboveFeeCap {
+        /// Its tip.
+        tip: GasPrice,
+        /// Its cap.
+        cap: GasPrice,
+    },
+    /// Init code above EIP-3860's limit.
+    #[error("max initcode size exceeded: {given} bytes, at most {max} allowed")]
+    InitCodeTooLarge {
+        /// Its size.
+        given: usize,
+        /// The largest allowed.
+        max: usize,
+    },
+    /// An EIP-7702 transaction that authorises nothing.
+    #[error("EIP-7702 transaction with empty auth list")]
+    EmptyAuthorizationList,
+    /// EIP-2681: the last nonce is never used.
+    #[error("nonce has max value: {given}")]
+    NonceAtMaximum {
+        /// Its nonce.
+        given: u64,
+    },
+    /// No valid signature.
+    #[error("invalid sender: {0}")]
+    Signature(#[from] SignatureError),
+    /// The sender has sent this nonce before.
+    #[error("nonce too low: transaction has {given}, the account is at {account}")]
+    NonceTooLow {
+        /// Its nonce.
+        given: u64,
+        /// The account's.
+        account: u64,
+    },
+    /// Earlier nonces are missing.
+    #[error("nonce too high: transaction has {given}, the account is at {account}")]
+    NonceTooHigh {
+        /// Its nonce.
+        given: u64,
+        /// The account's.
+        account: u64,
+    },
+    /// The sender cannot pay for the worst case.
+    #[error("insufficient funds for gas * price + value: needs {needed}, {sender} has {balance}")]
+    InsufficientFunds {
+        /// The sender.
+        sender: Address,
+        /// Value plus gas limit times fee cap.
+        needed: Wei,
+        /// What is there.
+        balance: Wei,
+    },
+    /// The worst case does not fit 256 bits.
+    #[error("gas * price + value overflows 256 bits")]
+    CostOverflow,
+    /// The cap is below the block's base fee.
+    #[error("max fee per gas less than block base fee: cap {cap}, base fee {base_fee}")]
+    FeeCapBelowBaseFee {
+        /// Its cap.
+        cap: GasPrice,
+        /// The block's.
+        base_fee: GasPrice,
+    },
+    /// The cap is below what the base fee can ever fall to.
+    #[error("transaction underpriced: fee cap {cap} is below the lowest base fee, {floor}")]
+    Underpriced {
+        /// Its cap.
+        cap: GasPrice,
+        /// The floor of the base fee.
+        floor: GasPrice,
+    },
+    /// EIP-3607: contracts do not sign.
+    #[error("sender not an eoa: {sender} has code")]
+    SenderHasCode {
+        /// The sender.
+        sender: Address,
+    },
+    /// There is no more room in this block.
+    #[error("does not fit the block: asks for {gas} and {bytes} bytes, {gas_left} and {bytes_left} bytes are left")]
+    DoesNotFit {
+        /// Its gas limit.
+        gas: Gas,
+        /// Its size.
+        bytes: usize,
+        /// Shared gas left.
+        gas_left: Gas,
+        /// Body bytes left.
+        bytes_left: usize,
+    },
+    /// The block has as many transactions as it may.
+    #[error("the block has its full number of transactions, {max}")]
+    BlockCountFull {
+        /// The most allowed.
+        max: usize,
+    },
+}
+
+/// Rules that need no state: chain, gas bounds, fee caps, sizes. Decoding has already checked type and size.
+pub fn check_static(transaction: &UserTransaction, rules: &Rules) -> Result<(), TransactionError> {
+    let tx = transaction.envelope();
+    if let Some(given) = tx.chain_id()
+        && given != rules.chain_id
+    {
+        return Err(TransactionError::WrongChain { given, chain: rules.chain_id });
+    }
+    if tx.nonce() == u64::MAX {
+        return Err(TransactionError::NonceAtMaximum { given: tx.nonce() });
+    }
+    if tx.gas_limit() > rules.gas_max.0 {
+        return Err(TransactionError::GasLimitAboveBlock { given: tx.gas_limit(), max: rules.gas_max.0 });
+    }
+    if tx.is_create() && tx.input().len() > INIT_CODE_BYTES_MAX {
+        return Err(TransactionError::InitCodeTooLarge { given: tx.input().len(), max: INIT_CODE_BYTES_MAX });
+    }
+    if tx.authorization_list().is_some_and(|list| list.is_empty()) {
+        return Err(TransactionError::EmptyAuthorizationList);
+    }
+    if let Some(tip) = tx.max_priority_fee_per_gas()
+        && tip > tx.max_fee_per_gas()
+    {
+        return Err(TransactionError::TipAboveFeeCap {
+            tip: GasPrice(tip),
+            cap: transaction.fee_cap(),
+        });
+    }
+    let needed = intrinsic_gas(transaction);
+    if tx.gas_limit() < needed {
+        return Err(TransactionError::IntrinsicGasTooLow { given: tx.gas_limit(), needed });
+    }
+    Ok(())
+}
+
+/// Rules that need the sender's account, at submission: what breaks one of these can never be included.
+pub fn check_submission(
+    transaction: &UserTransaction,
+    sender: Address,
+    account: &Sender,
+    floor: GasPrice,
+) -> Result<(), TransactionError> {
+    let cap = transaction.fee_cap();
+    if cap < floor {
+        return Err(TransactionError::Underpriced { cap, floor });
+    }
+    check_sender(transaction, sender, account)
+}
+
+/// Rules that need the sender's account and the block's base fee, in a block: all must hold now.
+pub fn check_inclusion(
+    transaction: &UserTransaction,
+    sender: Address,
+    account: &Sender,
+    base_fee: GasPrice,
+) -> Result<(), TransactionError> {
+    check_sender(transaction, sender, account)?;
+    let (given, expected) = (transaction.nonce(), account.nonce);
+    if given > expected {
+        return Err(TransactionError::NonceTooHigh { given, account: expected });
+    }
+    let cap = transaction.fee_cap();
+    if cap < base_fee {
+        return Err(TransactionError::FeeCapBelowBaseFee { cap, base_fee });
+    }
+    Ok(())
+}
+
+fn check_sender(
+    transaction: &UserTransaction,
+    sender: Address,
+    account: &Sender,
+) -> Result<(), TransactionError> {
+    if !account.may_sign {
+        return Err(TransactionError::SenderHasCode { sender });
+    }
+    let (given, expected) = (transaction.nonce(), account.nonce);
+    if given < expected {
+        return Err(TransactionError::NonceTooLow { given, account: expected });
+    }
+    let (needed, balance) = (cost_max(transaction)?, account.balance);
+    if balance < needed {
+        return Err(TransactionError::InsufficientFunds { sender, needed, balance });
+    }
+    Ok(())
+}
+
+/// What the rules need to know of a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// Next nonce.
+    pub nonce: u64,
+    /// Money.
+    pub balance: Wei,
+    /// Has no code, or only an EIP-7702 delegation.
+    pub may_sign: bool,
+}
+
+impl Sender {
+    /// What a state says of an account.
+    pub fn read(state: &dyn StateRead, address: Address) -> Result<Self, StateFault> {
+        Self::of(&mut BlockState::new(state), address)
+    }
+
+    /// What a block's state says of an account.
+    pub(crate) fn of(state: &mut BlockState<'_>, address: Address) -> Result<Self, StateFault> {
+        let Some(info) = state.basic(address)? else {
+            return Ok(Self { nonce: 0, balance: Wei::ZERO, may_sign: true });
+        };
+        let may_sign = info.is_empty_code_hash() || state.code_by_hash(info.code_hash)?.is_eip7702();
+        Ok(Self { nonce: info.nonce, balance: Wei(info.balance), may_sign })
+    }
+}
+
+/// The most a transaction can cost its sender: value plus gas limit at the fee cap.
+pub fn cost_max(transaction: &UserTransaction) -> Result<Wei, TransactionError> {
+    let tx = transaction.envelope();
+    Gas(tx.gas_limit())
+        .cost(transaction.fee_cap())
+        .checked_add(Wei(tx.value()))
+        .ok_or(TransactionError::CostOverflow)
+}
+
+fn intrinsic_gas(transaction: &UserTransaction) -> u64 {
+    let tx = transaction.envelope();
+    let (accounts, slots) = tx.access_list().map_or((0, 0), |list| {
+        (list.len() as u64, list.iter().map(|item| item.storage_keys.len() as u64).sum())
+    });
+    let authorizations = tx.authorization_list().map_or(0, |list| list.len() as u64);
+    let gas = GAS_PARAMS.initial_tx_gas(tx.input(), tx.is_create(), accounts, slots, authorizations, None);
+    least_gas(&gas)
+}
+
+/// Intrinsic and floor gas of a call that carries `input`.
+pub(crate) fn call_gas(input: &[u8]) -> InitialAndFloorGas {
+    GAS_PARAMS.initial_tx_gas(input, false, 0, 0, 0, None)
+}
+
+/// The least gas limit that both the intrinsic gas and the calldata floor allow.
+pub(crate) fn least_gas(gas: &InitialAndFloorGas) -> u64 {
+    gas.initial_total_gas().max(gas.floor_gas())
+}
+

@@ -1,0 +1,342 @@
+//! A chain in a test: every block is built, verified, executed twice and checked for lost money.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+pub mod contracts;
+
+use alloy_consensus::{SignableTransaction, TxEip1559, TxLegacy, crypto::secp256k1::sign_message};
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, address, keccak256};
+use almanac_exec::{
+    BlockInput, BlockOutput, Body, Call, CallResult, Candidates, Rules, SimulateError, TransactionError,
+    check_header, environment::read_parameters, execute, recover, recover_all, simulate,
+};
+use almanac_primitives::{
+    Account, Block, Gas, GasPrice, Genesis, Header, RecoveredTransaction, StateCommitment, StateDiff, StateKey,
+    StateRead, StateReadError, TimestampMs, UserTransaction, Wei,
+    genesis::Allocation,
+    state::{decode_slot, encode_slot},
+};
+use almanac_schedule::{Agenda, EmptyAgenda};
+use std::{collections::BTreeMap, sync::Arc};
+
+pub const CHAIN_ID: u64 = 31_337;
+pub const GOVERNANCE: Address = address!("0x00000000000000000000000000000000000000aa");
+pub const FEE_RECIPIENT: Address = address!("0x00000000000000000000000000000000000000fe");
+pub const START: TimestampMs = TimestampMs(1_700_000_000_000);
+
+/// State as a plain sorted map: the dullest implementation of the trait that execution reads through.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MapState(pub BTreeMap<StateKey, Bytes>);
+
+impl StateRead for MapState {
+    fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
+        Ok(self.0.get(&key).cloned())
+    }
+}
+
+impl MapState {
+    pub fn apply(&mut self, diff: &StateDiff) {
+        for change in diff.changes() {
+            let old = match &change.new {
+                Some(new) => self.0.insert(change.key, new.clone()),
+                None => self.0.remove(&change.key),
+            };
+            assert_eq!(old, change.old, "the diff knows what was there: {:?}", change.key);
+        }
+    }
+
+    /// Commits to the whole content; slow and obvious.
+    pub fn commitment(&self) -> StateCommitment {
+        let mut bytes = Vec::new();
+        for (key, value) in &self.0 {
+            bytes.extend_from_slice(key.hashed().as_slice());
+            bytes.extend_from_slice(&(value.len() as u64).to_be_bytes());
+            bytes.extend_from_slice(value);
+        }
+        StateCommitment { state_root: keccak256(bytes), ops_end: self.0.len() as u64, ..Default::default() }
+    }
+
+    pub fn account(&self, address: Address) -> Account {
+        self.0
+            .get(&StateKey::Account(address))
+            .map_or_else(Account::default, |bytes| Account::decode(bytes).unwrap())
+    }
+
+    pub fn slot(&self, address: Address, slot: u64) -> U256 {
+        self.0
+            .get(&StateKey::Slot(address, U256::from(slot)))
+            .map_or(U256::ZERO, |bytes| decode_slot(bytes).unwrap())
+    }
+
+    pub fn set_slot(&mut self, address: Address, slot: u64, value: U256) {
+        let key = StateKey::Slot(address, U256::from(slot));
+        match encode_slot(value) {
+            Some(bytes) => self.0.insert(key, bytes),
+            None => self.0.remove(&key),
+        };
+    }
+
+    pub fn total(&self) -> U256 {
+        self.0
+            .iter()
+            .filter(|(key, _)| matches!(key, StateKey::Account(_)))
+            .map(|(_, bytes)| Account::decode(bytes).unwrap().balance)
+            .sum()
+    }
+}
+
+/// A person with a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Person {
+    pub secret: B256,
+    pub address: Address,
+}
+
+/// The n-th test person.
+pub fn person(n: u64) -> Person {
+    let secret = keccak256(n.to_be_bytes());
+    let signature = sign_message(secret, B256::ZERO).unwrap();
+    let address = signature.recover_address_from_prehash(&B256::ZERO).unwrap();
+    Person { secret, address }
+}
+
+pub fn sign<T>(tx: T, secret: B256) -> UserTransaction
+where
+    T: SignableTransaction<Signature>,
+    alloy_consensus::Signed<T>: Encodable2718,
+{
+    let signature = sign_message(secret, tx.signature_hash()).unwrap();
+    UserTransaction::decode(&tx.into_signed(signature).encoded_2718()).unwrap()
+}
+
+/// An EIP-1559 transaction to fill in.
+pub fn eip1559(nonce: u64, to: TxKind, value: u64, input: impl Into<Bytes>, gas_limit: u64) -> TxEip1559 {
+    TxEip1559 {
+        chain_id: CHAIN_ID,
+        nonce,
+        gas_limit,
+        max_fee_per_gas: 20_000_000_000,
+        max_priority_fee_per_gas: 1_000_000_000,
+        to,
+        value: U256::from(value),
+        input: input.into(),
+        ..Default::default()
+    }
+}
+
+pub fn legacy(nonce: u64, to: Address, value: u64) -> TxLegacy {
+    TxLegacy {
+        chain_id: Some(CHAIN_ID),
+        nonce,
+        gas_price: 20_000_000_000,
+        gas_limit: 21_000,
+        to: TxKind::Call(to),
+        value: U256::from(value),
+        input: Bytes::new(),
+    }
+}
+
+pub fn transfer(from: Person, nonce: u64, to: Address, value: u64) -> UserTransaction {
+    sign(eip1559(nonce, TxKind::Call(to), value, Bytes::new(), 21_000), from.secret)
+}
+
+pub fn call(from: Person, nonce: u64, to: Address, input: impl Into<Bytes>, gas: u64) -> UserTransaction {
+    sign(eip1559(nonce, TxKind::Call(to), 0, input, gas), from.secret)
+}
+
+pub fn rules() -> Rules {
+    Rules { chain_id: CHAIN_ID, gas_max: Gas(30_000_000) }
+}
+
+pub fn recovered(transaction: UserTransaction) -> RecoveredTransaction {
+    recover(transaction, &rules()).unwrap()
+}
+
+/// Ten persons with 1,000 coins each, and the test contracts.
+pub fn genesis() -> Genesis {
+    let coins = Wei(U256::from(1_000) * U256::from(10).pow(U256::from(18)));
+    let mut allocations: BTreeMap<_, _> =
+        (0..10).map(|n| (person(n).address, Allocation { balance: coins, ..Default::default() })).collect();
+    for (address, code) in contracts::all() {
+        allocations.insert(address, Allocation { code, ..Default::default() });
+    }
+    Genesis {
+        chain_id: CHAIN_ID,
+        timestamp_ms: START,
+        governance: GOVERNANCE,
+        parameters: BTreeMap::new(),
+        validators: Vec::new(),
+        allocations,
+    }
+}
+
+/// A chain with everything checked at every block.
+pub struct TestChain {
+    pub genesis_state: MapState,
+    pub genesis_header: Header,
+    pub state: MapState,
+    pub head: Header,
+    pub blocks: Vec<Block>,
+    pub outputs: Vec<BlockOutput>,
+    pub issued: U256,
+    pub burned: U256,
+    pub agenda: Arc<dyn Agenda>,
+}
+
+impl TestChain {
+    pub fn new() -> Self {
+        Self::from_genesis(&genesis())
+    }
+
+    pub fn from_genesis(genesis: &Genesis) -> Self {
+        let state = MapState(genesis.state().unwrap());
+        let head = genesis.header(state.commitment()).unwrap();
+        Self {
+            genesis_state: state.clone(),
+            genesis_header: head.clone(),
+            issued: state.total(),
+            state,
+            head,
+            blocks: Vec::new(),
+            outputs: Vec::new(),
+            burned: U256::ZERO,
+            agenda: Arc::new(EmptyAgenda),
+        }
+    }
+
+    /// What the next block is made from, a second after the last.
+    pub fn input(&self) -> BlockInput {
+        self.input_at(TimestampMs(self.head.timestamp.0 + 1_000))
+    }
+
+    pub fn input_at(&self, timestamp: TimestampMs) -> BlockInput {
+        BlockInput {
+            chain_id: CHAIN_ID,
+            parent: self.head.clone(),
+            parent_hash: self.head.hash(),
+            timestamp,
+            fee_recipient: FEE_RECIPIENT,
+            consensus: Default::default(),
+        }
+    }
+
+    /// Makes a block of the candidates that pass, and answers with its output and those that did not.
+    pub fn produce(&mut self, candidates: Vec<UserTransaction>) -> Produced {
+        let input = self.input();
+        self.produce_with(&input, candidates)
+    }
+
+    pub fn produce_with(&mut self, input: &BlockInput, candidates: Vec<UserTransaction>) -> Produced {
+        let mut source = Candidates::new(candidates.into_iter().map(recovered).collect());
+        let built = execute(&self.state, &*self.agenda, input, &mut source).unwrap();
+        let mut next = self.state.clone();
+        next.apply(&built.diff);
+        let block = built.block(next.commitment());
+
+        // Everyone else gets bytes, and must come to the same result from them.
+        let received = Block::decode(&block.encode()).unwrap();
+        assert_eq!(received, block);
+        for _ in 0..2 {
+            assert_eq!(self.verify(&received).unwrap(), built, "building and verifying give the same output");
+        }
+        self.accept(block, built.clone(), next);
+        Produced { output: built, refused: source.refusals().to_vec() }
+    }
+
+    /// Executes a block on the present state, as a validator does.
+    pub fn verify(&self, block: &Block) -> Result<BlockOutput, String> {
+        let input = BlockInput::of_block(block, self.head.clone(), CHAIN_ID).map_err(|e| e.to_string())?;
+        let gas_max = read_parameters(&self.state).unwrap().block_gas_max();
+        let rules = Rules { chain_id: CHAIN_ID, gas_max };
+        let senders = recover_all(&block.transactions, &rules).map_err(|(i, e)| format!("{i}: {e}"))?;
+        let output = execute(&self.state, &*self.agenda, &input, &mut Body::new(senders))
+            .map_err(|error| error.to_string())?;
+        let mut next = self.state.clone();
+        next.apply(&output.diff);
+        let mut computed = output.header(next.commitment());
+        computed.parent_hash = self.head.hash();
+        check_header(&block.header, &computed).map_err(|error| error.to_string())?;
+        Ok(output)
+    }
+
+    fn accept(&mut self, block: Block, output: BlockOutput, next: MapState) {
+        self.burned += output.burned.0;
+        self.state = next;
+        assert_eq!(self.state.total() + self.burned, self.issued, "value is conserved");
+        assert_eq!(output.transactions.len(), output.receipts.len());
+        for (executed, receipt) in output.transactions.iter().zip(&output.receipts) {
+            assert_eq!(executed.hash(), receipt.transaction_hash);
+        }
+        self.head = block.header.clone();
+        self.blocks.push(block);
+        self.outputs.push(output);
+    }
+
+    /// Executes all blocks again from genesis and compares every root.
+    pub fn replay(&self) {
+        let mut chain = Self {
+            genesis_state: self.genesis_state.clone(),
+            genesis_header: self.genesis_header.clone(),
+            state: self.genesis_state.clone(),
+            head: self.genesis_header.clone(),
+            blocks: Vec::new(),
+            outputs: Vec::new(),
+            issued: self.issued,
+            burned: U256::ZERO,
+            agenda: self.agenda.clone(),
+        };
+        for (block, expected) in self.blocks.iter().zip(&self.outputs) {
+            let output = chain.verify(block).unwrap();
+            assert_eq!(&output, expected);
+            let mut next = chain.state.clone();
+            next.apply(&output.diff);
+            chain.accept(block.clone(), output, next);
+        }
+        assert_eq!(chain.state, self.state, "replay from genesis gives the same state");
+    }
+
+    pub fn nonce(&self, address: Address) -> u64 {
+        self.state.account(address).nonce
+    }
+
+    pub fn balance(&self, address: Address) -> U256 {
+        self.state.account(address).balance
+    }
+
+    pub fn call(&self, from: Address, to: Address, input: impl Into<Bytes>) -> CallResult {
+        self.try_call(from, to, input).unwrap()
+    }
+
+    pub fn try_call(
+        &self,
+        from: Address,
+        to: Address,
+        input: impl Into<Bytes>,
+    ) -> Result<CallResult, SimulateError> {
+        let call = Call {
+            from,
+            to: Some(to),
+            value: U256::ZERO,
+            input: input.into(),
+            gas_limit: Gas(10_000_000),
+        };
+        simulate(&self.state, &self.input(), call)
+    }
+}
+
+/// What became of candidates.
+pub struct Produced {
+    pub output: BlockOutput,
+    pub refused: Vec<(B256, TransactionError)>,
+}
+
+impl Produced {
+    /// The receipt of the n-th user transaction of the body.
+    pub fn receipt(&self, n: usize) -> &almanac_primitives::Receipt {
+        self.output.receipts.iter().filter(|receipt| receipt.transaction_type < 0x70).nth(n).unwrap()
+    }
+}
+
+pub fn base_fee(output: &BlockOutput) -> GasPrice {
+    output.environment.base_fee
+}
