@@ -1,0 +1,32 @@
+# `make` lists the words. CI uses these words and nothing else.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint bench sim vectors
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Start a developer chain on http://127.0.0.1:8545
+	cargo run --release -- dev
+
+test: lint ## Lint, then all Rust tests, then the client test where there is one
+	cargo test --workspace
+	@if [ -e scripts/client-test ]; then \
+		scripts/client-test; \
+	else \
+		echo "scripts/client-test is not there: the test against real clients was left out"; \
+	fi
+
+lint: ## Format, clippy without warnings, licences and sources of dependencies
+	cargo fmt --all -- --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	scripts/deny
+
+bench: ## Measure block execution
+	cargo bench -p almanac-exec --bench block
+
+sim: ## Run the deterministic-runtime tests; SEED=n runs that seed
+	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-consensus --test deterministic
+
+vectors: ## Write the golden encodings anew; review the difference like code
+	UPDATE_VECTORS=1 cargo test -p almanac-primitives golden
