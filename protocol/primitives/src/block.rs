@@ -7,11 +7,12 @@ use crate::{
     transaction::UserTransaction,
     units::{Gas, GasPrice, TimestampMs},
 };
-use alloy_primitives::{Address, B256, Bloom, BlockHash, keccak256};
+use alloy_primitives::{Address, B256, BlockHash, Bloom, keccak256};
 use alloy_trie::root::ordered_trie_root_with_encoder;
 
 const VERSION: u8 = 1;
-const HEADER_BYTES: usize = 1 + 32 + 8 + 8 + 4 + (8 + 8 + 32 + 8) + 20 + 8 + 8 + 8 + 16 + 32 + 32 + 256 + (32 + 32 + 8 + 8);
+const HEADER_BYTES: usize =
+    1 + 32 + 8 + 8 + 4 + (8 + 8 + 32 + 8) + 20 + 8 + 8 + 8 + 16 + 32 + 32 + 256 + (32 + 32 + 8 + 8);
 
 /// Where in consensus a block was proposed. All zero in a chain that one sequencer makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -189,8 +190,8 @@ impl Block {
         let mut transactions = Vec::with_capacity(count);
         for index in 0..count {
             let bytes = input.bytes("transaction", TRANSACTION_BYTES_MAX)?;
-            let transaction = UserTransaction::decode(&bytes)
-                .map_err(|error| DecodeError::Transaction { index, error })?;
+            let transaction =
+                UserTransaction::decode(&bytes).map_err(|error| DecodeError::Transaction { index, error })?;
             transactions.push(transaction);
         }
         input.finish("body")?;

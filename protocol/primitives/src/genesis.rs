@@ -12,8 +12,12 @@ use crate::{
     units::{TimestampMs, Wei},
 };
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256};
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use serde::{Deserialize, Deserializer, Serialize, de};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    marker::PhantomData,
+};
 
 /// Code of an account that is run natively: INVALID, should anyone get to execute it.
 const SYSTEM_CODE: Bytes = Bytes::from_static(&[0xfe]);
@@ -31,12 +35,13 @@ pub struct Genesis {
     /// Owner of the params contract.
     pub governance: Address,
     /// Parameters that differ from their defaults, by name.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique_keys")]
     pub parameters: BTreeMap<String, u64>,
     /// Who may propose and vote. Empty for a chain with one sequencer.
     #[serde(default)]
     pub validators: Vec<Validator>,
     /// Accounts that exist from the start.
+    #[serde(deserialize_with = "unique_keys")]
     pub allocations: BTreeMap<Address, Allocation>,
 }
 
@@ -65,8 +70,15 @@ pub struct Allocation {
     #[serde(default)]
     pub code: Bytes,
     /// Its storage.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique_keys")]
     pub storage: BTreeMap<U256, U256>,
+}
+
+impl Allocation {
+    /// Whether EIP-161 says that there is no such account.
+    fn is_empty(&self) -> bool {
+        self.balance == Wei::ZERO && self.nonce == 0 && self.code.is_empty()
+    }
 }
 
 /// What is wrong with a genesis file.
@@ -100,6 +112,12 @@ pub enum GenesisError {
         address: Address,
         /// Its size.
         given: usize,
+    },
+    /// An account that EIP-161 takes for empty, and whose storage it would wipe.
+    #[error("{address} has storage, but no balance, nonce or code to keep it alive")]
+    StorageOfEmptyAccount {
+        /// Whose storage.
+        address: Address,
     },
     /// Too many validators.
     #[error("{given} validators are above the limit of {VALIDATORS_MAX}")]
@@ -150,6 +168,9 @@ impl Genesis {
             if allocation.code.len() > CODE_BYTES_MAX {
                 return Err(GenesisError::CodeTooLarge { address: *address, given: allocation.code.len() });
             }
+            if allocation.is_empty() && !allocation.storage.is_empty() {
+                return Err(GenesisError::StorageOfEmptyAccount { address: *address });
+            }
         }
         self.supply()?;
         self.parameters()?;
@@ -187,9 +208,17 @@ impl Genesis {
         let mut state = BTreeMap::new();
         state.insert(StateKey::Meta(Meta::Genesis), self.meta());
         let history = alloy_eips::eip2935::HISTORY_STORAGE_CODE.clone();
-        write_account(&mut state, BLOCK_HASH_HISTORY, &Allocation { nonce: 1, code: history, ..Default::default() });
+        write_account(
+            &mut state,
+            BLOCK_HASH_HISTORY,
+            &Allocation { nonce: 1, code: history, ..Default::default() },
+        );
         for address in SYSTEM_ACCOUNTS {
-            write_account(&mut state, address, &Allocation { nonce: 1, code: SYSTEM_CODE, ..Default::default() });
+            write_account(
+                &mut state,
+                address,
+                &Allocation { nonce: 1, code: SYSTEM_CODE, ..Default::default() },
+            );
         }
         for (address, allocation) in &self.allocations {
             write_account(&mut state, *address, allocation);
@@ -237,6 +266,9 @@ impl Genesis {
 }
 
 fn write_account(state: &mut BTreeMap<StateKey, Bytes>, address: Address, allocation: &Allocation) {
+    if allocation.is_empty() {
+        return;
+    }
     let code_hash = if allocation.code.is_empty() { KECCAK256_EMPTY } else { keccak256(&allocation.code) };
     let has_code = code_hash != KECCAK256_EMPTY;
     // EIP-161: a contract starts at nonce 1. Without it, an empty one would lose its storage.
@@ -244,10 +276,49 @@ fn write_account(state: &mut BTreeMap<StateKey, Bytes>, address: Address, alloca
     if has_code {
         state.insert(StateKey::Code(code_hash), allocation.code.clone());
     }
-    state.insert(StateKey::Account(address), Account { nonce, balance: allocation.balance.0, code_hash }.encode());
+    state.insert(
+        StateKey::Account(address),
+        Account { nonce, balance: allocation.balance.0, code_hash }.encode(),
+    );
     for (slot, value) in &allocation.storage {
         if let Some(stored) = encode_slot(*value) {
             state.insert(StateKey::Slot(address, *slot), stored);
         }
+    }
+}
+
+/// Reads a map in which each key occurs once. Left to itself, serde keeps the last of two silently: an
+/// account written twice, or once in upper and once in lower case, would lose its first balance.
+fn unique_keys<'de, D, K, V>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+where
+    D: Deserializer<'de>,
+    K: Deserialize<'de> + Ord + fmt::Display,
+    V: Deserialize<'de>,
+{
+    deserializer.deserialize_map(UniqueKeys(PhantomData))
+}
+
+struct UniqueKeys<K, V>(PhantomData<(K, V)>);
+
+impl<'de, K, V> de::Visitor<'de> for UniqueKeys<K, V>
+where
+    K: Deserialize<'de> + Ord + fmt::Display,
+    V: Deserialize<'de>,
+{
+    type Value = BTreeMap<K, V>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map in which each key occurs once")
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut map = BTreeMap::new();
+        while let Some(key) = entries.next_key::<K>()? {
+            if map.contains_key(&key) {
+                return Err(de::Error::custom(format_args!("{key} occurs twice")));
+            }
+            map.insert(key, entries.next_value()?);
+        }
+        Ok(map)
     }
 }

@@ -96,7 +96,7 @@ impl FromStr for ScheduleId {
 
     fn from_str(text: &str) -> Result<Self, ScheduleIdError> {
         let malformed = || ScheduleIdError::Malformed { given: text.chars().take(64).collect() };
-        if let Ok(packed) = text.parse() {
+        if let Some(packed) = parse_number(text) {
             return Ok(Self(packed));
         }
         let mut parts = text.split('-');
@@ -105,11 +105,17 @@ impl FromStr for ScheduleId {
         else {
             return Err(malformed());
         };
-        let block = block.parse().map_err(|_| malformed())?;
-        let index = index.parse().map_err(|_| malformed())?;
-        let nth = nth.parse().map_err(|_| malformed())?;
+        let block = parse_number(block).ok_or_else(malformed)?;
+        let index = parse_number(index).ok_or_else(malformed)?;
+        let nth = parse_number(nth).ok_or_else(malformed)?;
         Self::new(block, index, nth)
     }
+}
+
+/// A number without sign or leading zeroes, so that an id has one text with dashes and one without.
+fn parse_number<T: FromStr>(text: &str) -> Option<T> {
+    let is_plain = text == "0" || text.starts_with(|first: char| matches!(first, '1'..='9'));
+    is_plain.then(|| text.parse().ok()).flatten()
 }
 
 #[cfg(test)]
@@ -141,7 +147,19 @@ mod tests {
         assert_eq!(id.to_string(), "1042-3-0");
         assert_eq!("1042-3-0".parse(), Ok(id));
         assert_eq!(id.0.to_string().parse(), Ok(id));
-        for bad in ["", "-", "1-2", "1-2-3-4", "x-1-0", "1042-3--0", "68719476736-0-0"] {
+        for bad in [
+            "",
+            "-",
+            "1-2",
+            "1-2-3-4",
+            "x-1-0",
+            "1042-3--0",
+            "68719476736-0-0",
+            "+7",
+            "007",
+            "+1-0-0",
+            "1-00-0",
+        ] {
             assert!(bad.parse::<ScheduleId>().is_err(), "{bad}");
         }
     }

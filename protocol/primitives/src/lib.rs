@@ -18,6 +18,8 @@ pub mod params;
 pub mod receipt;
 pub mod run;
 pub mod state;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod transaction;
 pub mod units;
 

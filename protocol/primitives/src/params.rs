@@ -88,8 +88,10 @@ pub const VALIDATORS_MAX: usize = 256;
 const _: () = assert!(CRON_BLOCK_GAS_DEFAULT <= BLOCK_GAS_DEFAULT / 2, "user transactions keep half a block");
 const _: () = assert!(CODE_BYTES_MAX < STATE_VALUE_BYTES_MAX, "code is stored as one state value");
 const _: () = assert!(INIT_CODE_BYTES_MAX < TRANSACTION_BYTES_MAX, "the largest contract can be deployed");
-const _: () = assert!(TRANSACTION_BYTES_MAX <= BLOCK_BODY_BYTES_MAX / 8, "a block holds several of the largest");
-const _: () = assert!(SPARE_BLOCK_GAS_DEFAULT <= RESERVED_BLOCK_GAS_DEFAULT, "spare work is what reserved left");
+const _: () =
+    assert!(TRANSACTION_BYTES_MAX <= BLOCK_BODY_BYTES_MAX / 8, "a block holds several of the largest");
+const _: () =
+    assert!(SPARE_BLOCK_GAS_DEFAULT <= RESERVED_BLOCK_GAS_DEFAULT, "spare work is what reserved left");
 const _: () = assert!(RUN_INPUT_BYTES_MAX < STATE_VALUE_BYTES_MAX, "a body is stored as one state value");
 
 /// Slot of the params contract that holds the governance account, its owner.

@@ -3,7 +3,7 @@
 use crate::{
     codec::{DecodeError, Reader, Writer},
     ids::ScheduleId,
-    params::RECEIPT_REASON_BYTES_MAX,
+    params::{BLOCK_GAS_MAX, RECEIPT_REASON_BYTES_MAX, RESERVED_BLOCK_GAS_MAX},
     run::ScheduleRef,
     units::{Gas, GasPrice},
 };
@@ -11,9 +11,26 @@ use alloy_primitives::{Address, B256, Bloom, BloomInput, Bytes, Log, LogData, Tx
 
 const VERSION: u8 = 1;
 
-/// No call can emit more topics or data than its gas buys; these bounds are for decoding only.
-const LOGS_MAX: usize = 1 << 18;
-const LOG_DATA_BYTES_MAX: usize = 1 << 24;
+/// No call can emit more logs or data than its gas buys; these bounds are for decoding only.
+const LOGS_MAX: usize = 1 << 21;
+const LOG_DATA_BYTES_MAX: usize = 1 << 25;
+
+const _: () = {
+    let lane_gas_max = if BLOCK_GAS_MAX.max > RESERVED_BLOCK_GAS_MAX.max {
+        BLOCK_GAS_MAX.max
+    } else {
+        RESERVED_BLOCK_GAS_MAX.max
+    };
+    let data_words = LOG_DATA_BYTES_MAX as u64 / 32;
+    assert!(
+        LOGS_MAX as u64 > lane_gas_max / 375,
+        "whatever one call can log can be read: a log costs 375 gas"
+    );
+    assert!(
+        data_words * data_words / 512 > lane_gas_max,
+        "and so can its data: memory costs words² / 512 gas"
+    );
+};
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,7 +170,12 @@ impl Receipt {
                 let schedule = ScheduleId(input.u64("schedule id")?);
                 let number = input.u64("run number")?;
                 let is_zero = schedule.0 == 0 && number == 0;
-                absent_is_zero(is_some, ScheduleRef { schedule, number }, is_zero, "absent schedule reference")?
+                absent_is_zero(
+                    is_some,
+                    ScheduleRef { schedule, number },
+                    is_zero,
+                    "absent schedule reference",
+                )?
             },
             logs: {
                 let count = input.count("logs", LOGS_MAX)?;

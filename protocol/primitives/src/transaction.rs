@@ -1,9 +1,7 @@
 //! Transactions that people sign: Ethereum's legacy, 2930, 1559 and 7702 kinds.
 
 use crate::{params::TRANSACTION_BYTES_MAX, units::GasPrice};
-use alloy_consensus::{
-    EthereumTxEnvelope, Transaction as _, TxEip4844, transaction::SignerRecoverable,
-};
+use alloy_consensus::{EthereumTxEnvelope, Transaction as _, TxEip4844, transaction::SignerRecoverable};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::{Address, B256, Bytes, TxHash, keccak256};
 use std::sync::Arc;
@@ -63,7 +61,10 @@ impl UserTransaction {
     pub fn decode(encoded: &[u8]) -> Result<Self, TransactionDecodeError> {
         let first = *encoded.first().ok_or(TransactionDecodeError::Empty)?;
         if encoded.len() > TRANSACTION_BYTES_MAX {
-            return Err(TransactionDecodeError::TooLarge { given: encoded.len(), max: TRANSACTION_BYTES_MAX });
+            return Err(TransactionDecodeError::TooLarge {
+                given: encoded.len(),
+                max: TRANSACTION_BYTES_MAX,
+            });
         }
         match first {
             BLOB_TYPE => return Err(TransactionDecodeError::BlobUnsupported),
@@ -143,8 +144,10 @@ impl RecoveredTransaction {
     /// Recovers the sender and, for EIP-7702, every authority. This is the expensive part of taking a
     /// transaction in; it needs no state and can run on any core.
     pub fn recover(transaction: UserTransaction) -> Result<Self, SignatureError> {
-        let sender =
-            transaction.envelope().recover_signer().map_err(|_| SignatureError { hash: transaction.hash() })?;
+        let sender = transaction
+            .envelope()
+            .recover_signer()
+            .map_err(|_| SignatureError { hash: transaction.hash() })?;
         // An authorisation with a bad signature is skipped in execution, it does not void the transaction.
         let authorities = transaction
             .envelope()

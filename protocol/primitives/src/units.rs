@@ -1,11 +1,11 @@
 //! Money, gas and time, each a type of its own with only the arithmetic that means something.
 
 use alloy_primitives::U256;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
 
 /// An amount of money. One unit of the native coin is 10¹⁸ wei.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Wei(pub U256);
 
@@ -41,6 +41,37 @@ impl Wei {
     /// Difference, or `None` where it would be negative.
     pub fn checked_sub(self, other: Self) -> Option<Self> {
         self.0.checked_sub(other.0).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Wei {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WeiVisitor)
+    }
+}
+
+/// Reads an amount that a person wrote. `U256` alone would take an empty string for zero.
+struct WeiVisitor;
+
+impl de::Visitor<'_> for WeiVisitor {
+    type Value = Wei;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number of wei below 2^256, in quotes, decimal or 0x-hexadecimal")
+    }
+
+    fn visit_u64<E: de::Error>(self, amount: u64) -> Result<Wei, E> {
+        Ok(Wei(U256::from(amount)))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Wei, E> {
+        let (digits, radix) = text.strip_prefix("0x").map_or((text, 10), |digits| (digits, 16));
+        let is_number = digits.starts_with(|first: char| first.is_digit(radix));
+        is_number
+            .then(|| U256::from_str_radix(digits, radix.into()).ok())
+            .flatten()
+            .map(Wei)
+            .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
     }
 }
 
