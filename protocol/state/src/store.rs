@@ -1,0 +1,113 @@
+//! What a store of the state does: seal the state after a block, on any parent, and commit one at a time.
+
+use crate::view::StateView;
+use alloy_primitives::{B256, Bytes, hex};
+use almanac_primitives::{StateCommitment, StateDiff, StateKey};
+use std::future::Future;
+
+/// Keeps the committed state and every sealed batch that may still follow it.
+///
+/// ```text
+/// committed ── 7 (head) ─┬─ 8a ─── 9a        commit(8a): 8a becomes the head, 9a stays good,
+///                        └─ 8b ─── 9b                    7, 8b and 9b become stale
+/// ```
+pub trait StateStore: Send + Sync {
+    /// The state after some block.
+    type Batch: SealedBatch;
+
+    /// The state after the last committed block.
+    fn head(&self) -> Self::Batch;
+
+    /// The state that `diff` makes of `parent`, which may be the head or any batch above it.
+    ///
+    /// Sealing the same diff twice gives two batches that say the same and are strangers to each other:
+    /// committing one makes the other stale.
+    fn seal(
+        &self,
+        parent: &Self::Batch,
+        diff: &StateDiff,
+    ) -> impl Future<Output = Result<Self::Batch, SealError>> + Send;
+
+    /// Makes `batch`, which must have been sealed directly on the head, the new head. What forked from
+    /// anywhere but `batch` becomes stale.
+    fn commit(&self, batch: &Self::Batch) -> impl Future<Output = Result<(), CommitError>> + Send;
+}
+
+/// The state after some block: it can be read, and others can be sealed on it. Cloning shares it.
+///
+/// It stays readable until a batch is committed that does not lead to it; from then on every read fails.
+pub trait SealedBatch: StateView + Clone {
+    /// What a header says of this state.
+    fn commitment(&self) -> StateCommitment;
+}
+
+/// The chain went on without this batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the batch at height {height} is stale: the committed head, at height {head_height}, does not lead to it; \
+     start again from the head"
+)]
+pub struct StaleBatch {
+    /// Batches below it, genesis included.
+    pub height: u64,
+    /// The same of the committed head.
+    pub head_height: u64,
+}
+
+/// Why a diff cannot be sealed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SealError {
+    /// The parent is no longer part of the chain.
+    #[error("the parent cannot be built on: {0}")]
+    StaleParent(#[from] StaleBatch),
+    /// The diff was made from another state than the parent.
+    #[error("the diff says that {key:?} was {}, but the parent has {}", shown(.given), shown(.found))]
+    OldValueDiffers {
+        /// The first key where they differ.
+        key: StateKey,
+        /// The old value in the diff.
+        given: Option<Bytes>,
+        /// The value in the parent.
+        found: Option<Bytes>,
+    },
+    /// A value above the limit.
+    #[error("the new value of {key:?} has {given} bytes, at most {max} are allowed")]
+    ValueTooLarge {
+        /// Whose value.
+        key: StateKey,
+        /// Its size.
+        given: usize,
+        /// The largest allowed.
+        max: usize,
+    },
+}
+
+/// Why a batch cannot be committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommitError {
+    /// It does not follow directly on the head.
+    #[error(
+        "the batch at height {height} with root {root} was not sealed on the committed head, which is at \
+         height {head_height} with root {head_root}; only a batch sealed directly on the head can be committed"
+    )]
+    NotOnHead {
+        /// Batches below it, genesis included.
+        height: u64,
+        /// Its state root.
+        root: B256,
+        /// Height of the committed head.
+        head_height: u64,
+        /// Its state root.
+        head_root: B256,
+    },
+}
+
+/// A value for people: code can be as long as a book.
+fn shown(value: &Option<Bytes>) -> String {
+    const SHOWN_BYTES_MAX: usize = 40;
+    match value {
+        None => "absent".to_owned(),
+        Some(bytes) if bytes.len() <= SHOWN_BYTES_MAX => bytes.to_string(),
+        Some(bytes) => format!("0x{}… ({} bytes)", hex::encode(&bytes[..SHOWN_BYTES_MAX]), bytes.len()),
+    }
+}
