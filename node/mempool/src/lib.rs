@@ -1,1 +1,16 @@
-//! Pending transactions: admit, order, park, evict
+#![doc = include_str!("../README.md")]
+
+mod best;
+mod config;
+mod error;
+mod evict;
+mod offer;
+mod order;
+mod pool;
+mod sender;
+
+pub use best::Best;
+pub use config::PoolConfig;
+pub use error::PoolError;
+pub use pool::{Insertion, Pool, Reinjection};
+pub use sender::{Readiness, SenderState};

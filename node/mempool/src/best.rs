@@ -1,0 +1,69 @@
+//! The pending transactions in the order a block builder wants them.
+
+use crate::offer::Rank;
+use crate::order::HeadsIter;
+use crate::pool::Pool;
+use crate::sender::{Pending, Slot};
+use alloy_primitives::Address;
+use almanac_primitives::RecoveredTransaction;
+use std::collections::{BinaryHeap, HashSet};
+
+/// Ready transactions, highest tip at the current base fee first, each sender's in order of their numbers,
+/// equals by arrival. Made in no time and paid for as it is read: never the whole pool.
+#[derive(Clone, Debug)]
+pub struct Best<'a> {
+    pool: &'a Pool,
+    heads: HeadsIter<'a>,
+    /// What follows the transactions already given out, at most one per sender.
+    followers: BinaryHeap<(Rank, Slot)>,
+    skipped: HashSet<Address>,
+}
+
+impl<'a> Best<'a> {
+    pub(crate) fn new(pool: &'a Pool, heads: HeadsIter<'a>) -> Self {
+        Self { pool, heads, followers: BinaryHeap::new(), skipped: HashSet::new() }
+    }
+
+    /// Leaves out the rest of this sender: one of its transactions was refused or does not fit, so those
+    /// after it cannot run in this block.
+    pub fn skip_sender(&mut self, sender: Address) {
+        self.skipped.insert(sender);
+    }
+
+    fn next_pending(&mut self) -> Option<&'a Pending> {
+        let follower = self.followers.peek().map(|(rank, _)| *rank);
+        if follower > self.heads.peek() {
+            let (_, slot) = self.followers.pop()?;
+            self.pool.ready(slot)
+        } else {
+            self.pool.head(self.heads.next()?)
+        }
+    }
+
+    fn push_follower(&mut self, slot: Slot) {
+        let Some(nonce) = slot.nonce.checked_add(1) else {
+            return;
+        };
+        let slot = Slot { nonce, ..slot };
+        // One that pays too little holds up those after it.
+        if let Some(rank) = self.pool.ready(slot).and_then(|next| next.offer.rank_at(self.pool.base_fee().0))
+        {
+            self.followers.push((rank, slot));
+        }
+    }
+}
+
+impl<'a> Iterator for Best<'a> {
+    type Item = &'a RecoveredTransaction;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let pending = self.next_pending()?;
+            let slot = pending.slot();
+            if !self.skipped.contains(&slot.sender) {
+                self.push_follower(slot);
+                return Some(&pending.transaction);
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What a transaction offers per gas, and when it came.
+
+use almanac_primitives::{GasPrice, UserTransaction};
+use std::cmp::Reverse;
+
+/// What a transaction offers per gas, and when it came. All ordering in the pool rests on this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// The most it pays per gas, in wei.
+    pub(crate) fee_cap: u128,
+    /// The most it pays beyond the base fee: at most the cap, and the cap itself where a transaction names
+    /// one price only.
+    pub(crate) tip_cap: u128,
+    /// Place in the order of arrival; unique in a pool.
+    pub(crate) arrival: u64,
+}
+
+/// Which of its two limits decides what an offer tips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// It tips its priority fee, whatever the base fee is.
+    Tip,
+    /// It tips what the base fee leaves of its cap.
+    Cap,
+    /// Its cap is below the base fee.
+    Underpriced,
+}
+
+/// Place in a block: greater goes first. Tip at the current base fee, then earlier arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    pub(crate) tip: u128,
+    pub(crate) arrival: Reverse<u64>,
+}
+
+impl Offer {
+    pub(crate) fn new(transaction: &UserTransaction, arrival: u64) -> Self {
+        let fee_cap = transaction.fee_cap().0;
+        // Without a base fee nothing but its own limits holds the tip down.
+        let tip_cap = transaction.tip_at(GasPrice(0)).map_or(fee_cap, |tip| tip.0);
+        Self { fee_cap, tip_cap, arrival }
+    }
+
+    /// The highest base fee at which it still tips its whole priority fee.
+    pub(crate) fn full_tip_base_fee(&self) -> u128 {
+        self.fee_cap - self.tip_cap
+    }
+
+    /// Which limit decides at this base fee.
+    pub(crate) fn limit_at(&self, base_fee: u128) -> Limit {
+        if base_fee <= self.full_tip_base_fee() {
+            Limit::Tip
+        } else if base_fee <= self.fee_cap {
+            Limit::Cap
+        } else {
+            Limit::Underpriced
+        }
+    }
+
+    /// Its place in a block with this base fee; `None` where it pays too little for any.
+    pub(crate) fn rank_at(&self, base_fee: u128) -> Option<Rank> {
+        let room = self.fee_cap.checked_sub(base_fee)?;
+        Some(Rank { tip: self.tip_cap.min(room), arrival: Reverse(self.arrival) })
+    }
+
+    /// The lowest fee cap and priority fee that replace it.
+    pub(crate) fn replacement_needed(&self, bump_percent: u32) -> (u128, u128) {
+        (raised(self.fee_cap, bump_percent), raised(self.tip_cap, bump_percent))
+    }
+
+    /// Whether it pays enough more than `old` to take its place.
+    pub(crate) fn replaces(&self, old: &Self, bump_percent: u32) -> bool {
+        let (cap, tip) = old.replacement_needed(bump_percent);
+        // The highest price there is cannot be raised, and what is needed then saturates at it.
+        let is_raised = self.fee_cap > old.fee_cap && self.tip_cap > old.tip_cap;
+        is_raised && self.fee_cap >= cap && self.tip_cap >= tip
+    }
+}
+
+/// `price` plus `percent` of it, rounded up, and at least one wei more: zero has no percentage to rise by.
+fn raised(price: u128, percent: u32) -> u128 {
+    let percent = u128::from(percent);
+    // Split, so that the product overflows only where the sum would.
+    let rise = (price / 100).saturating_mul(percent).saturating_add((price % 100 * percent).div_ceil(100));
+    price.saturating_add(rise.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::U256;
+    use proptest::prelude::*;
+
+    fn offer(fee_cap: u128, tip_cap: u128) -> Offer {
+        Offer { fee_cap, tip_cap, arrival: 0 }
+    }
+
+    #[test]
+    fn limits_meet_where_they_should() {
+        let o = offer(100, 30);
+        assert_eq!(o.limit_at(70), Limit::Tip);
+        assert_eq!(o.limit_at(71), Limit::Cap);
+        assert_eq!(o.limit_at(100), Limit::Cap);
+        assert_eq!(o.limit_at(101), Limit::Underpriced);
+        assert_eq!(offer(100, 100).limit_at(0), Limit::Tip);
+        assert_eq!(offer(100, 100).limit_at(1), Limit::Cap);
+    }
+
+    #[test]
+    fn both_prices_must_rise() {
+        let old = offer(100, 10);
+        assert!(offer(110, 11).replaces(&old, 10));
+        assert!(!offer(109, 11).replaces(&old, 10));
+        assert!(!offer(110, 10).replaces(&old, 10));
+        assert!(!offer(u128::MAX, 10).replaces(&old, 10));
+        assert!(offer(112, 12).replaces(&offer(101, 10), 10), "101 + 10.1 rounds up to 112");
+        assert!(!offer(111, 12).replaces(&offer(101, 10), 10));
+    }
+
+    #[test]
+    fn extremes_neither_wrap_nor_stand_still() {
+        assert!(!offer(100, 10).replaces(&offer(100, 10), 0), "no bump still means more");
+        assert!(offer(101, 11).replaces(&offer(100, 10), 0));
+        assert!(!offer(1, 0).replaces(&offer(0, 0), 10), "a tip of zero rises by a wei");
+        assert!(offer(1, 1).replaces(&offer(0, 0), 10));
+        let most = offer(u128::MAX, u128::MAX);
+        assert!(!most.replaces(&most, 10));
+        assert!(most.replaces(&offer(u128::MAX - 1, u128::MAX - 1), 10), "needed saturates at the highest");
+        assert!(most.replaces(&offer(1, 1), u32::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn rise_agrees_with_wide_arithmetic(price: u128, percent: u32) {
+            let (p, hundred) = (U256::from(price), U256::from(100));
+            let exact = p + (p * U256::from(percent)).div_ceil(hundred).max(U256::from(1));
+            prop_assert_eq!(U256::from(raised(price, percent)), exact.min(U256::from(u128::MAX)));
+        }
+    }
+}

@@ -1,0 +1,473 @@
+//! Each rule of the pool by its smallest example.
+
+use crate::signing::{Draft, Signer, account, draft, rich};
+use alloy_primitives::{Address, TxHash, U256};
+use almanac_mempool::{Insertion, Pool, PoolConfig, PoolError, Readiness, SenderState};
+use almanac_primitives::{GasPrice, RecoveredTransaction, Wei};
+
+const ALICE: Signer = Signer(1);
+const BOB: Signer = Signer(2);
+const CAROL: Signer = Signer(3);
+
+fn pool() -> Pool {
+    Pool::new(PoolConfig::default(), GasPrice(0))
+}
+
+fn pool_of(count_max: usize) -> Pool {
+    let config = PoolConfig { count_max, ..PoolConfig::default() };
+    Pool::new(config, GasPrice(0))
+}
+
+fn pool_of_bytes(bytes_max: usize) -> Pool {
+    let config = PoolConfig { bytes_max, ..PoolConfig::default() };
+    Pool::new(config, GasPrice(0))
+}
+
+fn full(fee_cap: u128, needed: u128) -> PoolError {
+    PoolError::PoolFull { fee_cap: GasPrice(fee_cap), needed: GasPrice(needed) }
+}
+
+/// Inserts for an account that stands at 0 and can pay anything.
+fn add(pool: &mut Pool, signer: Signer, draft: Draft) -> TxHash {
+    let tx = signer.sign(draft);
+    pool.insert(tx.clone(), rich(0)).unwrap();
+    tx.hash()
+}
+
+fn best(pool: &Pool) -> Vec<TxHash> {
+    pool.best().map(RecoveredTransaction::hash).collect()
+}
+
+fn held(pool: &Pool, sender: Address) -> Vec<(u64, Readiness)> {
+    pool.pending_of(sender).map(|(tx, readiness)| (tx.transaction().nonce(), readiness)).collect()
+}
+
+fn ready(nonces: impl IntoIterator<Item = u64>) -> Vec<(u64, Readiness)> {
+    nonces.into_iter().map(|nonce| (nonce, Readiness::Ready)).collect()
+}
+
+fn parked(nonces: impl IntoIterator<Item = u64>) -> Vec<(u64, Readiness)> {
+    nonces.into_iter().map(|nonce| (nonce, Readiness::Parked)).collect()
+}
+
+#[test]
+fn a_gap_parks_and_its_closing_readies() {
+    let mut pool = pool();
+    let third = pool.insert(ALICE.sign(draft(7, 100, 10)), rich(5)).unwrap();
+    let second = pool.insert(ALICE.sign(draft(6, 100, 10)), rich(5)).unwrap();
+    assert_eq!((third.readiness, second.readiness), (Readiness::Parked, Readiness::Parked));
+    assert_eq!((pool.ready_count(), pool.parked_count()), (0, 2));
+    assert!(best(&pool).is_empty());
+    assert_eq!(pool.next_nonce(ALICE.address(), 5), 5);
+
+    let first = pool.insert(ALICE.sign(draft(5, 100, 10)), rich(5)).unwrap();
+    assert_eq!(first, Insertion { readiness: Readiness::Ready, replaced: None, evicted: vec![] });
+    assert_eq!(held(&pool, ALICE.address()), ready(5..8));
+    assert_eq!((pool.ready_count(), pool.parked_count()), (3, 0));
+    assert_eq!(pool.next_nonce(ALICE.address(), 5), 8);
+    assert_eq!(pool.next_nonce(BOB.address(), 3), 3);
+}
+
+/// The cost is value plus gas limit times fee cap, summed over all before it.
+#[test]
+fn money_is_counted_over_all_ready_ones() {
+    let mut pool = pool();
+    for nonce in 0..3 {
+        let each_100 = Draft { nonce, fee_cap: 30, gas: 3, value: U256::from(10), ..Draft::default() };
+        pool.insert(ALICE.sign(each_100), account(0, 299)).unwrap();
+    }
+    let alice = ALICE.address();
+    assert_eq!(held(&pool, alice), [ready(0..2), parked(2..3)].concat());
+    assert_eq!(pool.next_nonce(alice, 0), 3, "a number is taken whether or not it is affordable");
+
+    pool.on_block(GasPrice(0), [(alice, account(0, 300))]);
+    assert_eq!(held(&pool, alice), ready(0..3));
+    pool.on_block(GasPrice(0), [(alice, account(0, 99))]);
+    assert_eq!(held(&pool, alice), parked(0..3));
+    pool.on_block(GasPrice(0), [(alice, account(1, 200))]);
+    assert_eq!(held(&pool, alice), ready(1..3));
+}
+
+#[test]
+fn a_cost_beyond_all_money_is_never_covered() {
+    let mut pool = pool();
+    let overflowing = Draft { value: U256::MAX, ..Draft::default() };
+    assert_eq!(pool.insert(ALICE.sign(overflowing), rich(0)).unwrap().readiness, Readiness::Parked);
+    let exact = Draft { value: U256::MAX - U256::from(100), ..Draft::default() };
+    assert_eq!(pool.insert(BOB.sign(exact), rich(0)).unwrap().readiness, Readiness::Ready);
+    // Each alone is affordable, their sum overflows.
+    let second = Draft { nonce: 1, ..exact };
+    assert_eq!(pool.insert(BOB.sign(second), rich(0)).unwrap().readiness, Readiness::Parked);
+    // A ready one may be replaced by one that no money covers, and then parks what follows.
+    add(&mut pool, CAROL, draft(0, 100, 10));
+    add(&mut pool, CAROL, draft(1, 100, 10));
+    add(&mut pool, CAROL, Draft { value: U256::MAX, ..draft(0, 110, 11) });
+    assert_eq!(held(&pool, CAROL.address()), parked(0..2));
+}
+
+#[test]
+fn a_dearer_replacement_parks_from_the_end() {
+    let mut pool = pool();
+    let state = account(0, 420);
+    for nonce in 0..4 {
+        pool.insert(ALICE.sign(draft(nonce, 100, 10)), state).unwrap();
+    }
+    assert_eq!(held(&pool, ALICE.address()), ready(0..4));
+    pool.insert(ALICE.sign(draft(1, 121, 11)), state).unwrap();
+    assert_eq!(held(&pool, ALICE.address()), [ready(0..3), parked(3..4)].concat(), "421 is too much");
+    pool.insert(ALICE.sign(draft(1, 321, 20)), state).unwrap();
+    assert_eq!(
+        held(&pool, ALICE.address()),
+        [ready(0..1), parked(1..4)].concat(),
+        "421 again, at the second"
+    );
+    // Dearer per gas and cheaper in all: money is free again.
+    pool.insert(ALICE.sign(Draft { gas: 0, ..draft(1, 400, 30) }), state).unwrap();
+    assert_eq!(held(&pool, ALICE.address()), ready(0..4));
+}
+
+#[test]
+fn the_last_number_of_all_does_not_overflow() {
+    let mut pool = pool();
+    let last = u64::MAX;
+    let alice = ALICE.address();
+    pool.insert(ALICE.sign(draft(last, 100, 10)), rich(last)).unwrap();
+    assert_eq!(held(&pool, alice), ready([last]));
+    assert_eq!(best(&pool).len(), 1);
+    assert_eq!(pool.next_nonce(alice, last), last);
+    pool.insert(ALICE.sign(draft(last - 1, 100, 10)), rich(last - 1)).unwrap();
+    assert_eq!(held(&pool, alice), ready([last - 1, last]));
+    assert_eq!(best(&pool).len(), 2);
+    pool.on_block(GasPrice(0), [(alice, account(last - 1, 100))]);
+    assert_eq!(held(&pool, alice), [ready([last - 1]), parked([last])].concat());
+    pool.on_block(GasPrice(0), [(alice, rich(last))]);
+    assert_eq!(held(&pool, alice), ready([last]));
+}
+
+#[test]
+fn refusals_name_what_clients_look_for() {
+    let mut pool = pool_of(1);
+    let tx = ALICE.sign(draft(3, 100, 10));
+    pool.insert(tx.clone(), rich(3)).unwrap();
+    let refusal = |pool: &mut Pool, tx: RecoveredTransaction, state: SenderState| {
+        pool.insert(tx, state).unwrap_err().to_string()
+    };
+    assert!(refusal(&mut pool, tx.clone(), rich(3)).starts_with("already known"));
+    assert_eq!(
+        refusal(&mut pool, ALICE.sign(draft(2, 100, 10)), rich(3)),
+        "nonce too low: 2 is below 3, the next of the account"
+    );
+    let underpriced = refusal(&mut pool, ALICE.sign(draft(3, 109, 11)), rich(3));
+    assert!(underpriced.starts_with("replacement transaction underpriced"), "{underpriced}");
+    assert!(underpriced.contains("109") && underpriced.contains("110"), "{underpriced}");
+    assert!(refusal(&mut pool, BOB.sign(draft(0, 100, 10)), rich(0)).starts_with("txpool is full"));
+    assert!(refusal(&mut pool, ALICE.sign(draft(4, 900, 10)), rich(3)).starts_with("txpool is full"));
+    assert_eq!(pool.len(), 1);
+    assert_eq!(pool.get(tx.hash()), Some(&tx));
+}
+
+#[test]
+fn the_account_number_decides_what_is_stale() {
+    let mut pool = pool();
+    assert!(pool.insert(ALICE.sign(draft(5, 100, 10)), rich(5)).is_ok());
+    let refused = pool.insert(ALICE.sign(draft(4, 100, 10)), rich(5));
+    assert_eq!(refused, Err(PoolError::NonceTooLow { given: 4, account: 5 }));
+    // A refused newcomer still brings news of the account.
+    let refused = pool.insert(ALICE.sign(draft(5, 100, 10)), rich(6));
+    assert_eq!(refused, Err(PoolError::NonceTooLow { given: 5, account: 6 }));
+    assert!(pool.is_empty());
+    assert_eq!(pool.bytes(), 0);
+}
+
+#[test]
+fn replacement_needs_both_prices_raised() {
+    let mut pool = pool();
+    let old = add(&mut pool, ALICE, draft(0, 1_000, 100));
+    let refused = |cap, tip| PoolError::ReplacementUnderpriced {
+        old,
+        given_cap: GasPrice(cap),
+        needed_cap: GasPrice(1_100),
+        given_tip: GasPrice(tip),
+        needed_tip: GasPrice(110),
+    };
+    for (cap, tip) in [(1_099, 110), (1_100, 109), (1_000, 110), (5_000, 100), (1_099, 1_099)] {
+        assert_eq!(pool.insert(ALICE.sign(draft(0, cap, tip)), rich(0)), Err(refused(cap, tip)));
+        assert!(pool.contains(old));
+    }
+    let new = ALICE.sign(draft(0, 1_100, 110));
+    let insertion = pool.insert(new.clone(), rich(0)).unwrap();
+    assert_eq!(insertion, Insertion { readiness: Readiness::Ready, replaced: Some(old), evicted: vec![] });
+    assert_eq!((pool.len(), pool.contains(old)), (1, false));
+    assert_eq!(pool.bytes(), new.transaction().encoded().len());
+    assert_eq!(best(&pool), [new.hash()]);
+}
+
+#[test]
+fn a_legacy_price_is_cap_and_tip_at_once() {
+    let mut pool = pool();
+    let legacy = |fee_cap| Draft { fee_cap, priority_fee: None, ..Draft::default() };
+    add(&mut pool, ALICE, legacy(100));
+    let tip_too_low = pool.insert(ALICE.sign(draft(0, 200, 109)), rich(0)).unwrap_err();
+    assert!(matches!(tip_too_low, PoolError::ReplacementUnderpriced { needed_tip: GasPrice(110), .. }));
+    add(&mut pool, ALICE, draft(0, 110, 110));
+    add(&mut pool, ALICE, legacy(121));
+    assert_eq!(pool.len(), 1);
+}
+
+#[test]
+fn a_sender_has_its_share_and_no_more() {
+    let mut pool = Pool::new(PoolConfig { sender_count_max: 3, ..PoolConfig::default() }, GasPrice(0));
+    let alice = ALICE.address();
+    for nonce in [1, 2] {
+        add(&mut pool, ALICE, draft(nonce, 100, 10));
+    }
+    let last = add(&mut pool, ALICE, draft(9, 100, 10));
+    let full = pool.insert(ALICE.sign(draft(10, 900, 90)), rich(0));
+    assert_eq!(full, Err(PoolError::SenderFull { sender: alice, max: 3 }));
+
+    // Replacing takes no more room.
+    let dearer = add(&mut pool, ALICE, draft(9, 110, 11));
+    assert!(!pool.contains(last));
+    let closing = pool.insert(ALICE.sign(draft(0, 1, 1)), rich(0)).unwrap();
+    assert_eq!(closing, Insertion { readiness: Readiness::Ready, replaced: None, evicted: vec![dearer] });
+    assert_eq!(held(&pool, alice), ready(0..3));
+    assert!(pool.insert(BOB.sign(draft(0, 100, 10)), rich(0)).is_ok());
+}
+
+#[test]
+fn a_share_of_one_passes_to_the_lower_number() {
+    let mut pool = Pool::new(PoolConfig { sender_count_max: 1, ..PoolConfig::default() }, GasPrice(0));
+    let late = add(&mut pool, ALICE, draft(4, 100, 10));
+    let insertion = pool.insert(ALICE.sign(draft(0, 100, 10)), rich(0)).unwrap();
+    assert_eq!(insertion, Insertion { readiness: Readiness::Ready, replaced: None, evicted: vec![late] });
+    assert_eq!(held(&pool, ALICE.address()), ready([0]));
+    let nobody = PoolConfig { sender_count_max: 0, ..PoolConfig::default() };
+    let refused = Pool::new(nobody, GasPrice(0)).insert(ALICE.sign(draft(0, 100, 10)), rich(0));
+    assert_eq!(refused, Err(PoolError::SenderFull { sender: ALICE.address(), max: 0 }));
+}
+
+#[test]
+fn the_cheapest_sender_loses_its_last() {
+    let mut pool = pool_of(4);
+    let cheap = add(&mut pool, ALICE, draft(0, 10, 1));
+    let middle = add(&mut pool, ALICE, draft(1, 500, 1));
+    let last = add(&mut pool, ALICE, draft(2, 900, 1));
+    add(&mut pool, BOB, draft(0, 20, 1));
+
+    let newcomer = pool.insert(CAROL.sign(draft(0, 11, 1)), rich(0)).unwrap();
+    assert_eq!(newcomer.evicted, [last], "no gap is torn into the sender");
+    let refused = pool.insert(CAROL.sign(draft(1, 10, 1)), rich(0));
+    assert_eq!(refused, Err(PoolError::PoolFull { fee_cap: GasPrice(10), needed: GasPrice(11) }));
+    assert!(pool.contains(cheap) && pool.contains(middle), "a refused one has cost nobody a place");
+    assert_eq!(pool.len(), 4);
+}
+
+#[test]
+fn of_equally_cheap_ones_the_latest_leaves() {
+    let mut pool = pool_of(2);
+    let first = add(&mut pool, ALICE, draft(0, 10, 1));
+    let second = add(&mut pool, BOB, draft(0, 10, 9));
+    let newcomer = pool.insert(CAROL.sign(draft(0, 11, 1)), rich(0)).unwrap();
+    assert_eq!(newcomer.evicted, [second]);
+    assert!(pool.contains(first));
+}
+
+#[test]
+fn nobody_hides_behind_an_own_cheap_one() {
+    let mut pool = pool_of(2);
+    add(&mut pool, ALICE, draft(0, 10, 1));
+    add(&mut pool, BOB, draft(0, 20, 1));
+    let refused = pool.insert(ALICE.sign(draft(1, 999, 1)), rich(0));
+    assert_eq!(refused, Err(PoolError::BehindCheapest { nonce: 0, fee_cap: GasPrice(10) }));
+    assert_eq!(pool.len(), 2);
+    // With the cheap one raised, the next may push out another's.
+    add(&mut pool, ALICE, draft(0, 21, 2));
+    add(&mut pool, ALICE, draft(1, 999, 1));
+    assert_eq!(held(&pool, ALICE.address()), ready(0..2));
+}
+
+#[test]
+fn one_that_closes_a_gap_pushes_out_its_own_last() {
+    let mut pool = pool_of(2);
+    let last = add(&mut pool, ALICE, draft(1, 10, 1));
+    let others = add(&mut pool, BOB, draft(0, 20, 1));
+    let insertion = pool.insert(ALICE.sign(draft(0, 15, 1)), rich(0)).unwrap();
+    assert_eq!(insertion.evicted, [last]);
+    assert!(pool.contains(others));
+}
+
+/// A transaction of exactly this many bytes. Tries, because signatures vary in length by a byte or two.
+fn sized(signer: Signer, bytes: usize, draft: Draft) -> RecoveredTransaction {
+    let mut tries = (0..bytes).map(|input_len| signer.sign(Draft { input_len, ..draft }));
+    tries.find(|tx| tx.transaction().encoded().len() == bytes).unwrap()
+}
+
+#[test]
+fn bytes_are_bounded_and_no_more_leaves_than_must() {
+    let mut pool = pool_of_bytes(330);
+    let small = |number: u64| sized(Signer(number), 110, draft(0, number.into(), 1));
+    let txs: Vec<_> = (10..14).map(small).collect();
+    for tx in &txs[..3] {
+        pool.insert(tx.clone(), rich(0)).unwrap();
+    }
+    assert_eq!((pool.len(), pool.bytes()), (3, 330), "exactly full");
+    assert_eq!(pool.insert(txs[3].clone(), rich(0)).unwrap().evicted, [txs[0].hash()]);
+
+    // Two of 11, 12 and 13 must go, so 12 is the price to beat.
+    let large = |fee_cap| sized(BOB, 111, draft(0, fee_cap, 1));
+    for fee_cap in [11, 12] {
+        let refused = pool.insert(large(fee_cap), rich(0));
+        assert_eq!(refused, Err(full(fee_cap, 13)));
+        assert_eq!(pool.len(), 3, "half a plan is none");
+    }
+    assert_eq!(pool.insert(large(13), rich(0)).unwrap().evicted, [txs[1].hash(), txs[2].hash()]);
+    assert_eq!((pool.len(), pool.bytes()), (2, 221));
+    // 109 bytes are free, and that is one too few.
+    let last = pool.insert(sized(CAROL, 110, draft(0, 14, 1)), rich(0)).unwrap();
+    assert_eq!(last.evicted.len(), 1);
+    assert_eq!(pool.len(), 2);
+}
+
+#[test]
+fn one_transaction_may_fill_the_pool_but_not_more() {
+    let tx = sized(ALICE, 110, draft(0, 90, 1));
+    let refused = pool_of_bytes(109).insert(tx.clone(), rich(0));
+    assert_eq!(refused, Err(PoolError::TooLarge { given: 110, max: 109 }));
+    let mut pool = pool_of_bytes(110);
+    pool.insert(tx, rich(0)).unwrap();
+    assert_eq!((pool.len(), pool.bytes()), (1, 110));
+}
+
+#[test]
+fn a_larger_replacement_must_find_room_too() {
+    let mut pool = pool_of_bytes(220);
+    let old = sized(ALICE, 110, draft(0, 100, 10));
+    pool.insert(old.clone(), rich(0)).unwrap();
+    let other = sized(BOB, 110, draft(0, 120, 10));
+    pool.insert(other.clone(), rich(0)).unwrap();
+    let larger = |fee_cap| sized(ALICE, 111, draft(0, fee_cap, 20));
+    assert_eq!(pool.insert(larger(120), rich(0)), Err(full(120, 121)));
+    assert!(pool.contains(old.hash()), "the old one stays until the new one is in");
+    let insertion = pool.insert(larger(121), rich(0)).unwrap();
+    assert_eq!((insertion.replaced, insertion.evicted), (Some(old.hash()), vec![other.hash()]));
+}
+
+#[test]
+fn a_pool_without_room_admits_nothing() {
+    let refused = pool_of(0).insert(ALICE.sign(draft(0, 100, 10)), rich(0));
+    assert!(matches!(refused, Err(PoolError::PoolFull { .. })));
+}
+
+#[test]
+fn the_highest_tip_at_the_base_fee_goes_first() {
+    let mut pool = Pool::new(PoolConfig::default(), GasPrice(50));
+    let tip_limited = add(&mut pool, ALICE, draft(0, 100, 20));
+    let cap_limited = add(&mut pool, BOB, draft(0, 80, 80));
+    assert_eq!(best(&pool), [cap_limited, tip_limited], "30 over 20");
+    pool.on_block(GasPrice(60), []);
+    assert_eq!(best(&pool), [tip_limited, cap_limited], "both 20: who came first");
+    pool.on_block(GasPrice(80), []);
+    assert_eq!(best(&pool), [tip_limited, cap_limited], "20 over 0: the last base fee that can be paid");
+    pool.on_block(GasPrice(81), []);
+    assert_eq!(best(&pool), [tip_limited], "19 left of the cap of the one, less than nothing of the other");
+    pool.on_block(GasPrice(101), []);
+    assert!(best(&pool).is_empty());
+    assert_eq!(pool.ready_count(), 2, "they wait for a lower base fee, not for their sender");
+    pool.on_block(GasPrice(0), []);
+    assert_eq!(best(&pool), [cap_limited, tip_limited]);
+}
+
+#[test]
+fn a_sender_stays_in_order_and_an_underpriced_one_blocks_it() {
+    let mut pool = Pool::new(PoolConfig::default(), GasPrice(50));
+    let low = add(&mut pool, ALICE, draft(0, 100, 1));
+    let high = add(&mut pool, ALICE, draft(1, 100, 40));
+    add(&mut pool, ALICE, draft(2, 49, 49));
+    add(&mut pool, ALICE, draft(3, 100, 50));
+    let middle = add(&mut pool, BOB, draft(0, 100, 20));
+    assert_eq!(best(&pool), [middle, low, high]);
+    pool.on_block(GasPrice(49), []);
+    assert_eq!(best(&pool).len(), 5);
+}
+
+#[test]
+fn a_skipped_sender_is_out_for_this_pass_only() {
+    let mut pool = pool();
+    let alices = [0, 1].map(|nonce| add(&mut pool, ALICE, draft(nonce, 100, 30)));
+    let bobs = [0, 1].map(|nonce| add(&mut pool, BOB, draft(nonce, 100, 20)));
+    let mut pass = pool.best();
+    assert_eq!(pass.next().map(RecoveredTransaction::hash), Some(alices[0]));
+    pass.skip_sender(ALICE.address());
+    assert_eq!(pass.map(RecoveredTransaction::hash).collect::<Vec<_>>(), bobs);
+    let mut pass = pool.best();
+    pass.skip_sender(BOB.address());
+    assert_eq!(pass.map(RecoveredTransaction::hash).collect::<Vec<_>>(), alices);
+    assert_eq!(best(&pool).len(), 4);
+}
+
+#[test]
+fn a_dropped_block_gives_its_transactions_back() {
+    let mut pool = pool();
+    let alice = ALICE.address();
+    let txs: Vec<_> = (0..4).map(|nonce| ALICE.sign(draft(nonce, 100, 10))).collect();
+    for tx in &txs {
+        pool.insert(tx.clone(), rich(0)).unwrap();
+    }
+    pool.on_block(GasPrice(0), [(alice, rich(2))]);
+    assert_eq!(held(&pool, alice), ready(2..4));
+
+    // The block is gone: the account stands at 0 again, and what waited waits behind a gap.
+    pool.on_block(GasPrice(0), [(alice, rich(0))]);
+    assert_eq!(held(&pool, alice), parked(2..4));
+    let outcome = pool.reinject(txs[..2].iter().map(|tx| (tx.clone(), rich(0))));
+    assert_eq!(outcome.returned.len(), 2);
+    assert_eq!(outcome.refused, []);
+    assert_eq!(held(&pool, alice), ready(0..4));
+    assert_eq!(best(&pool), txs.iter().map(RecoveredTransaction::hash).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_does_not_come_back_says_why() {
+    let mut pool = pool();
+    let txs: Vec<_> = (0..3).map(|nonce| ALICE.sign(draft(nonce, 100, 10))).collect();
+    pool.insert(txs[1].clone(), rich(1)).unwrap();
+    let dearer = add(&mut pool, BOB, draft(0, 200, 20));
+    let bobs = BOB.sign(draft(0, 100, 10));
+    let outcome = pool.reinject([
+        (txs[0].clone(), rich(1)),
+        (txs[1].clone(), rich(1)),
+        (txs[2].clone(), rich(1)),
+        (bobs.clone(), rich(0)),
+    ]);
+    let refused: Vec<_> = outcome.refused.iter().map(|(hash, _)| *hash).collect();
+    assert_eq!(refused, [txs[0].hash(), txs[1].hash(), bobs.hash()]);
+    assert_eq!(outcome.refused[0].1, PoolError::NonceTooLow { given: 0, account: 1 });
+    assert_eq!(outcome.refused[1].1, PoolError::AlreadyKnown { hash: txs[1].hash() });
+    assert!(matches!(outcome.refused[2].1, PoolError::ReplacementUnderpriced { old, .. } if old == dearer));
+    assert_eq!(outcome.returned.len(), 1);
+    assert_eq!(held(&pool, ALICE.address()), ready(1..3));
+}
+
+#[test]
+fn a_removed_one_leaves_a_gap() {
+    let mut pool = pool();
+    let txs = [0, 1, 2].map(|nonce| add(&mut pool, ALICE, draft(nonce, 100, 10)));
+    assert_eq!(pool.remove(txs[1]).map(|tx| tx.hash()), Some(txs[1]));
+    assert_eq!(pool.remove(txs[1]), None);
+    assert_eq!(held(&pool, ALICE.address()), [ready([0]), parked([2])].concat());
+    assert_eq!(best(&pool), [txs[0]]);
+    add(&mut pool, ALICE, draft(1, 50, 5));
+    assert_eq!(held(&pool, ALICE.address()), ready(0..3));
+}
+
+/// News of accounts that have nothing pending leaves no trace.
+#[test]
+fn strangers_are_not_remembered() {
+    let mut pool = pool();
+    let strangers = (0..100u8).map(|number| (Address::repeat_byte(number), rich(7)));
+    pool.on_block(GasPrice(3), strangers);
+    assert!(pool.is_empty());
+    assert_eq!(pool.base_fee(), GasPrice(3));
+    let poor = SenderState { nonce: 0, balance: Wei::ZERO };
+    assert_eq!(pool.insert(ALICE.sign(draft(0, 100, 10)), poor).unwrap().readiness, Readiness::Parked);
+}
