@@ -105,6 +105,22 @@ impl Environment {
         })
     }
 
+    /// The environment that a finished block was executed in, as far as its header tells; for trying out calls
+    /// "in" that block on the state after it.
+    pub fn of_header(header: &Header, chain_id: u64, parameters: Parameters) -> Self {
+        Self {
+            chain_id,
+            number: header.number,
+            timestamp: header.timestamp,
+            parent_hash: header.parent_hash,
+            fee_recipient: header.fee_recipient,
+            consensus: header.consensus,
+            gas_limit: header.gas_limit,
+            base_fee: header.base_fee,
+            parameters,
+        }
+    }
+
     /// What PREVRANDAO answers.
     pub fn prev_randao(&self) -> B256 {
         prev_randao(self.parent_hash, self.number)

@@ -56,7 +56,9 @@ pub enum BlockError {
         parent: u64,
     },
     /// The rules of this block are newer or older than this build's.
-    #[error("block follows protocol version {given}, this build follows {known}: install the matching release")]
+    #[error(
+        "block follows protocol version {given}, this build follows {known}: install the matching release"
+    )]
     ProtocolVersion {
         /// The block's version.
         given: u32,
@@ -83,9 +85,7 @@ pub enum BlockError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// Money appeared or vanished.
-    #[error(
-        "transaction {index} turned {before} into {after} with {burned} burned: value is not conserved"
-    )]
+    #[error("transaction {index} turned {before} into {after} with {burned} burned: value is not conserved")]
     ValueNotConserved {
         /// Receipt index of the transaction.
         index: usize,

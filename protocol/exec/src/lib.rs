@@ -17,6 +17,7 @@ pub mod error;
 mod machine;
 pub mod output;
 mod precompiles;
+pub mod prefetch;
 mod prologue;
 pub mod recover;
 mod runs;
@@ -31,8 +32,9 @@ pub use environment::{BlockInput, Environment};
 pub use error::{BlockError, Fault, StateFault};
 pub use machine::EvmContext;
 pub use output::{BlockOutput, Executed, HeaderMismatch, check_header};
+pub use prefetch::prefetch;
 pub use recover::{recover, recover_all};
-pub use simulate::{Call, CallResult, SimulateError, simulate};
+pub use simulate::{Call, CallResult, SimulateError, simulate, simulate_in, simulate_with};
 pub use validate::{
     Rules, Sender, TransactionError, check_inclusion, check_static, check_submission, cost_max,
 };

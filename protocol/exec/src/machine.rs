@@ -27,8 +27,7 @@ use revm::{
 };
 
 /// What the EVM, its precompiles and inspectors see.
-pub type EvmContext<'a> =
-    Context<BlockEnv, TxEnv, CfgEnv, BlockState<'a>, Journal<BlockState<'a>>, ()>;
+pub type EvmContext<'a> = Context<BlockEnv, TxEnv, CfgEnv, BlockState<'a>, Journal<BlockState<'a>>, ()>;
 
 type AlmanacEvm<'a, I> = Evm<
     EvmContext<'a>,
@@ -114,8 +113,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
     pub(crate) fn transact(&mut self, tx: TxEnv, is_watched: bool) -> Result<Executed, MachineError> {
         self.evm.ctx.set_tx(tx);
         let mut handler = AlmanacHandler::<'a, I>::default();
-        let result =
-            if is_watched { handler.inspect_run(&mut self.evm) } else { handler.run(&mut self.evm) };
+        let result = if is_watched { handler.inspect_run(&mut self.evm) } else { handler.run(&mut self.evm) };
         self.settle(result)
     }
 
@@ -160,7 +158,10 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
             }
             Err(EVMError::Transaction(reason)) => Err(MachineError::Refused(reason)),
             Err(EVMError::Database(fault)) => Err(MachineError::State(fault)),
-            Err(other) => Err(MachineError::Fault(Fault::RulesDisagree { reason: other.to_string() })),
+            Err(other) => Err(match self.evm.precompiles.take_fault() {
+                Some(fault) => MachineError::State(fault),
+                None => MachineError::Fault(Fault::RulesDisagree { reason: other.to_string() }),
+            }),
         }
     }
 

@@ -1,7 +1,8 @@
 //! What executing a block gives: receipts, gas, changes, and from them the header.
 
 use crate::environment::Environment;
-use alloy_primitives::{B256, Bloom, Log, TxHash};
+use alloy_consensus::Transaction as _;
+use alloy_primitives::{Address, B256, Bloom, Log, TxHash};
 use almanac_primitives::{
     Block, Gas, Halt, Header, Outcome, PrologueTransaction, Receipt, RecoveredTransaction, RunTransaction,
     StateCommitment, StateDiff, UserTransaction, Wei, block::transactions_root, params::PROTOCOL_VERSION,
@@ -26,6 +27,24 @@ impl Executed {
             Self::Prologue(prologue) => prologue.hash(),
             Self::Run(run) => run.hash(),
             Self::User(user) => user.hash(),
+        }
+    }
+
+    /// Who sent it. Nobody sends a prologue: the zero address.
+    pub fn from(&self) -> Address {
+        match self {
+            Self::Prologue(_) => Address::ZERO,
+            Self::Run(run) => run.from,
+            Self::User(user) => user.sender(),
+        }
+    }
+
+    /// Whom it calls, or `None` for a creation.
+    pub fn to(&self) -> Option<Address> {
+        match self {
+            Self::Prologue(_) => Some(Address::ZERO),
+            Self::Run(run) => Some(run.to),
+            Self::User(user) => user.transaction().envelope().to(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     doors::{self, DoorError, DoorOutcome},
+    error::StateFault,
     machine::EvmContext,
     validate::SPEC,
 };
@@ -19,6 +20,8 @@ pub(crate) struct Precompiles {
     ethereum: EthPrecompiles,
     warm: AddressSet,
     parameters: Parameters,
+    /// Why the last transaction was aborted: revm carries only text out of here.
+    fault: Option<StateFault>,
 }
 
 impl Precompiles {
@@ -26,7 +29,12 @@ impl Precompiles {
         let ethereum = EthPrecompiles::new(SPEC);
         let mut warm = ethereum.warm_addresses().clone();
         warm.extend(doors::ADDRESSES);
-        Self { ethereum, warm, parameters }
+        Self { ethereum, warm, parameters, fault: None }
+    }
+
+    /// The failure of the state store that aborted a transaction inside a door, if one did.
+    pub(crate) fn take_fault(&mut self) -> Option<StateFault> {
+        self.fault.take()
     }
 }
 
@@ -44,7 +52,11 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
         match doors::call(context, inputs, &self.parameters) {
-            Some(outcome) => settle(outcome, inputs.gas_limit).map(Some),
+            Some(outcome) => settle(outcome, inputs.gas_limit).map(Some).map_err(|fault| {
+                let reason = fault.to_string();
+                self.fault = Some(fault);
+                reason
+            }),
             None => self.ethereum.run(context, inputs),
         }
     }
@@ -60,13 +72,13 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
 
 /// Turns a door's outcome into what the EVM expects. An `Err` aborts the whole transaction, so it is kept for a
 /// state store that failed.
-fn settle(outcome: DoorOutcome, gas_limit: u64) -> Result<InterpreterResult, String> {
+fn settle(outcome: DoorOutcome, gas_limit: u64) -> Result<InterpreterResult, StateFault> {
     let DoorOutcome { result, mut gas } = outcome;
     let (status, bytes) = match result {
         Ok(bytes) => (PrecompileStatus::Success, bytes),
         Err(DoorError::Revert(bytes)) => (PrecompileStatus::Revert, bytes),
         Err(DoorError::OutOfGas) => (PrecompileStatus::Halt(PrecompileHalt::OutOfGas), Bytes::new()),
-        Err(DoorError::State(fault)) => return Err(fault.to_string()),
+        Err(DoorError::State(fault)) => return Err(fault),
     };
     if status != PrecompileStatus::Success {
         gas.set_refunded(0);

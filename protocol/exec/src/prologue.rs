@@ -50,7 +50,9 @@ pub(crate) fn write_parent_hash<'a, I: Inspector<EvmContext<'a>>>(
     machine: &mut Machine<'a, I>,
     environment: &Environment,
 ) -> Result<(), StateFault> {
-    let slot = U256::from((environment.number - 1) % BLOCK_HASH_HISTORY_LEN);
+    // Block 0 has no parent; only a simulation can be in it.
+    let Some(parent) = environment.number.checked_sub(1) else { return Ok(()) };
+    let slot = U256::from(parent % BLOCK_HASH_HISTORY_LEN);
     machine.write_slot(BLOCK_HASH_HISTORY, slot, environment.parent_hash.into())
 }
 
@@ -64,9 +66,8 @@ fn collect_due<'a, I: Inspector<EvmContext<'a>>>(
     let mut due = DueRuns::default();
     let mut reserved_gas = Gas::ZERO;
     for lane in Lane::ALL {
-        let found = agenda
-            .due(parent, lane, environment.timestamp, LANE_BLOCK_RUNS_MAX)
-            .map_err(StateFault::Read)?;
+        let found =
+            agenda.due(parent, lane, environment.timestamp, LANE_BLOCK_RUNS_MAX).map_err(StateFault::Read)?;
         let taken = take_within(found, budget(lane, &environment.parameters, reserved_gas));
         if lane == Lane::Reserved {
             reserved_gas = Gas(taken.iter().map(|run| run.gas_limit.0).sum());

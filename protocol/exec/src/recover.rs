@@ -5,7 +5,10 @@ use almanac_primitives::{RecoveredTransaction, UserTransaction};
 use rayon::prelude::*;
 
 /// Checks the stateless rules of a transaction, then recovers who signed it.
-pub fn recover(transaction: UserTransaction, rules: &Rules) -> Result<RecoveredTransaction, TransactionError> {
+pub fn recover(
+    transaction: UserTransaction,
+    rules: &Rules,
+) -> Result<RecoveredTransaction, TransactionError> {
     // Cheap rules first: a flood of nonsense must not cost a recovery each.
     check_static(&transaction, rules)?;
     Ok(RecoveredTransaction::recover(transaction)?)

@@ -7,12 +7,11 @@ use crate::{
     output,
     prologue::write_parent_hash,
     state::BlockState,
+    validate::TransactionError,
 };
 use alloy_primitives::{Address, Bytes, Log, TxKind, U256};
-use almanac_primitives::{Gas, Outcome, StateRead};
-use revm::{
-    Inspector, context::TxEnv, context_interface::result::ExecutionResult, inspector::NoOpInspector,
-};
+use almanac_primitives::{Gas, Outcome, StateRead, Wei};
+use revm::{Inspector, context::TxEnv, context_interface::result::{ExecutionResult, InvalidTransaction}, inspector::NoOpInspector};
 
 /// A call to be tried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,8 +57,16 @@ pub enum SimulateError {
 
 /// Tries a call in the block that would come next on `input.parent`.
 pub fn simulate(state: &dyn StateRead, input: &BlockInput, call: Call) -> Result<CallResult, SimulateError> {
-    let environment = Environment::derive(input, state)?;
-    simulate_with(state, &environment, call, NoOpInspector)
+    simulate_in(state, &Environment::derive(input, state)?, call)
+}
+
+/// Tries a call in any environment.
+pub fn simulate_in(
+    state: &dyn StateRead,
+    environment: &Environment,
+    call: Call,
+) -> Result<CallResult, SimulateError> {
+    run(state, environment, call, NoOpInspector, false)
 }
 
 /// Tries a call while an inspector looks on.
@@ -69,6 +76,17 @@ pub fn simulate_with<'a, I: Inspector<EvmContext<'a>>>(
     call: Call,
     inspector: I,
 ) -> Result<CallResult, SimulateError> {
+    run(state, environment, call, inspector, true)
+}
+
+fn run<'a, I: Inspector<EvmContext<'a>>>(
+    state: &'a dyn StateRead,
+    environment: &Environment,
+    call: Call,
+    inspector: I,
+    is_watched: bool,
+) -> Result<CallResult, SimulateError> {
+    let from = call.from;
     let mut machine = Machine::new(BlockState::new(state), environment, Strictness::Simulation, inspector);
     write_parent_hash(&mut machine, environment)?;
     let tx = TxEnv {
@@ -81,8 +99,8 @@ pub fn simulate_with<'a, I: Inspector<EvmContext<'a>>>(
         chain_id: Some(environment.chain_id),
         ..TxEnv::default()
     };
-    let executed = machine.transact(tx, true).map_err(|error| match error {
-        MachineError::Refused(reason) => SimulateError::Refused { reason: reason.to_string() },
+    let executed = machine.transact(tx, is_watched).map_err(|error| match error {
+        MachineError::Refused(reason) => SimulateError::Refused { reason: in_our_words(&reason, from) },
         MachineError::State(fault) => BlockError::State(fault).into(),
         MachineError::Fault(fault) => BlockError::Fault(fault).into(),
     })?;
@@ -94,6 +112,21 @@ pub fn simulate_with<'a, I: Inspector<EvmContext<'a>>>(
     };
     let (outcome, logs) = output::outcome(executed.result);
     Ok(CallResult { outcome, output, gas_used, logs })
+}
+
+/// The EVM's refusals in the phrases that clients know from submitting transactions.
+fn in_our_words(reason: &InvalidTransaction, sender: Address) -> String {
+    let error = match reason {
+        InvalidTransaction::LackOfFundForMaxFee { fee, balance } => {
+            TransactionError::InsufficientFunds { sender, needed: Wei(**fee), balance: Wei(**balance) }
+        }
+        InvalidTransaction::CallGasCostMoreThanGasLimit { initial_gas: needed, gas_limit }
+        | InvalidTransaction::GasFloorMoreThanGasLimit { gas_floor: needed, gas_limit } => {
+            TransactionError::IntrinsicGasTooLow { given: *gas_limit, needed: *needed }
+        }
+        other => return other.to_string(),
+    };
+    error.to_string()
 }
 
 impl From<StateFault> for SimulateError {

@@ -119,11 +119,11 @@ impl<'a> BlockState<'a> {
                 self.write_slot(address, *slot, value)?;
             }
         }
-        if !is_gone && account.is_created() {
-            self.keep_code(&account.info);
-        }
         balances.has_destroyed |= is_destroyed;
         let info = (!is_gone).then_some(account.info);
+        if let Some(info) = &info {
+            self.keep_code(info);
+        }
         let cached = self.account(address)?;
         let balance_of = |info: &Option<AccountInfo>| info.as_ref().map_or(U256::ZERO, |info| info.balance);
         // No sum of balances exceeds the supply, which fits.
@@ -145,9 +145,12 @@ impl<'a> BlockState<'a> {
         Ok(())
     }
 
+    /// Keeps code that is not known yet: of a new contract, or an EIP-7702 delegation of an old account.
     fn keep_code(&mut self, info: &AccountInfo) {
         let Some(code) = info.code.as_ref().filter(|_| info.code_hash != KECCAK256_EMPTY) else { return };
-        if self.codes.insert(info.code_hash, code.clone()).is_none() {
+        // Code that an account had before was read through `code_by_hash`, so it is here already.
+        if !self.codes.contains_key(&info.code_hash) {
+            self.codes.insert(info.code_hash, code.clone());
             self.new_codes.push(info.code_hash);
         }
     }
@@ -223,7 +226,8 @@ impl Database for BlockState<'_> {
         }
         let key = StateKey::Code(hash);
         let stored = self.parent.read(key)?.ok_or(StateFault::Missing { key })?;
-        let code = Bytecode::new_raw(stored);
+        // A genesis file can hold what no transaction could deploy: a delegation that is none is plain code.
+        let code = Bytecode::new_raw_checked(stored.clone()).unwrap_or_else(|_| Bytecode::new_legacy(stored));
         self.codes.insert(hash, code.clone());
         Ok(code)
     }

@@ -29,19 +29,25 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<(), BlockError> {
     let mut market = VecDeque::from(market);
     let mut body = BodySize::default();
+    // The lowest price of the runs that went ahead since the last transaction of the body.
+    let mut ahead: Option<GasPrice> = None;
     while let Some(candidate) = source.next(body.room(execution.shared_gas_left())) {
-        let price = candidate.transaction().price_at(execution.environment.base_fee).unwrap_or_default();
-        let has_run_ahead = run_dearer(execution, &mut market, Some(price))?;
+        let (cap, base_fee) = (candidate.transaction().fee_cap(), execution.environment.base_fee);
+        // One without a price has no place among the runs, and must not draw all of them ahead of itself.
+        let Some(price) = candidate.transaction().price_at(base_fee) else {
+            source.refused(candidate, TransactionError::FeeCapBelowBaseFee { cap, base_fee })?;
+            continue;
+        };
+        // Runs went ahead of a transaction that was then refused and is not in the body. Every verifier would
+        // put one that pays as much as they do before them, so the choice ends here; cheaper ones go on.
+        if ahead.is_some_and(|ahead| price >= ahead) {
+            break;
+        }
+        let dearer = run_dearer(execution, &mut market, Some(price))?;
+        ahead = ahead.into_iter().chain(dearer).min();
         match include(execution, &candidate, &mut body) {
-            Ok(()) => {}
-            Err(IncludeError::Refused(error)) => {
-                source.refused(candidate, error)?;
-                // Runs went ahead of a transaction that is not in the body: another one in its place might
-                // belong before them. Ending here keeps the order that every verifier derives.
-                if has_run_ahead {
-                    break;
-                }
-            }
+            Ok(()) => ahead = None,
+            Err(IncludeError::Refused(error)) => source.refused(candidate, error)?,
             Err(IncludeError::Block(error)) => return Err(error),
         }
     }
@@ -49,25 +55,24 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     Ok(())
 }
 
-/// Runs the market runs that pay more than `price` (all, where there is none), as far as gas is left.
+/// Runs the market runs that pay more than `price` (all, where there is none), as far as gas is left. Answers
+/// with the lowest price among them.
 fn run_dearer<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     market: &mut VecDeque<RunTransaction>,
     price: Option<GasPrice>,
-) -> Result<bool, BlockError> {
-    let mut has_run = false;
-    while let Some(run) =
-        market.pop_front_if(|run| price.is_none_or(|price| run.gas_price > price))
-    {
+) -> Result<Option<GasPrice>, BlockError> {
+    let mut lowest: Option<GasPrice> = None;
+    while let Some(run) = market.pop_front_if(|run| price.is_none_or(|price| run.gas_price > price)) {
         // One that does not fit any more stays due; cheaper ones behind it must not overtake.
         if run.gas_limit > execution.shared_gas_left() {
             market.clear();
             break;
         }
+        lowest = lowest.into_iter().chain([run.gas_price]).min();
         run_one(execution, run)?;
-        has_run = true;
     }
-    Ok(has_run)
+    Ok(lowest)
 }
 
 /// How full the body is.
@@ -160,5 +165,53 @@ fn created_address(result: &ExecutionResult) -> Option<Address> {
     match result {
         ExecutionResult::Success { output, .. } => output.address().copied(),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_consensus::{SignableTransaction, TxLegacy, crypto::secp256k1::sign_message};
+    use alloy_eips::eip2718::Encodable2718;
+    use alloy_primitives::B256;
+    use almanac_primitives::UserTransaction;
+
+    fn candidate(gas_limit: u64) -> RecoveredTransaction {
+        let tx = TxLegacy { gas_limit, ..Default::default() };
+        let signature = sign_message(B256::repeat_byte(1), tx.signature_hash()).unwrap();
+        let bytes = tx.into_signed(signature).encoded_2718();
+        RecoveredTransaction::recover(UserTransaction::decode(&bytes).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn both_sides_of_every_limit_of_a_body() {
+        let candidate = candidate(21_000);
+        let size = body_bytes(candidate.transaction());
+        let room = Room { gas_left: Gas(21_000), bytes_left: size, count_left: 1 };
+        assert_eq!(check_room(&candidate, room), Ok(size));
+        assert_eq!(
+            check_room(&candidate, Room { count_left: 0, ..room }),
+            Err(TransactionError::BlockCountFull { max: BLOCK_TRANSACTIONS_MAX })
+        );
+        let does_not_fit = |room: Room| TransactionError::DoesNotFit {
+            gas: Gas(21_000),
+            bytes: size,
+            gas_left: room.gas_left,
+            bytes_left: room.bytes_left,
+        };
+        for tight in [Room { gas_left: Gas(20_999), ..room }, Room { bytes_left: size - 1, ..room }] {
+            assert_eq!(check_room(&candidate, tight), Err(does_not_fit(tight)));
+        }
+    }
+
+    #[test]
+    fn a_body_counts_what_it_holds() {
+        let empty = BodySize::default().room(Gas(7));
+        assert_eq!(
+            empty,
+            Room { gas_left: Gas(7), bytes_left: BLOCK_BODY_BYTES_MAX, count_left: BLOCK_TRANSACTIONS_MAX }
+        );
+        let full = BodySize { bytes: BLOCK_BODY_BYTES_MAX, count: BLOCK_TRANSACTIONS_MAX }.room(Gas(0));
+        assert_eq!(full, Room { gas_left: Gas(0), bytes_left: 0, count_left: 0 });
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{error::StateFault, state::BlockState};
 use alloy_consensus::Transaction as _;
-use alloy_primitives::Address;
+use alloy_primitives::{Address, U256};
 use almanac_primitives::{
     Gas, GasPrice, StateRead, UserTransaction, Wei, params::INIT_CODE_BYTES_MAX, transaction::SignatureError,
 };
@@ -108,8 +108,8 @@ pub enum TransactionError {
         /// What is there.
         balance: Wei,
     },
-    /// The worst case does not fit 256 bits.
-    #[error("gas * price + value overflows 256 bits")]
+    /// The worst case does not fit: 128 bits for the gas, 256 with the value.
+    #[error("gas * price overflows 128 bits, or together with value 256 bits")]
     CostOverflow,
     /// The cap is below the block's base fee.
     #[error("max fee per gas less than block base fee: cap {cap}, base fee {base_fee}")]
@@ -134,7 +134,9 @@ pub enum TransactionError {
         sender: Address,
     },
     /// There is no more room in this block.
-    #[error("does not fit the block: asks for {gas} and {bytes} bytes, {gas_left} and {bytes_left} bytes are left")]
+    #[error(
+        "does not fit the block: asks for {gas} and {bytes} bytes, {gas_left} and {bytes_left} bytes are left"
+    )]
     DoesNotFit {
         /// Its gas limit.
         gas: Gas,
@@ -176,10 +178,7 @@ pub fn check_static(transaction: &UserTransaction, rules: &Rules) -> Result<(), 
     if let Some(tip) = tx.max_priority_fee_per_gas()
         && tip > tx.max_fee_per_gas()
     {
-        return Err(TransactionError::TipAboveFeeCap {
-            tip: GasPrice(tip),
-            cap: transaction.fee_cap(),
-        });
+        return Err(TransactionError::TipAboveFeeCap { tip: GasPrice(tip), cap: transaction.fee_cap() });
     }
     let needed = intrinsic_gas(transaction);
     if tx.gas_limit() < needed {
@@ -270,9 +269,11 @@ impl Sender {
 /// The most a transaction can cost its sender: value plus gas limit at the fee cap.
 pub fn cost_max(transaction: &UserTransaction) -> Result<Wei, TransactionError> {
     let tx = transaction.envelope();
-    Gas(tx.gas_limit())
-        .cost(transaction.fee_cap())
-        .checked_add(Wei(tx.value()))
+    // The EVM counts what gas costs in 128 bits, and refuses what does not fit however rich the sender is.
+    u128::from(tx.gas_limit())
+        .checked_mul(transaction.fee_cap().0)
+        .and_then(|gas| U256::from(gas).checked_add(tx.value()))
+        .map(Wei)
         .ok_or(TransactionError::CostOverflow)
 }
 
@@ -295,4 +296,3 @@ pub(crate) fn call_gas(input: &[u8]) -> InitialAndFloorGas {
 pub(crate) fn least_gas(gas: &InitialAndFloorGas) -> u64 {
     gas.initial_total_gas().max(gas.floor_gas())
 }
-

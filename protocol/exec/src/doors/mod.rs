@@ -7,6 +7,8 @@
 mod call;
 mod ledger;
 mod parameters;
+#[cfg(test)]
+mod probe;
 mod storage;
 
 pub(crate) use call::{DoorError, DoorOutcome};
@@ -21,7 +23,10 @@ use call::DoorCall;
 use revm::interpreter::CallInputs;
 
 /// Addresses that answer natively, beside Ethereum's precompiles.
+#[cfg(not(test))]
 pub(crate) const ADDRESSES: [Address; 2] = [PARAMETERS, LEDGER];
+#[cfg(test)]
+pub(crate) const ADDRESSES: [Address; 3] = [PARAMETERS, LEDGER, probe::ADDRESS];
 
 /// Runs the door at the called address, or answers `None` where there is none.
 pub(crate) fn call(
@@ -32,6 +37,8 @@ pub(crate) fn call(
     let door = match inputs.bytecode_address {
         PARAMETERS => parameters::call,
         LEDGER => ledger::call,
+        #[cfg(test)]
+        probe::ADDRESS => probe::call,
         _ => return None,
     };
     Some(DoorCall::run(context, inputs, parameters, door))
