@@ -1,1 +1,13 @@
-//! Who makes the next block: the application and the engines that drive it
+#![doc = include_str!("../README.md")]
+
+pub mod admission;
+pub mod application;
+pub mod clock;
+pub mod engine;
+pub mod solo;
+
+pub use admission::{Admission, SharedPool, SubmitError, TipState};
+pub use application::{Application, ApplicationError, MadeBlock, Proposal, Tip};
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use engine::{Engine, EngineError, Sink, SinkError};
+pub use solo::{BlockId, Mode, Solo, SoloConfig};

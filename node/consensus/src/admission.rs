@@ -1,0 +1,102 @@
+//! The way of a transaction into the pool: every rule that needs no block, then local policy.
+
+use alloy_primitives::TxHash;
+use almanac_exec::{
+    Rules, Sender, StateFault, TransactionError, check_submission, environment::read_parameters, recover,
+};
+use almanac_mempool::{Pool, PoolError, SenderState};
+use almanac_primitives::{StateRead, UserTransaction, transaction::TransactionDecodeError};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::Notify;
+
+/// Pending transactions, shared between those who submit and those who make blocks.
+#[derive(Debug)]
+pub struct SharedPool {
+    pool: Mutex<Pool>,
+    changed: Notify,
+}
+
+impl SharedPool {
+    /// Shares a pool.
+    pub fn new(pool: Pool) -> Arc<Self> {
+        Arc::new(Self { pool: Mutex::new(pool), changed: Notify::new() })
+    }
+
+    /// The pool itself, for a moment.
+    pub fn lock(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().expect("nobody panics while holding the pool")
+    }
+
+    /// Wakes the engine: there may be something to include.
+    pub fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Waits for the next [`wake`](Self::wake), or for one that nobody has heard yet.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+}
+
+/// Where the state after the last final block can be read.
+pub trait TipState: Send + Sync {
+    /// That state. It does not change while it is held.
+    fn tip_state(&self) -> Box<dyn StateRead + Send>;
+}
+
+/// Takes transactions from anywhere into the pool.
+#[derive(Clone)]
+pub struct Admission {
+    chain_id: u64,
+    pool: Arc<SharedPool>,
+    state: Arc<dyn TipState>,
+}
+
+/// Why a transaction is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// The bytes are no transaction of this chain.
+    #[error(transparent)]
+    Decode(#[from] TransactionDecodeError),
+    /// It breaks a rule.
+    #[error(transparent)]
+    Invalid(#[from] TransactionError),
+    /// The pool's policy is against it.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// The state cannot be read.
+    #[error(transparent)]
+    State(#[from] StateFault),
+}
+
+impl Admission {
+    /// Admission to `pool` by the state that `state` has.
+    pub fn new(chain_id: u64, pool: Arc<SharedPool>, state: Arc<dyn TipState>) -> Self {
+        Self { chain_id, pool, state }
+    }
+
+    /// The pool behind it.
+    pub fn pool(&self) -> &Arc<SharedPool> {
+        &self.pool
+    }
+
+    /// Takes the encoded transaction into the pool and wakes the engine.
+    pub fn submit(&self, encoded: &[u8]) -> Result<TxHash, SubmitError> {
+        let transaction = UserTransaction::decode(encoded)?;
+        let hash = transaction.hash();
+        let parameters = read_parameters(&*self.state.tip_state())?;
+        let rules = Rules { chain_id: self.chain_id, gas_max: parameters.block_gas_max() };
+        let recovered = recover(transaction, &rules)?;
+
+        // The account is read under the pool's lock: the engine updates the pool under it after the state, so
+        // what we tell the pool of the account is never older than what it knows.
+        let mut pool = self.pool.lock();
+        let sender = Sender::read(&*self.state.tip_state(), recovered.sender())?;
+        let floor = parameters.base_fee_floor();
+        check_submission(recovered.transaction(), recovered.sender(), &sender, floor)?;
+        pool.insert(recovered, SenderState { nonce: sender.nonce, balance: sender.balance })?;
+        drop(pool);
+        self.pool.wake();
+        Ok(hash)
+    }
+}

@@ -1,0 +1,219 @@
+//! Proposes, verifies and commits blocks: the part of a node that every engine drives in the same way.
+
+use alloy_primitives::{Address, BlockHash, TxHash};
+use almanac_exec::{
+    BlockError, BlockInput, BlockOutput, Body, Candidates, Environment, HeaderMismatch, Rules, StateFault,
+    TransactionError, check_header, environment::read_parameters, execute, prefetch, recover_all,
+};
+use almanac_primitives::{
+    Block, ConsensusContext, Genesis, Header, RecoveredTransaction, StateReadError, TimestampMs,
+    genesis::GenesisError,
+};
+use almanac_schedule::Agenda;
+use almanac_state::{BlockLog, BlockLogError, CommitError, SealError, SealedBatch, StateStore, with_reader};
+use std::sync::{Arc, Mutex};
+
+/// The chain's rules over a store of its state.
+pub struct Application<S> {
+    store: S,
+    agenda: Arc<dyn Agenda>,
+    chain_id: u64,
+    log: Option<Mutex<BlockLog>>,
+}
+
+/// A block to build on: its header, and the state after it.
+#[derive(Clone, Debug)]
+pub struct Tip<B> {
+    /// Its header.
+    pub header: Header,
+    /// Its hash.
+    pub hash: BlockHash,
+    /// The state after it.
+    pub state: B,
+}
+
+/// What a proposer decides.
+#[derive(Clone, Debug)]
+pub struct Proposal {
+    /// The block's time. It must be after the parent's.
+    pub timestamp: TimestampMs,
+    /// Gets the tips.
+    pub fee_recipient: Address,
+    /// The place in consensus.
+    pub consensus: ConsensusContext,
+    /// Transactions to choose from, best first.
+    pub candidates: Vec<RecoveredTransaction>,
+}
+
+/// A block that was executed on its parent, and can be committed or built on.
+#[derive(Clone, Debug)]
+pub struct MadeBlock<B> {
+    /// The block.
+    pub block: Arc<Block>,
+    /// What executing it gave.
+    pub output: Arc<BlockOutput>,
+    /// The tip that it makes.
+    pub tip: Tip<B>,
+    /// Candidates that a proposer had to leave out, and why. Empty for a verified block.
+    pub refused: Vec<(TxHash, TransactionError)>,
+}
+
+/// Why a block cannot be made, verified or committed.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplicationError {
+    /// The block is invalid on its parent.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// Its header does not say what executing it gives.
+    #[error(transparent)]
+    Header(#[from] HeaderMismatch),
+    /// It does not belong on this parent.
+    #[error("block {hash} names the parent {given}, but is offered on {parent}")]
+    WrongParent {
+        /// The block.
+        hash: BlockHash,
+        /// The parent that it names.
+        given: BlockHash,
+        /// The parent that it was offered on.
+        parent: BlockHash,
+    },
+    /// The state store refused what execution gave it.
+    #[error("the state cannot be sealed: {0}")]
+    Seal(#[from] SealError),
+    /// The state store could not commit.
+    #[error("the state cannot be committed: {0}")]
+    Commit(#[from] CommitError),
+    /// The block could not be written to the log.
+    #[error(transparent)]
+    Log(#[from] BlockLogError),
+    /// The genesis makes no first block.
+    #[error(transparent)]
+    Genesis(#[from] GenesisError),
+}
+
+impl From<StateReadError> for ApplicationError {
+    fn from(error: StateReadError) -> Self {
+        Self::Block(StateFault::Read(error).into())
+    }
+}
+
+impl<S: StateStore<Batch: Send + 'static>> Application<S> {
+    /// An application over a store that holds the genesis state, and the tip that the genesis makes.
+    pub fn new(
+        genesis: &Genesis,
+        store: S,
+        agenda: Arc<dyn Agenda>,
+    ) -> Result<(Self, Tip<S::Batch>), ApplicationError> {
+        let state = store.head();
+        let header = genesis.header(state.commitment())?;
+        let tip = Tip { hash: header.hash(), header, state };
+        Ok((Self { store, agenda, chain_id: genesis.chain_id, log: None }, tip))
+    }
+
+    /// Appends every block that is committed from here on to `log`, before anyone hears of it.
+    pub fn keep_log(&mut self, log: BlockLog) {
+        self.log = Some(Mutex::new(log));
+    }
+
+    /// Chain id that transactions must be signed for.
+    pub fn chain_id(&self) -> u64 {
+        self.chain_id
+    }
+
+    /// Makes a block on `parent` from the candidates that pass.
+    pub async fn propose(
+        &self,
+        parent: &Tip<S::Batch>,
+        proposal: Proposal,
+    ) -> Result<MadeBlock<S::Batch>, ApplicationError> {
+        let Proposal { timestamp, fee_recipient, consensus, candidates } = proposal;
+        let input = BlockInput {
+            chain_id: self.chain_id,
+            parent: parent.header.clone(),
+            parent_hash: parent.hash,
+            timestamp,
+            fee_recipient,
+            consensus,
+        };
+        let keys = prefetch(parent.header.number.saturating_add(1), fee_recipient, &candidates);
+        let agenda = self.agenda.clone();
+        let (output, refused) = with_reader(&parent.state, &keys, move |state| {
+            let mut source = Candidates::new(candidates);
+            let output = execute(state, &*agenda, &input, &mut source)?;
+            Ok::<_, BlockError>((output, source.refusals().to_vec()))
+        })
+        .await??;
+        let state = self.store.seal(&parent.state, &output.diff).await?;
+        let block = output.block(state.commitment());
+        Ok(MadeBlock { refused, ..made(block, output, state) })
+    }
+
+    /// Executes a block on `parent` and compares all that its header says. The answer is the same on every
+    /// honest node, for ever.
+    pub async fn verify(
+        &self,
+        parent: &Tip<S::Batch>,
+        block: Block,
+    ) -> Result<MadeBlock<S::Batch>, ApplicationError> {
+        if block.header.parent_hash != parent.hash {
+            return Err(ApplicationError::WrongParent {
+                hash: block.hash(),
+                given: block.header.parent_hash,
+                parent: parent.hash,
+            });
+        }
+        let input = BlockInput::of_block(&block, parent.header.clone(), self.chain_id)?;
+        let rules = self.rules(parent).await?;
+        let senders = recover_all(&block.transactions, &rules)
+            .map_err(|(index, error)| BlockError::InvalidTransaction { index, error })?;
+        let keys = prefetch(block.header.number, block.header.fee_recipient, &senders);
+        let agenda = self.agenda.clone();
+        let output = with_reader(&parent.state, &keys, move |state| {
+            execute(state, &*agenda, &input, &mut Body::new(senders))
+        })
+        .await??;
+        let state = self.store.seal(&parent.state, &output.diff).await?;
+        check_header(&block.header, &output.header(state.commitment()))?;
+        Ok(made(block, output, state))
+    }
+
+    /// Makes a block final: on disk first, where there is a log, then in the state.
+    pub async fn commit(&self, made: &MadeBlock<S::Batch>) -> Result<(), ApplicationError> {
+        if let Some(log) = &self.log {
+            log.lock().expect("appending does not panic").append(&made.block)?;
+        }
+        Ok(self.store.commit(&made.tip.state).await?)
+    }
+
+    /// Rules for transactions of the next block on `tip`.
+    pub async fn rules(&self, tip: &Tip<S::Batch>) -> Result<Rules, ApplicationError> {
+        let parameters = with_reader(&tip.state, &[], |state| read_parameters(state)).await?;
+        let gas_max = parameters.map_err(BlockError::State)?.block_gas_max();
+        Ok(Rules { chain_id: self.chain_id, gas_max })
+    }
+
+    /// What the next block on `tip` would be executed in, if it came a millisecond later.
+    pub async fn next_environment(&self, tip: &Tip<S::Batch>) -> Result<Environment, ApplicationError> {
+        let input = BlockInput {
+            chain_id: self.chain_id,
+            parent: tip.header.clone(),
+            parent_hash: tip.hash,
+            timestamp: TimestampMs(tip.header.timestamp.0.saturating_add(1)),
+            fee_recipient: tip.header.fee_recipient,
+            consensus: tip.header.consensus,
+        };
+        let derived = with_reader(&tip.state, &[], move |state| Environment::derive(&input, state)).await?;
+        Ok(derived?)
+    }
+
+    /// The earliest moment at which anything becomes due after `tip`.
+    pub async fn next_due(&self, tip: &Tip<S::Batch>) -> Result<Option<TimestampMs>, ApplicationError> {
+        let agenda = self.agenda.clone();
+        Ok(with_reader(&tip.state, &[], move |state| agenda.next_due(state)).await??)
+    }
+}
+
+fn made<B>(block: Block, output: BlockOutput, state: B) -> MadeBlock<B> {
+    let tip = Tip { header: block.header.clone(), hash: block.hash(), state };
+    MadeBlock { block: Arc::new(block), output: Arc::new(output), tip, refused: Vec::new() }
+}

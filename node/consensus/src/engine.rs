@@ -1,0 +1,53 @@
+//! What the rest of a node asks of whichever engine orders blocks, and what an engine tells it.
+
+use crate::application::ApplicationError;
+use almanac_exec::BlockOutput;
+use almanac_primitives::Block;
+use std::{future::Future, sync::Arc};
+
+/// Orders blocks: a single sequencer, or one validator among many.
+pub trait Engine: Send + Sync {
+    /// Hears that the pool may have something to include. Returns at once.
+    fn pool_changed(&self);
+
+    /// Finishes the block at hand and stops. Answers with what ended the engine, if something did.
+    fn stop(self) -> impl Future<Output = Result<(), EngineError>> + Send;
+}
+
+/// Why an engine ended.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// A block could not be made or committed.
+    #[error(transparent)]
+    Application(#[from] ApplicationError),
+    /// A listener could not take a final block.
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+    /// The engine's task died.
+    #[error("the engine's task ended unexpectedly: {reason}")]
+    Died {
+        /// How.
+        reason: String,
+    },
+    /// The engine is no longer running.
+    #[error("the engine has stopped")]
+    Stopped,
+}
+
+/// Hears of every final block, in order, once each. The engine goes on when it returns.
+pub trait Sink: Send + Sync {
+    /// Takes a block that is final and durable.
+    fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError>;
+}
+
+/// A listener failed to take a block.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{sink} cannot take block {number}: {reason}")]
+pub struct SinkError {
+    /// Which listener.
+    pub sink: &'static str,
+    /// Which block.
+    pub number: u64,
+    /// Why.
+    pub reason: String,
+}

@@ -1,0 +1,304 @@
+//! The sequencer: when it makes blocks, and what it does with a pool that changes under it.
+
+mod support;
+
+use alloy_primitives::Address;
+use almanac_consensus::{
+    Admission, Clock, Engine, EngineError, ManualClock, Mode, SharedPool, Sink, SinkError, Solo, SoloConfig,
+    TipState,
+};
+use almanac_exec::BlockOutput;
+use almanac_mempool::{Pool, PoolConfig};
+use almanac_primitives::{
+    Block, DurationMs, GasPrice, StateKey, StateRead, StateReadError, TimestampMs, UserTransaction,
+    testing::*,
+};
+use almanac_schedule::Agenda;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use support::{CounterAgenda, application_with};
+use tokio::sync::mpsc;
+
+type State = BTreeMap<StateKey, alloy_primitives::Bytes>;
+
+/// Keeps the state at the tip and passes blocks on to the test.
+struct Listener {
+    state: Mutex<State>,
+    blocks: mpsc::UnboundedSender<(Arc<Block>, Arc<BlockOutput>)>,
+    fails_at: Option<u64>,
+}
+
+impl Sink for Listener {
+    fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
+        if self.fails_at == Some(block.header.number) {
+            let number = block.header.number;
+            return Err(SinkError { sink: "the test", number, reason: "asked to".to_owned() });
+        }
+        let mut state = self.state.lock().unwrap();
+        for change in output.diff.changes() {
+            match &change.new {
+                Some(new) => state.insert(change.key, new.clone()),
+                None => state.remove(&change.key),
+            };
+        }
+        self.blocks.send((block.clone(), output.clone())).unwrap();
+        Ok(())
+    }
+}
+
+struct Snapshot(State);
+
+impl StateRead for Snapshot {
+    fn read(&self, key: StateKey) -> Result<Option<alloy_primitives::Bytes>, StateReadError> {
+        Ok(self.0.get(&key).cloned())
+    }
+}
+
+impl TipState for Listener {
+    fn tip_state(&self) -> Box<dyn StateRead + Send> {
+        Box::new(Snapshot(self.state.lock().unwrap().clone()))
+    }
+}
+
+struct Running {
+    solo: Solo,
+    admission: Admission,
+    blocks: mpsc::UnboundedReceiver<(Arc<Block>, Arc<BlockOutput>)>,
+    clock: ManualClock,
+}
+
+fn start(mode: Mode, agenda: Arc<dyn Agenda>) -> Running {
+    start_failing(mode, agenda, None)
+}
+
+fn start_failing(mode: Mode, agenda: Arc<dyn Agenda>, fails_at: Option<u64>) -> Running {
+    let (application, tip) = application_with(agenda);
+    let clock = ManualClock::new(TimestampMs(START.0 + 1_000));
+    let pool = SharedPool::new(Pool::new(PoolConfig::default(), GasPrice(1_000_000_000)));
+    let (sender, blocks) = mpsc::unbounded_channel();
+    let state = Mutex::new(genesis().state().unwrap());
+    let listener = Arc::new(Listener { state, blocks: sender, fails_at });
+    let config = SoloConfig { mode, fee_recipient: FEE_RECIPIENT };
+    let sinks: Vec<Arc<dyn Sink>> = vec![listener.clone()];
+    let (solo, task) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, clock.clone(), config);
+    tokio::spawn(task);
+    Running { solo, admission: Admission::new(CHAIN_ID, pool, listener), blocks, clock }
+}
+
+impl Running {
+    fn submit(&self, transaction: &UserTransaction) -> Result<alloy_primitives::TxHash, String> {
+        self.admission.submit(transaction.encoded()).map_err(|error| error.to_string())
+    }
+
+    async fn next_block(&mut self) -> (Arc<Block>, Arc<BlockOutput>) {
+        tokio::time::timeout(Duration::from_secs(10), self.blocks.recv())
+            .await
+            .expect("a block in time")
+            .unwrap()
+    }
+
+    /// Nothing happens: the sequencer has had every chance to act.
+    async fn stays_quiet(&mut self) {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        assert!(self.blocks.try_recv().is_err(), "no block was due");
+    }
+}
+
+fn nothing() -> Arc<dyn Agenda> {
+    Arc::new(almanac_schedule::EmptyAgenda)
+}
+
+fn to_bob(nonce: u64) -> UserTransaction {
+    transfer(person(0), nonce, person(1).address, 1)
+}
+
+#[tokio::test]
+async fn on_demand_makes_a_block_per_submission_and_none_without() {
+    let mut chain = start(Mode::OnDemand, nothing());
+    chain.stays_quiet().await;
+    for nonce in 0..3 {
+        let hash = chain.submit(&to_bob(nonce)).unwrap();
+        let (block, output) = chain.next_block().await;
+        assert_eq!(block.header.number, nonce + 1);
+        assert_eq!(output.receipts[1].transaction_hash, hash);
+        assert!(output.receipts[1].outcome.is_success());
+    }
+    chain.stays_quiet().await;
+    assert!(chain.admission.pool().lock().is_empty());
+    chain.solo.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn time_never_stands_still_between_blocks_even_if_the_clock_does() {
+    let mut chain = start(Mode::OnDemand, nothing());
+    let mut last = START;
+    for nonce in 0..4 {
+        chain.submit(&to_bob(nonce)).unwrap();
+        let (block, _) = chain.next_block().await;
+        assert!(block.header.timestamp > last);
+        last = block.header.timestamp;
+    }
+    assert_eq!(last, TimestampMs(chain.clock.now().0 + 3), "a millisecond each");
+}
+
+#[tokio::test]
+async fn a_gap_waits_and_closes() {
+    let mut chain = start(Mode::OnDemand, nothing());
+    chain.submit(&to_bob(1)).unwrap();
+    chain.submit(&to_bob(2)).unwrap();
+    chain.stays_quiet().await;
+    chain.submit(&to_bob(0)).unwrap();
+    let (block, _) = chain.next_block().await;
+    assert_eq!(block.transactions.len(), 3);
+}
+
+#[tokio::test]
+async fn interval_keeps_the_beat_and_does_not_make_up_for_missed_ones() {
+    let mut chain = start(Mode::Interval(DurationMs(200)), nothing());
+    chain.submit(&to_bob(0)).unwrap();
+    chain.stays_quiet().await;
+    let begin = chain.clock.now();
+    chain.clock.advance(DurationMs(199));
+    chain.stays_quiet().await;
+    chain.clock.advance(DurationMs(1));
+    let (block, _) = chain.next_block().await;
+    assert_eq!(block.header.timestamp, TimestampMs(begin.0 + 200));
+    assert_eq!(block.transactions.len(), 1);
+    chain.clock.advance(DurationMs(200));
+    assert_eq!(chain.next_block().await.0.transactions.len(), 0, "empty blocks keep the beat");
+    chain.stays_quiet().await;
+
+    chain.clock.advance(DurationMs(10_000));
+    chain.next_block().await;
+    chain.stays_quiet().await;
+}
+
+#[tokio::test]
+async fn by_hand_makes_blocks_only_when_told_and_at_the_time_told() {
+    let due = TimestampMs(START.0 + 5_000);
+    let mut chain = start(Mode::Manual, Arc::new(CounterAgenda(vec![due])));
+    chain.submit(&to_bob(0)).unwrap();
+    chain.clock.advance(DurationMs(60_000));
+    chain.stays_quiet().await;
+
+    let mined = chain.solo.mine(Some(TimestampMs(START.0 + 2_000))).await.unwrap();
+    let (block, output) = chain.next_block().await;
+    assert_eq!((mined.number, mined.hash), (1, block.hash()));
+    assert_eq!(block.header.timestamp, TimestampMs(START.0 + 2_000));
+    assert_eq!(output.receipts.len(), 2, "prologue and transfer; nothing due yet");
+
+    chain.solo.mine(Some(TimestampMs(START.0))).await.unwrap();
+    let (block, _) = chain.next_block().await;
+    assert_eq!(block.header.timestamp, TimestampMs(START.0 + 2_001), "never back in time");
+
+    chain.solo.mine(None).await.unwrap();
+    let (_, output) = chain.next_block().await;
+    assert!(output.receipts[1].schedule_ref.is_some(), "the clock is past the due time");
+}
+
+#[tokio::test]
+async fn wakes_at_the_next_due_time_and_not_before() {
+    let (first, second) = (TimestampMs(START.0 + 3_000), TimestampMs(START.0 + 3_500));
+    let mut chain = start(Mode::OnDemand, Arc::new(CounterAgenda(vec![first, second])));
+    chain.stays_quiet().await;
+    chain.clock.advance(DurationMs(1_999));
+    chain.stays_quiet().await;
+    for due in [first, second] {
+        let wait = due.since(chain.clock.now()).unwrap();
+        chain.clock.advance(wait);
+        let (block, output) = chain.next_block().await;
+        assert_eq!(block.header.timestamp, due);
+        let runs = output.receipts.iter().filter(|receipt| receipt.schedule_ref.is_some()).count();
+        assert_eq!(runs, 1);
+        chain.stays_quiet().await;
+    }
+}
+
+#[tokio::test]
+async fn more_than_a_block_holds_goes_into_several() {
+    let mut chain = start(Mode::OnDemand, nothing());
+    // Each asks for most of a block and uses little of it; the sum of what they use decides.
+    let big = |n: u64| call(person(n), 0, contracts::BURNER, vec![], 16_000_000);
+    for n in 0..3 {
+        chain.submit(&big(n)).unwrap();
+    }
+    let mut included = 0;
+    while included < 3 {
+        included += chain.next_block().await.0.transactions.len();
+    }
+    assert!(chain.admission.pool().lock().is_empty());
+    chain.stays_quiet().await;
+}
+
+#[tokio::test]
+async fn what_cannot_pay_any_more_leaves_the_pool_and_blocks_go_on() {
+    let mut chain = start(Mode::Manual, nothing());
+    let (alice, bob) = (person(0), person(1));
+    let coins = 1_000_000_000_000_000_000u64;
+    // Each alone is affordable; together they are not. The pool parks what the balance does not cover.
+    for nonce in 0..2 {
+        let mut tx = eip1559(nonce, alloy_primitives::TxKind::Call(bob.address), 0, vec![], 21_000);
+        tx.value = alloy_primitives::U256::from(600) * alloy_primitives::U256::from(coins);
+        chain.submit(&sign(tx, alice.secret)).unwrap();
+    }
+    chain.solo.mine(None).await.unwrap();
+    assert_eq!(chain.next_block().await.0.transactions.len(), 1);
+    chain.solo.mine(None).await.unwrap();
+    assert_eq!(chain.next_block().await.0.transactions.len(), 0);
+    assert_eq!(chain.admission.pool().lock().parked_count(), 1, "it waits for money");
+}
+
+#[tokio::test]
+async fn bad_submissions_get_named_errors_and_change_nothing() {
+    let chain = start(Mode::OnDemand, nothing());
+    let stranger = person(99);
+    let mut foreign = eip1559(0, alloy_primitives::TxKind::Call(Address::ZERO), 0, vec![], 21_000);
+    foreign.chain_id = 1;
+    let mut cheap = eip1559(0, alloy_primitives::TxKind::Call(Address::ZERO), 0, vec![], 21_000);
+    (cheap.max_fee_per_gas, cheap.max_priority_fee_per_gas) = (99_999_999, 0);
+    let cases = [
+        (chain.admission.submit(&[]), "empty"),
+        (chain.admission.submit(&[0x99; 40]), "type 153 is unknown"),
+        (chain.admission.submit(&[3; 40]), "blob transactions"),
+        (chain.admission.submit(&[2; 40]), "cannot be decoded"),
+        (chain.admission.submit(&vec![2; 200_000]), "above the limit of 131072"),
+        (chain.admission.submit(sign(foreign, stranger.secret).encoded()), "invalid chain id"),
+        (chain.admission.submit(sign(cheap, person(0).secret).encoded()), "transaction underpriced"),
+        (chain.admission.submit(transfer(stranger, 0, Address::ZERO, 0).encoded()), "insufficient funds"),
+        (
+            chain.admission.submit(call(person(0), 0, Address::ZERO, vec![], 30_000_001).encoded()),
+            "exceeds block gas limit",
+        ),
+        (
+            chain.admission.submit(call(person(0), 0, Address::ZERO, vec![], 20_999).encoded()),
+            "intrinsic gas",
+        ),
+    ];
+    for (result, expected) in cases {
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+    assert!(chain.admission.pool().lock().is_empty());
+    let twice = to_bob(5);
+    chain.submit(&twice).unwrap();
+    assert!(chain.submit(&twice).unwrap_err().contains("already known"));
+}
+
+#[tokio::test]
+async fn stop_ends_it_and_a_failing_listener_is_told() {
+    let mut chain = start_failing(Mode::OnDemand, nothing(), Some(2));
+    chain.submit(&to_bob(0)).unwrap();
+    chain.next_block().await;
+    chain.submit(&to_bob(1)).unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(10), chain.solo.ended()).await.unwrap();
+    assert!(matches!(ended, Err(EngineError::Sink(SinkError { number: 2, .. }))));
+    assert!(matches!(chain.solo.mine(None).await, Err(EngineError::Stopped)));
+
+    let chain = start(Mode::Interval(DurationMs(1_000)), nothing());
+    chain.solo.stop().await.unwrap();
+}

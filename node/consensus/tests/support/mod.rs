@@ -1,0 +1,139 @@
+//! A store whose reads really have to be waited for, and an agenda that tests fill.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+use alloy_primitives::{Address, Bytes, U256};
+use almanac_consensus::{Application, Tip};
+use almanac_primitives::{
+    Gas, GasPrice, Genesis, Lane, RunTransaction, ScheduleId, ScheduleRef, StateCommitment, StateDiff,
+    StateKey, StateRead, StateReadError, TimestampMs, Wei,
+    testing::{contracts::COUNTER, genesis},
+};
+use almanac_schedule::{Agenda, EmptyAgenda};
+use almanac_state::{CommitError, MemoryBatch, MemoryStore, SealError, SealedBatch, StateStore, StateView};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// Makes a future that is not ready at once, on whatever runtime the test uses.
+pub type Pause = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+
+/// The in-memory store, with a pause before every answer.
+pub struct SlowStore {
+    inner: MemoryStore,
+    pause: Pause,
+    reads: Arc<AtomicU64>,
+}
+
+#[derive(Clone)]
+pub struct SlowBatch {
+    inner: MemoryBatch,
+    pause: Pause,
+    reads: Arc<AtomicU64>,
+}
+
+impl SlowStore {
+    pub fn new(genesis: &Genesis, pause: Pause) -> Self {
+        let inner = MemoryStore::from_genesis(genesis.state().unwrap());
+        Self { inner, pause, reads: Arc::default() }
+    }
+
+    /// How many times a batch was asked.
+    pub fn reads(&self) -> Arc<AtomicU64> {
+        self.reads.clone()
+    }
+
+    fn slow(&self, inner: MemoryBatch) -> SlowBatch {
+        SlowBatch { inner, pause: self.pause.clone(), reads: self.reads.clone() }
+    }
+}
+
+impl StateStore for SlowStore {
+    type Batch = SlowBatch;
+
+    fn head(&self) -> SlowBatch {
+        self.slow(self.inner.head())
+    }
+
+    async fn seal(&self, parent: &SlowBatch, diff: &StateDiff) -> Result<SlowBatch, SealError> {
+        (self.pause)().await;
+        Ok(self.slow(self.inner.seal(&parent.inner, diff).await?))
+    }
+
+    async fn commit(&self, batch: &SlowBatch) -> Result<(), CommitError> {
+        (self.pause)().await;
+        self.inner.commit(&batch.inner).await
+    }
+}
+
+impl StateView for SlowBatch {
+    async fn get_many(&self, keys: &[StateKey]) -> Result<Vec<Option<Bytes>>, StateReadError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        (self.pause)().await;
+        self.inner.get_many(keys).await
+    }
+}
+
+impl SealedBatch for SlowBatch {
+    fn commitment(&self) -> StateCommitment {
+        self.inner.commitment()
+    }
+}
+
+/// An application in memory, at the genesis of the test people.
+pub fn application() -> (Application<MemoryStore>, Tip<MemoryBatch>) {
+    application_with(Arc::new(EmptyAgenda))
+}
+
+pub fn application_with(agenda: Arc<dyn Agenda>) -> (Application<MemoryStore>, Tip<MemoryBatch>) {
+    let genesis = genesis();
+    let store = MemoryStore::from_genesis(genesis.state().unwrap());
+    Application::new(&genesis, store, agenda).unwrap()
+}
+
+/// Who the test runs call as.
+pub const RUNNER: Address = Address::repeat_byte(0x77);
+
+/// Calls the counter once at each of the given moments. What has been done is read from the counter itself, as
+/// a calendar in state would know it.
+pub struct CounterAgenda(pub Vec<TimestampMs>);
+
+impl CounterAgenda {
+    fn done(state: &dyn StateRead) -> Result<usize, StateReadError> {
+        let slot = U256::from_be_slice(RUNNER.as_slice());
+        let stored = state.read(StateKey::Slot(COUNTER, slot))?;
+        Ok(stored.map_or(0, |bytes| U256::from_be_slice(&bytes).to()))
+    }
+}
+
+impl Agenda for CounterAgenda {
+    fn due(
+        &self,
+        state: &dyn StateRead,
+        lane: Lane,
+        now: TimestampMs,
+        count_max: usize,
+    ) -> Result<Vec<RunTransaction>, StateReadError> {
+        let done = Self::done(state)?;
+        let due = self.0.iter().enumerate().skip(done).take_while(|(_, at)| **at <= now);
+        let runs = due.take(count_max).map(|(number, _)| RunTransaction {
+            schedule_ref: ScheduleRef { schedule: ScheduleId(1), number: number as u64 },
+            lane: Lane::Cron,
+            from: RUNNER,
+            to: COUNTER,
+            value: Wei::ZERO,
+            input: Bytes::new(),
+            gas_limit: Gas(100_000),
+            gas_price: GasPrice(1),
+        });
+        Ok(if lane == Lane::Cron { runs.collect() } else { Vec::new() })
+    }
+
+    fn next_due(&self, state: &dyn StateRead) -> Result<Option<TimestampMs>, StateReadError> {
+        Ok(self.0.get(Self::done(state)?).copied())
+    }
+}
