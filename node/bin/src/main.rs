@@ -1,1 +1,34 @@
-fn main() {}
+#![doc = include_str!("../README.md")]
+
+mod accounts;
+mod banner;
+mod cli;
+mod datadir;
+mod listen;
+mod run;
+mod shutdown;
+
+use clap::Parser as _;
+use std::{io::Write as _, process::ExitCode};
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_writer(std::io::stderr).init();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&anyhow::Error::new(error).context("cannot start the runtime")),
+    };
+    let result = match cli.command {
+        cli::Command::Dev(config) => runtime.block_on(run::dev(config)),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+fn fail(error: &anyhow::Error) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "almanac: {error:#}");
+    ExitCode::FAILURE
+}

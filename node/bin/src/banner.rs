@@ -1,0 +1,40 @@
+//! What a developer sees first.
+
+use crate::accounts::{ACCOUNTS, COINS, MNEMONIC};
+use std::{fmt::Write as _, net::SocketAddr, path::Path};
+
+/// Facts for the banner.
+pub(crate) struct Banner<'a> {
+    pub(crate) rpc: SocketAddr,
+    pub(crate) chain_id: u64,
+    pub(crate) height: u64,
+    pub(crate) blocks: String,
+    pub(crate) datadir: Option<&'a Path>,
+}
+
+impl Banner<'_> {
+    /// The text, one fact a line.
+    pub(crate) fn text(&self) -> String {
+        let mut out = String::new();
+        let mut line = |text: String| writeln!(out, "{text}").expect("a String takes any text");
+        line(format!("Almanac {} — a chain that keeps its own calendar", env!("CARGO_PKG_VERSION")));
+        line(String::new());
+        line(format!("Accounts ({COINS} coins each; everybody knows these keys, use them nowhere else)"));
+        for (n, account) in ACCOUNTS.iter().enumerate() {
+            line(format!("  ({n}) {}  key {}", account.address, account.secret));
+        }
+        line(format!("  mnemonic  {MNEMONIC}"));
+        line(String::new());
+        line(format!("  rpc       http://{}", self.rpc));
+        line(format!("  chain id  {}", self.chain_id));
+        line(format!("  height    {}", self.height));
+        line(format!("  blocks    {}", self.blocks));
+        line(match self.datadir {
+            Some(directory) => format!("  kept in   {}", directory.display()),
+            None => "  kept in   memory only; --datadir DIR keeps the chain".to_owned(),
+        });
+        line(String::new());
+        line("Ctrl-C stops it.".to_owned());
+        out
+    }
+}

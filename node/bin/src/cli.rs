@@ -1,0 +1,95 @@
+//! The command line.
+
+use almanac_primitives::DurationMs;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// A chain that keeps its own calendar.
+#[derive(Debug, Parser)]
+#[command(
+    name = "almanac",
+    version,
+    after_help = "Examples:\n  almanac dev                       a chain on http://127.0.0.1:8545\n  almanac dev --help                all its options"
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a developer's chain with ten funded accounts.
+    Dev(DevConfig),
+}
+
+/// How a developer's chain runs.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  almanac dev                              a block per transaction, nothing kept
+  almanac dev --block-time 200ms           a block every 200 ms
+  almanac dev --datadir ./chain            keep the blocks; the next start goes on from them
+  almanac dev --port 0                     any free port; the banner says which
+
+Logs go to standard error; RUST_LOG=debug shows more, RUST_LOG=off none.")]
+pub(crate) struct DevConfig {
+    /// Port for JSON-RPC on 127.0.0.1; 0 takes a free one.
+    #[arg(long, default_value_t = 8545)]
+    pub(crate) port: u16,
+
+    /// Chain id that transactions are signed for [default: 31337, or that of the data directory].
+    #[arg(long)]
+    pub(crate) chain_id: Option<u64>,
+
+    /// Make a block every so often (200ms, 1s, 2m) instead of one as soon as there is a transaction.
+    #[arg(long, value_name = "DURATION", value_parser = parse_block_time)]
+    pub(crate) block_time: Option<DurationMs>,
+
+    /// Keep the chain in this directory; it is made if it does not exist.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) datadir: Option<PathBuf>,
+}
+
+/// Longest interval between blocks that makes sense to ask for.
+const BLOCK_TIME_MAX: DurationMs = DurationMs(24 * 60 * 60 * 1_000);
+
+/// Reads `200ms`, `1s`, `2m`, or a bare number of seconds.
+fn parse_block_time(text: &str) -> Result<DurationMs, String> {
+    let malformed = || format!("{text:?} is not a duration: write 200ms, 1s or 2m");
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| malformed())?;
+    let scale = match unit {
+        "ms" => 1,
+        "s" | "" => 1_000,
+        "m" => 60_000,
+        _ => return Err(malformed()),
+    };
+    let duration = number.checked_mul(scale).map(DurationMs).ok_or_else(malformed)?;
+    if !(DurationMs(1)..=BLOCK_TIME_MAX).contains(&duration) {
+        return Err(format!("{text} is not between 1ms and 24 hours"));
+    }
+    Ok(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_as_people_write_them() {
+        for (text, ms) in [("200ms", 200), ("1s", 1_000), ("2m", 120_000), ("3", 3_000), ("1ms", 1)] {
+            assert_eq!(parse_block_time(text), Ok(DurationMs(ms)), "{text}");
+        }
+        assert_eq!(parse_block_time("1440m"), Ok(BLOCK_TIME_MAX));
+        for bad in ["", "0", "0ms", "-1s", "1.5s", "1h", "ms", "1441m", "99999999999999999999s", "5 s"] {
+            assert!(parse_block_time(bad).is_err(), "{bad}");
+        }
+    }
+}

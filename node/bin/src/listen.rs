@@ -1,0 +1,76 @@
+//! Who hears of final blocks: the index, and the reader of the log.
+
+use almanac_consensus::{Sink, SinkError, TipState};
+use almanac_exec::BlockOutput;
+use almanac_index::{Index, Parties};
+use almanac_primitives::{Block, StateRead};
+use std::sync::Arc;
+
+/// Feeds the index, and answers admission from it.
+pub(crate) struct IndexFeed(pub(crate) Arc<Index>);
+
+impl Sink for IndexFeed {
+    fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
+        let parties = output
+            .transactions
+            .iter()
+            .map(|executed| Parties { from: executed.from(), to: executed.to() })
+            .collect();
+        self.0.apply(block, &output.receipts, parties, &output.diff).map_err(|error| SinkError {
+            sink: "the index",
+            number: block.header.number,
+            reason: error.to_string(),
+        })
+    }
+}
+
+impl TipState for IndexFeed {
+    fn tip_state(&self) -> Box<dyn StateRead + Send> {
+        let tip = self.0.tip().block.header.number;
+        Box::new(self.0.state_at(tip).expect("the state at the tip is always kept"))
+    }
+}
+
+/// Writes a line per block.
+pub(crate) struct BlockLines;
+
+impl Sink for BlockLines {
+    fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
+        let (users, header) = (block.transactions.len(), &block.header);
+        let failed = output.receipts.iter().filter(|receipt| !receipt.outcome.is_success()).count();
+        tracing::info!(
+            "block {} · {users} transaction{} ({failed} failed) · {} gas · base fee {} gwei · {}",
+            header.number,
+            if users == 1 { "" } else { "s" },
+            header.gas_used.0,
+            gwei(header.base_fee.0),
+            block.hash(),
+        );
+        Ok(())
+    }
+}
+
+/// A price as people read it: gwei with up to nine decimals, no trailing zeroes.
+fn gwei(wei: u128) -> String {
+    let (whole, rest) = (wei / 1_000_000_000, wei % 1_000_000_000);
+    let text = format!("{whole}.{rest:09}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_as_people_read_them() {
+        for (wei, text) in [
+            (0, "0"),
+            (1, "0.000000001"),
+            (875_000_000, "0.875"),
+            (1_000_000_000, "1"),
+            (20_500_000_000, "20.5"),
+        ] {
+            assert_eq!(gwei(wei), text);
+        }
+    }
+}

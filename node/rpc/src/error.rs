@@ -1,0 +1,103 @@
+//! What goes wrong, in the codes and phrases that Ethereum clients look for.
+
+use alloy_primitives::{Bytes, hex};
+use almanac_consensus::SubmitError;
+use almanac_exec::{CallResult, SimulateError};
+use almanac_primitives::Outcome;
+use jsonrpsee::types::ErrorObjectOwned;
+
+/// The server could not do it for a reason of the request's own.
+const SERVER_ERROR: i32 = -32_000;
+/// A parameter is not of the form that the method takes.
+const INVALID_PARAMS: i32 = -32_602;
+/// Something of ours failed.
+const INTERNAL: i32 = -32_603;
+/// A call reverted; the data says with what.
+const REVERTED: i32 = 3;
+
+/// The selector of Solidity's `Error(string)`.
+const ERROR_STRING: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
+
+/// A transaction that is not taken.
+pub(crate) fn submit(error: &SubmitError) -> ErrorObjectOwned {
+    let code = match error {
+        SubmitError::Decode(_) => INVALID_PARAMS,
+        SubmitError::Invalid(_) | SubmitError::Pool(_) => SERVER_ERROR,
+        SubmitError::State(_) => INTERNAL,
+    };
+    plain(code, error.to_string())
+}
+
+/// A call that cannot be tried.
+pub(crate) fn simulate(error: &SimulateError) -> ErrorObjectOwned {
+    match error {
+        SimulateError::Refused { .. } => plain(SERVER_ERROR, error.to_string()),
+        SimulateError::Block(_) => plain(INTERNAL, error.to_string()),
+    }
+}
+
+/// A call that was tried and did not succeed.
+pub(crate) fn failed_call(result: &CallResult) -> ErrorObjectOwned {
+    match &result.outcome {
+        Outcome::Reverted(_) => {
+            let data = hex::encode_prefixed(&result.output);
+            ErrorObjectOwned::owned(REVERTED, revert_message(&result.output), Some(data))
+        }
+        Outcome::Halted(halt) => plain(SERVER_ERROR, format!("execution stopped: {halt:?}")),
+        Outcome::Success => unreachable!("only failures are turned into errors"),
+    }
+}
+
+/// A block that is not there.
+pub(crate) fn unknown_block(asked: impl std::fmt::Display) -> ErrorObjectOwned {
+    plain(
+        SERVER_ERROR,
+        format!("header not found: there is no block {asked}, or its state is no longer kept"),
+    )
+}
+
+/// A fault of ours.
+pub(crate) fn internal(reason: impl std::fmt::Display) -> ErrorObjectOwned {
+    plain(INTERNAL, format!("internal error: {reason}"))
+}
+
+fn plain(code: i32, message: String) -> ErrorObjectOwned {
+    ErrorObjectOwned::owned(code, message, None::<()>)
+}
+
+fn revert_message(output: &Bytes) -> String {
+    match reason(output) {
+        Some(reason) => format!("execution reverted: {reason}"),
+        None => "execution reverted".to_owned(),
+    }
+}
+
+/// The text of `Error(string)`: selector, offset, length, bytes.
+fn reason(output: &[u8]) -> Option<String> {
+    let arguments = output.strip_prefix(&ERROR_STRING)?;
+    let length = usize::try_from(alloy_primitives::U256::from_be_slice(arguments.get(32..64)?)).ok()?;
+    let text = arguments.get(64..64usize.checked_add(length)?)?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_solidity_reasons_and_survives_nonsense() {
+        let encoded = hex!(
+            "08c379a0"
+            "0000000000000000000000000000000000000000000000000000000000000020"
+            "0000000000000000000000000000000000000000000000000000000000000004"
+            "6e6f706500000000000000000000000000000000000000000000000000000000"
+        );
+        assert_eq!(reason(&encoded), Some("nope".to_owned()));
+        for length in 0..encoded.len() - 28 {
+            assert_eq!(reason(&encoded[..length]), None, "{length}");
+        }
+        let mut huge = encoded;
+        huge[36..68].fill(0xff);
+        assert_eq!(reason(&huge), None);
+    }
+}

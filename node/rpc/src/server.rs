@@ -1,0 +1,76 @@
+//! The HTTP server: where it listens, and what it refuses before looking at it.
+
+use crate::eth::{Eth, EthApiServer as _};
+use jsonrpsee::server::{BatchRequestConfig, ServerBuilder, ServerConfig, ServerHandle};
+use std::net::SocketAddr;
+
+/// What one client may ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Largest request in bytes.
+    pub request_bytes_max: u32,
+    /// Largest answer in bytes.
+    pub response_bytes_max: u32,
+    /// Most calls in one batch.
+    pub batch_max: u32,
+    /// Most connections at once.
+    pub connections_max: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            request_bytes_max: 2 * 1024 * 1024,
+            response_bytes_max: 10 * 1024 * 1024,
+            batch_max: 100,
+            connections_max: 200,
+        }
+    }
+}
+
+/// A running server. Dropping it stops it.
+#[derive(Debug)]
+pub struct Server {
+    handle: ServerHandle,
+    address: SocketAddr,
+}
+
+/// Why the server cannot start.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}: {source}; choose another port with --port")]
+pub struct ServerError {
+    /// Where it should have listened.
+    pub address: SocketAddr,
+    /// What the system said.
+    #[source]
+    pub source: std::io::Error,
+}
+
+impl Server {
+    /// Listens on `address` and answers with `eth`.
+    pub async fn start(address: SocketAddr, limits: Limits, eth: Eth) -> Result<Self, ServerError> {
+        let config = ServerConfig::builder()
+            .max_request_body_size(limits.request_bytes_max)
+            .max_response_body_size(limits.response_bytes_max)
+            .max_connections(limits.connections_max)
+            .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_max))
+            .http_only()
+            .build();
+        let fail = |source| ServerError { address, source };
+        let server = ServerBuilder::with_config(config).build(address).await.map_err(fail)?;
+        let address = server.local_addr().map_err(fail)?;
+        Ok(Self { handle: server.start(eth.into_rpc()), address })
+    }
+
+    /// Where it listens; the port is the real one if 0 was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers what is under way, then stops.
+    pub async fn stop(self) {
+        // An error means that it has stopped already.
+        let _ = self.handle.stop();
+        self.handle.stopped().await;
+    }
+}
