@@ -8,15 +8,19 @@
     clippy::cast_sign_loss
 )]
 
-pub mod blocklog;
+pub mod archive;
 pub mod bridge;
 mod fiber;
 pub mod memory;
+pub mod proof;
+pub mod qmdb;
 pub mod store;
 pub mod view;
 
-pub use blocklog::{BlockLog, BlockLogError};
+pub use archive::{ArchiveError, ArchivedBlock, BlockArchive, BlockJournal};
 pub use bridge::with_reader;
 pub use memory::{MemoryBatch, MemoryStore};
+pub use proof::{ContentError, ProofDecodeError, ProveError, ProvenValue, StateProof, VerifyError, verify};
+pub use qmdb::{OpenError, QmdbBatch, QmdbConfig, QmdbStore};
 pub use store::{CommitError, SealError, SealedBatch, StaleBatch, StateStore};
 pub use view::StateView;

@@ -80,10 +80,19 @@ pub enum SealError {
         /// The largest allowed.
         max: usize,
     },
+    /// The disk below failed.
+    #[error("the store failed: {reason}")]
+    Store {
+        /// What it said.
+        reason: String,
+    },
+    /// An earlier failure has closed the store.
+    #[error("the store is closed after an earlier failure: start again")]
+    Closed,
 }
 
 /// Why a batch cannot be committed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
     /// It does not follow directly on the head.
     #[error(
@@ -100,6 +109,15 @@ pub enum CommitError {
         /// Its state root.
         head_root: B256,
     },
+    /// The disk below failed. It is unknown whether the block is durable: reopen to find out.
+    #[error("the store failed: {reason}")]
+    Store {
+        /// What it said.
+        reason: String,
+    },
+    /// An earlier failure has closed the store.
+    #[error("the store is closed after an earlier failure: start again")]
+    Closed,
 }
 
 /// A value for people: code can be as long as a book.

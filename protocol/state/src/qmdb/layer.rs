@@ -1,0 +1,83 @@
+//! The tree of sealed batches above the committed head.
+//!
+//! QMDB ties a batch to its parents by weak pointers and compares states by their roots. Here a batch keeps
+//! alive what it is built on, and two batches that say the same are still two: the same rules as in memory.
+
+use super::{Sealed, root};
+use crate::store::{CommitError, StaleBatch};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One sealed batch.
+pub(crate) struct Layer {
+    /// The batch as QMDB has it.
+    pub(crate) sealed: Sealed,
+    /// Batches below it, genesis included.
+    pub(crate) height: u64,
+    /// `None` once committed: nothing looks past the head, and the history must not stay in memory. Written
+    /// only while the store is locked for writing, so it holds still for readers.
+    parent: Mutex<Option<Arc<Self>>>,
+}
+
+impl Layer {
+    /// What is on disk.
+    pub(super) fn committed(sealed: Sealed, height: u64) -> Arc<Self> {
+        Arc::new(Self { sealed, height, parent: Mutex::new(None) })
+    }
+
+    /// A batch that was sealed on `parent`.
+    pub(super) fn on(parent: &Arc<Self>, sealed: Sealed) -> Arc<Self> {
+        let height = parent.height.checked_add(1).expect("2^64 blocks take for ever");
+        Arc::new(Self { sealed, height, parent: Mutex::new(Some(Arc::clone(parent))) })
+    }
+
+    /// Refuses a batch that `head` does not lead to.
+    pub(super) fn check_live(self: &Arc<Self>, head: &Arc<Self>) -> Result<(), StaleBatch> {
+        let mut below = Arc::clone(self);
+        while below.height > head.height {
+            let parent = below.parent().expect("a layer above the head is uncommitted and has a parent");
+            below = parent;
+        }
+        if Arc::ptr_eq(&below, head) {
+            Ok(())
+        } else {
+            Err(StaleBatch { height: self.height, head_height: head.height })
+        }
+    }
+
+    /// Refuses a batch that does not lie directly on `head`.
+    pub(super) fn check_next(&self, head: &Arc<Self>) -> Result<(), CommitError> {
+        if self.parent().is_some_and(|parent| Arc::ptr_eq(&parent, head)) {
+            return Ok(());
+        }
+        Err(CommitError::NotOnHead {
+            height: self.height,
+            root: root(&self.sealed),
+            head_height: head.height,
+            head_root: root(&head.sealed),
+        })
+    }
+
+    /// Lets go of what is below it, once it is the head.
+    pub(super) fn settle(&self) {
+        *self.parent.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn parent(&self) -> Option<Arc<Self>> {
+        self.parent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Layer {
+    // Parents one after the other. Left to the compiler, each would be dropped inside the drop of its child,
+    // and a long chain of abandoned batches would overflow the stack.
+    fn drop(&mut self) {
+        let mut next = take_parent(self);
+        while let Some(mut layer) = next.and_then(Arc::into_inner) {
+            next = take_parent(&mut layer);
+        }
+    }
+}
+
+fn take_parent(layer: &mut Layer) -> Option<Arc<Layer>> {
+    layer.parent.get_mut().unwrap_or_else(PoisonError::into_inner).take()
+}

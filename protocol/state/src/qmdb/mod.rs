@@ -1,0 +1,286 @@
+//! The state on disk: one QMDB, whose batches fork from any parent and know their roots before they are applied.
+//!
+//! Keys are hashes, values are bytes, and every commit carries the height of its block, so that a reopened
+//! store knows where it is. A mutation takes the database and gives it back on success. Where it fails, or is
+//! dropped before it has ended, the database is gone, every later call says so, and the node has to be started
+//! again: what was durable is safe.
+
+mod config;
+mod layer;
+mod open;
+mod prove;
+mod stamp;
+mod value;
+
+pub use config::QmdbConfig;
+pub use open::OpenError;
+pub use value::Value;
+pub(crate) use value::key;
+
+use crate::{
+    store::{CommitError, SealError, SealedBatch, StateStore},
+    view::StateView,
+};
+use alloy_primitives::{B256, Bytes};
+use almanac_primitives::{
+    StateChange, StateCommitment, StateDiff, StateKey, StateReadError, params::STATE_VALUE_BYTES_MAX,
+};
+use commonware_cryptography::{Sha256, sha256};
+use commonware_parallel::Sequential;
+use commonware_runtime::Spawner;
+use commonware_storage::{
+    Context,
+    mmr::{self, Location},
+    qmdb::{
+        self,
+        any::{unordered::Update, value::VariableEncoding},
+        current::{
+            batch::{MerkleizedBatch, Slot},
+            unordered::variable,
+        },
+        floor::Proportional,
+    },
+    translator::EightCap,
+};
+use commonware_utils::sync::AsyncRwLock;
+use layer::Layer;
+use stamp::Stamp;
+use std::{collections::BTreeMap, fmt, sync::Arc};
+use value::Key;
+
+/// Bytes of one chunk of QMDB's activity bitmap. Part of the format of roots and proofs.
+pub(crate) const CHUNK_BYTES: usize = 32;
+
+pub(crate) type Family = mmr::Family;
+pub(crate) type Database<E> = variable::Db<Family, E, Key, Value, Sha256, EightCap, CHUNK_BYTES, Sequential>;
+type Sealed = Arc<
+    MerkleizedBatch<Family, sha256::Digest, Update<Key, VariableEncoding<Value>>, CHUNK_BYTES, Sequential>,
+>;
+type QmdbError = qmdb::Error<Family>;
+
+/// The state of the last committed block on disk, and sealed batches above it. Cloning shares it.
+pub struct QmdbStore<E: Context + Spawner> {
+    shared: Arc<Shared<E>>,
+}
+
+struct Shared<E: Context + Spawner> {
+    /// `None` once a mutation has failed. A lock that lets writers go first: whoever holds it for reading must
+    /// not wait for it again, or the two wait for the writer between them, and the writer for the first.
+    database: AsyncRwLock<Option<Database<E>>>,
+    /// Moves only while the database is locked for writing.
+    head: std::sync::Mutex<Arc<Layer>>,
+    partition: String,
+    genesis: B256,
+}
+
+/// The state after a block of a [`QmdbStore`].
+pub struct QmdbBatch<E: Context + Spawner> {
+    shared: Arc<Shared<E>>,
+    layer: Arc<Layer>,
+}
+
+impl<E: Context + Spawner> QmdbStore<E> {
+    /// Opens the store at its last durable block, and writes the genesis first where it is empty.
+    ///
+    /// Whoever knows the header of that block compares its commitment with that of the head: files that were
+    /// tampered with can be consistent and still say something else.
+    pub async fn open(
+        context: E,
+        config: &QmdbConfig,
+        genesis: &BTreeMap<StateKey, Bytes>,
+    ) -> Result<Self, OpenError> {
+        Self::open_at(context, config, genesis, None).await
+    }
+
+    /// Opens the store at the block that ends at operation `ops_end`, as its header says, and forgets what came
+    /// after it. Where there is no such block, nothing is forgotten.
+    pub async fn open_at(
+        context: E,
+        config: &QmdbConfig,
+        genesis: &BTreeMap<StateKey, Bytes>,
+        ops_end: Option<u64>,
+    ) -> Result<Self, OpenError> {
+        let (database, stamp) = open::open(context, config, genesis, ops_end).await?;
+        let head = Layer::committed(database.to_batch(), stamp.height);
+        let shared = Shared {
+            database: AsyncRwLock::new(Some(database)),
+            head: std::sync::Mutex::new(head),
+            partition: config.partition.clone(),
+            genesis: stamp.genesis,
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Height of the last durable block.
+    pub fn height(&self) -> u64 {
+        self.shared.head().height
+    }
+
+    async fn seal_diff(&self, parent: &QmdbBatch<E>, diff: &StateDiff) -> Result<Arc<Layer>, SealError> {
+        let changes = diff.changes();
+        let failed = |error| SealError::Store { reason: self.shared.damage(&error) };
+        let guard = self.shared.database.read().await;
+        let database = guard.as_ref().ok_or(SealError::Closed)?;
+        parent.layer.check_live(&self.shared.head())?;
+        let keys: Vec<Key> = changes.iter().map(|change| key(&change.key)).collect();
+        let keys: Vec<&Key> = keys.iter().collect();
+        // One read serves two purposes: the old values are checked, and QMDB need not look the keys up again.
+        let batch = parent.layer.sealed.new_batch::<Sha256>();
+        let (found, staged) = batch.stage(&keys, database).await.map_err(failed)?;
+        for (change, found) in changes.iter().zip(found) {
+            check_change(change, found.map(|value| value.0))?;
+        }
+        let slots = changes.iter().map(slot).collect();
+        let height = parent.layer.height.checked_add(1).expect("2^64 blocks take for ever");
+        let metadata = Stamp { height, genesis: self.shared.genesis }.encode();
+        let sealed = staged
+            .merkleize(slots, Vec::new(), Some(metadata), database, &mut Proportional)
+            .await
+            .map_err(failed)?;
+        Ok(Layer::on(&parent.layer, sealed))
+    }
+
+    async fn commit_layer(&self, layer: &Arc<Layer>) -> Result<(), CommitError> {
+        let mut guard = self.shared.database.write().await;
+        // Checked before anything is taken: a refusal must not cost us the database.
+        layer.check_next(&self.shared.head())?;
+        let database = guard.take().ok_or(CommitError::Closed)?;
+        let database = apply(database, &layer.sealed)
+            .await
+            .map_err(|error| CommitError::Store { reason: self.shared.damage(&error) })?;
+        *self.shared.head.lock().expect("nothing panics while it holds the head") = Arc::clone(layer);
+        layer.settle();
+        *guard = Some(database);
+        Ok(())
+    }
+
+    /// Forgets operations that the state after a block with this commitment no longer needs. Older blocks can
+    /// then not be reopened, nor synced from.
+    pub async fn prune(&self, oldest: &StateCommitment) -> Result<(), CommitError> {
+        let mut guard = self.shared.database.write().await;
+        let database = guard.take().ok_or(CommitError::Closed)?;
+        let boundary = Location::new(oldest.ops_start).min(database.sync_boundary());
+        let pruned = async { database.prune(boundary).await?.sync().await };
+        let failed = |error| CommitError::Store { reason: self.shared.damage(&error) };
+        *guard = Some(pruned.await.map_err(failed)?);
+        Ok(())
+    }
+
+    fn assert_owns(&self, batch: &QmdbBatch<E>) {
+        assert!(Arc::ptr_eq(&self.shared, &batch.shared), "a batch is used with the store that sealed it");
+    }
+}
+
+impl<E: Context + Spawner> StateStore for QmdbStore<E> {
+    type Batch = QmdbBatch<E>;
+
+    fn head(&self) -> QmdbBatch<E> {
+        QmdbBatch { shared: self.shared.clone(), layer: self.shared.head() }
+    }
+
+    async fn seal(&self, parent: &QmdbBatch<E>, diff: &StateDiff) -> Result<QmdbBatch<E>, SealError> {
+        self.assert_owns(parent);
+        let layer = self.seal_diff(parent, diff).await?;
+        Ok(QmdbBatch { shared: self.shared.clone(), layer })
+    }
+
+    /// The batch is on disk when this returns. Dropping the future before that closes the store.
+    async fn commit(&self, batch: &QmdbBatch<E>) -> Result<(), CommitError> {
+        self.assert_owns(batch);
+        self.commit_layer(&batch.layer).await
+    }
+}
+
+impl<E: Context + Spawner> Shared<E> {
+    fn head(&self) -> Arc<Layer> {
+        Arc::clone(&self.head.lock().expect("nothing panics while it holds the head"))
+    }
+
+    fn damage(&self, error: &QmdbError) -> String {
+        open::damage(&self.partition, error)
+    }
+}
+
+/// In the order of the memory store, so that both refuse the same diff for the same reason.
+fn check_change(change: &StateChange, found: Option<Bytes>) -> Result<(), SealError> {
+    let StateChange { key, old, new } = change;
+    if *old != found {
+        return Err(SealError::OldValueDiffers { key: *key, given: old.clone(), found });
+    }
+    let given = new.as_ref().map_or(0, |value| value.len());
+    if given > STATE_VALUE_BYTES_MAX {
+        return Err(SealError::ValueTooLarge { key: *key, given, max: STATE_VALUE_BYTES_MAX });
+    }
+    Ok(())
+}
+
+fn slot(change: &StateChange) -> Slot<Value> {
+    change.new.clone().map_or(Slot::Delete, |new| Slot::Put(Value(new)))
+}
+
+/// Applies a batch and waits until it is durable. Unlike QMDB's `commit`, this also keeps note of how much is
+/// durable: opening then has little to check, and damage below that point is an error, not a shorter log.
+async fn apply<E: Context + Spawner>(
+    database: Database<E>,
+    sealed: &Sealed,
+) -> Result<Database<E>, QmdbError> {
+    let database = database.apply_batch(Arc::clone(sealed)).await?;
+    let (database, durable) = database.start_sync().await?;
+    durable.await?;
+    Ok(database)
+}
+
+fn root(sealed: &Sealed) -> B256 {
+    B256::from_slice(sealed.root().as_ref())
+}
+
+impl<E: Context + Spawner> StateView for QmdbBatch<E> {
+    async fn get_many(&self, keys: &[StateKey]) -> Result<Vec<Option<Bytes>>, StateReadError> {
+        let Some(&first) = keys.first() else {
+            return Ok(Vec::new());
+        };
+        let failed = |reason: String| StateReadError { key: first, reason };
+        let guard = self.shared.database.read().await;
+        let database = guard.as_ref().ok_or_else(|| failed(CommitError::Closed.to_string()))?;
+        self.layer.check_live(&self.shared.head()).map_err(|stale| failed(stale.to_string()))?;
+        let hashed: Vec<Key> = keys.iter().map(key).collect();
+        let hashed: Vec<&Key> = hashed.iter().collect();
+        let found = self.layer.sealed.get_many(&hashed, database).await;
+        let found = found.map_err(|error| failed(self.shared.damage(&error)))?;
+        Ok(found.into_iter().map(|value| value.map(|value| value.0)).collect())
+    }
+}
+
+impl<E: Context + Spawner> SealedBatch for QmdbBatch<E> {
+    fn commitment(&self) -> StateCommitment {
+        let sealed = &self.layer.sealed;
+        StateCommitment {
+            state_root: root(sealed),
+            ops_root: B256::from_slice(sealed.ops_root().as_ref()),
+            ops_start: *sealed.sync_boundary(),
+            ops_end: *sealed.bounds().tip.size,
+        }
+    }
+}
+
+impl<E: Context + Spawner> Clone for QmdbStore<E> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
+}
+
+impl<E: Context + Spawner> Clone for QmdbBatch<E> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone(), layer: self.layer.clone() }
+    }
+}
+
+impl<E: Context + Spawner> fmt::Debug for QmdbBatch<E> {
+    // Only the layer itself: a chain of parents can be too long to print.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QmdbBatch")
+            .field("height", &self.layer.height)
+            .field("commitment", &self.commitment())
+            .finish_non_exhaustive()
+    }
+}
