@@ -78,7 +78,14 @@ pub enum BlockError {
     State(#[from] StateFault),
     /// We are wrong: this node must not sign or write the block.
     #[error("broken invariant: {0}")]
-    Fault(#[from] Fault),
+    Fault(Box<Fault>),
+}
+
+impl From<Fault> for BlockError {
+    fn from(fault: Fault) -> Self {
+        // Rare and large: every result of every transaction would otherwise carry room for it.
+        Self::Fault(Box::new(fault))
+    }
 }
 
 /// An invariant that does not hold. It stops this node before it signs or writes anything.

@@ -122,10 +122,15 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         let from = tx.caller;
         self.evm.ctx.set_tx(tx);
         let mut handler = AlmanacHandler::<'a, I>::default();
-        // A system call skips the step that loads these, and revm panics on value from an unloaded sender.
+        // A system call skips the step that loads and touches these. Without it revm panics on value from an
+        // unloaded sender, and what a sender that calls itself does to itself is not among the changes.
         let result = handler
             .load_accounts(&mut self.evm)
-            .and_then(|()| Ok(self.evm.ctx.journal_mut().load_account(from).map(|_| ())?))
+            .and_then(|()| {
+                self.evm.ctx.journal_mut().load_account(from)?;
+                self.evm.ctx.journal_mut().touch_account(from);
+                Ok(())
+            })
             .and_then(|()| {
                 if is_watched {
                     handler.inspect_run_system_call(&mut self.evm)

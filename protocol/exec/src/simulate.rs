@@ -11,7 +11,12 @@ use crate::{
 };
 use alloy_primitives::{Address, Bytes, Log, TxKind, U256};
 use almanac_primitives::{Gas, Outcome, StateRead, Wei};
-use revm::{Inspector, context::TxEnv, context_interface::result::{ExecutionResult, InvalidTransaction}, inspector::NoOpInspector};
+use revm::{
+    Inspector,
+    context::TxEnv,
+    context_interface::result::{ExecutionResult, InvalidTransaction},
+    inspector::NoOpInspector,
+};
 
 /// A call to be tried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +107,7 @@ fn run<'a, I: Inspector<EvmContext<'a>>>(
     let executed = machine.transact(tx, is_watched).map_err(|error| match error {
         MachineError::Refused(reason) => SimulateError::Refused { reason: in_our_words(&reason, from) },
         MachineError::State(fault) => BlockError::State(fault).into(),
-        MachineError::Fault(fault) => BlockError::Fault(fault).into(),
+        MachineError::Fault(fault) => BlockError::from(fault).into(),
     })?;
     let gas_used = Gas(executed.result.tx_gas_used());
     let output = match &executed.result {

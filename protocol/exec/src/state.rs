@@ -1,11 +1,14 @@
 //! The state of a block while it is executed: what was read, what has changed, and what it was before.
 //!
 //! Hash maps are looked into here and never walked; what changed is kept in lists and sorted once, when the
-//! block is over.
+//! block is over. Accounts are in a list too, and their map says where: it stays small, and growing is cheap.
 #![allow(clippy::disallowed_types, reason = "looked into, never walked")]
 
 use crate::error::StateFault;
-use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, map::HashMap};
+use alloy_primitives::{
+    Address, B256, Bytes, KECCAK256_EMPTY, U256,
+    map::{AddressMap, Entry, HashMap},
+};
 use almanac_primitives::{
     Account, StateChange, StateDiff, StateKey, StateRead,
     addresses::BLOCK_HASH_HISTORY,
@@ -16,15 +19,17 @@ use revm::{
     Database,
     state::{AccountInfo, Bytecode, EvmState},
 };
+use std::hash::{Hash, Hasher};
 
 /// A block's view of the state: the parent's state under everything the block has done so far.
 pub struct BlockState<'a> {
     parent: &'a dyn StateRead,
-    accounts: HashMap<Address, CachedAccount>,
-    slots: HashMap<(Address, U256), CachedSlot>,
+    accounts: Vec<CachedAccount>,
+    account_places: AddressMap<usize>,
+    slots: HashMap<SlotKey, CachedSlot>,
     codes: HashMap<B256, Bytecode>,
-    changed_accounts: Vec<Address>,
-    changed_slots: Vec<(Address, U256)>,
+    changed_accounts: Vec<(Address, usize)>,
+    changed_slots: Vec<SlotKey>,
     new_codes: Vec<B256>,
 }
 
@@ -33,6 +38,27 @@ struct CachedAccount {
     stored: Option<Bytes>,
     info: Option<AccountInfo>,
     is_changed: bool,
+}
+
+/// Names a slot.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct SlotKey {
+    address: Address,
+    slot: U256,
+}
+
+/// Word by word: storage-heavy blocks spend much of their time here, and hashing byte by byte is slower.
+impl Hash for SlotKey {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        for word in self.slot.as_limbs() {
+            hasher.write_u64(*word);
+        }
+        let (words, rest) = self.address.as_chunks::<8>();
+        for word in words {
+            hasher.write_u64(u64::from_le_bytes(*word));
+        }
+        hasher.write_u32(u32::from_le_bytes(rest.try_into().expect("20 bytes are two words and a half")));
+    }
 }
 
 struct CachedSlot {
@@ -54,7 +80,8 @@ impl<'a> BlockState<'a> {
     pub(crate) fn new(parent: &'a dyn StateRead) -> Self {
         Self {
             parent,
-            accounts: HashMap::default(),
+            accounts: Vec::new(),
+            account_places: AddressMap::default(),
             slots: HashMap::default(),
             codes: HashMap::default(),
             changed_accounts: Vec::new(),
@@ -68,21 +95,21 @@ impl<'a> BlockState<'a> {
         self.parent
     }
 
-    fn account(&mut self, address: Address) -> Result<&mut CachedAccount, StateFault> {
-        use alloy_primitives::map::Entry;
-        match self.accounts.entry(address) {
-            Entry::Occupied(entry) => Ok(entry.into_mut()),
-            Entry::Vacant(entry) => {
+    /// Where in the list an account is. It is read when it is first asked for.
+    fn account_place(&mut self, address: Address) -> Result<usize, StateFault> {
+        match self.account_places.entry(address) {
+            Entry::Occupied(place) => Ok(*place.get()),
+            Entry::Vacant(place) => {
                 let stored = self.parent.read(StateKey::Account(address))?;
                 let info = stored.as_deref().map(|bytes| decode_account(address, bytes)).transpose()?;
-                Ok(entry.insert(CachedAccount { stored, info, is_changed: false }))
+                self.accounts.push(CachedAccount { stored, info, is_changed: false });
+                Ok(*place.insert(self.accounts.len() - 1))
             }
         }
     }
 
     fn slot(&mut self, address: Address, slot: U256) -> Result<&mut CachedSlot, StateFault> {
-        use alloy_primitives::map::Entry;
-        match self.slots.entry((address, slot)) {
+        match self.slots.entry(SlotKey { address, slot }) {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
             Entry::Vacant(entry) => {
                 let original = read_slot(self.parent, address, slot)?;
@@ -124,14 +151,15 @@ impl<'a> BlockState<'a> {
         if let Some(info) = &info {
             self.keep_code(info);
         }
-        let cached = self.account(address)?;
+        let place = self.account_place(address)?;
+        let cached = &mut self.accounts[place];
         let balance_of = |info: &Option<AccountInfo>| info.as_ref().map_or(U256::ZERO, |info| info.balance);
         // No sum of balances exceeds the supply, which fits.
         balances.before = balances.before.wrapping_add(balance_of(&cached.info));
         balances.after = balances.after.wrapping_add(balance_of(&info));
         cached.info = info;
         if !std::mem::replace(&mut cached.is_changed, true) {
-            self.changed_accounts.push(address);
+            self.changed_accounts.push((address, place));
         }
         Ok(())
     }
@@ -140,7 +168,7 @@ impl<'a> BlockState<'a> {
         let cached = self.slot(address, slot)?;
         cached.value = value;
         if !std::mem::replace(&mut cached.is_changed, true) {
-            self.changed_slots.push((address, slot));
+            self.changed_slots.push(SlotKey { address, slot });
         }
         Ok(())
     }
@@ -149,28 +177,32 @@ impl<'a> BlockState<'a> {
     fn keep_code(&mut self, info: &AccountInfo) {
         let Some(code) = info.code.as_ref().filter(|_| info.code_hash != KECCAK256_EMPTY) else { return };
         // Code that an account had before was read through `code_by_hash`, so it is here already.
-        if !self.codes.contains_key(&info.code_hash) {
-            self.codes.insert(info.code_hash, code.clone());
+        if let Entry::Vacant(entry) = self.codes.entry(info.code_hash) {
+            entry.insert(code.clone());
             self.new_codes.push(info.code_hash);
         }
     }
 
     /// Everything that changed since the parent, with the old values.
-    pub(crate) fn into_diff(self) -> Result<StateDiff, StateFault> {
+    pub(crate) fn into_diff(mut self) -> Result<StateDiff, StateFault> {
         let capacity = self.changed_accounts.len() + self.changed_slots.len() + self.new_codes.len();
         let mut changes = Vec::with_capacity(capacity);
-        for address in self.changed_accounts {
-            let cached = &self.accounts[&address];
+        // The names are sorted rather than the changes, which are several times as large. The diff sorts again
+        // and finds nothing to move: this is the order of its keys.
+        self.changed_accounts.sort_unstable();
+        self.changed_slots.sort_unstable();
+        for (address, place) in self.changed_accounts {
+            let cached = &mut self.accounts[place];
             changes.push(StateChange {
                 key: StateKey::Account(address),
-                old: cached.stored.clone(),
+                old: cached.stored.take(),
                 new: cached.info.as_ref().map(encode_account),
             });
         }
-        for (address, slot) in self.changed_slots {
-            let cached = &self.slots[&(address, slot)];
+        for name in self.changed_slots {
+            let cached = &self.slots[&name];
             changes.push(StateChange {
-                key: StateKey::Slot(address, slot),
+                key: StateKey::Slot(name.address, name.slot),
                 old: encode_slot(cached.original),
                 new: encode_slot(cached.value),
             });
@@ -214,7 +246,8 @@ impl Database for BlockState<'_> {
     type Error = StateFault;
 
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, StateFault> {
-        Ok(self.account(address)?.info.clone())
+        let place = self.account_place(address)?;
+        Ok(self.accounts[place].info.clone())
     }
 
     fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode, StateFault> {

@@ -34,6 +34,7 @@ impl From<StateFault> for DoorError {
 }
 
 /// A revert with a named Solidity error.
+#[expect(clippy::needless_pass_by_value, reason = "an error is thrown, not lent")]
 pub(super) fn revert<E: SolError>(error: E) -> DoorError {
     DoorError::Revert(error.abi_encode().into())
 }

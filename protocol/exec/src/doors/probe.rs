@@ -186,6 +186,7 @@ mod tests {
     }
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "an error is written where it is expected")]
     fn reverted_with<E: SolError>(executed: &Executed, error: E) {
         let ExecutionResult::Revert { output, logs, .. } = &executed.result else {
             panic!("{:?}", executed.result)
@@ -256,7 +257,9 @@ mod tests {
         // The echo goes on after the call inside it has failed.
         let failing = to(ADDRESS, &IProbe::depositAndFailCall {}.abi_encode());
         let executed = state.call(ECHO, 10, failing, GAS);
-        let [echoed] = succeeded(&executed) else { panic!("the door's own log is gone, the echo's is there") };
+        let [echoed] = succeeded(&executed) else {
+            panic!("the door's own log is gone, the echo's is there")
+        };
         assert_eq!(echoed.address, ECHO);
         assert_eq!((state.total(), state.balance(ADDRESS), state.balance(ECHO)), (0, 0, 10));
     }
@@ -337,7 +340,9 @@ mod tests {
         for gas in (0..needed).step_by(7).chain([needed - 1]) {
             let mut state = State::with_total(3);
             let executed = state.call(ADDRESS, 10, deposit_input(), gas);
-            let ExecutionResult::Halt { reason, logs, .. } = &executed.result else { panic!("{gas} suffices") };
+            let ExecutionResult::Halt { reason, logs, .. } = &executed.result else {
+                panic!("{gas} suffices")
+            };
             assert_eq!(*reason, HaltReason::OutOfGas(OutOfGasError::Precompile));
             assert!(logs.is_empty());
             assert_eq!(gas_spent(&executed), gas, "all of it is gone");

@@ -16,8 +16,16 @@ impl<T> Slot<T> {
     }
 }
 
+impl<T> Clone for Slot<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Slot<T> {}
+
 /// What fits one slot.
-pub(super) trait SlotValue {
+pub(super) trait SlotValue: Copy {
     fn to_word(&self) -> U256;
     fn from_word(word: U256) -> Self;
 }

@@ -32,6 +32,14 @@ pub const DESTRUCTIBLE: Address = address!("0x0000000000000000000000000000000000
 pub const HASHER: Address = address!("0x00000000000000000000000000000000000c000e");
 /// Returns NUMBER, TIMESTAMP, PREVRANDAO, BLOBBASEFEE, BASEFEE, GASLIMIT, COINBASE, CHAINID as words.
 pub const TELLER: Address = address!("0x00000000000000000000000000000000000c000f");
+/// INVALID: uses up its gas at once.
+pub const FAILER: Address = address!("0x00000000000000000000000000000000000c0010");
+/// Stores CALLER, ORIGIN, CALLVALUE and GASPRICE in slots 0 to 3.
+pub const WITNESS: Address = address!("0x00000000000000000000000000000000000c0011");
+/// Clears `n` slots behind `start` (words of calldata: n, start).
+pub const CLEARER: Address = address!("0x00000000000000000000000000000000000c0012");
+/// Calls the address in the first word with the rest of the calldata and logs what that returned, without topics.
+pub const ECHO: Address = address!("0x00000000000000000000000000000000000c0013");
 
 pub fn all() -> Vec<(Address, Bytes)> {
     vec![
@@ -50,6 +58,10 @@ pub fn all() -> Vec<(Address, Bytes)> {
         (DESTRUCTIBLE, Bytes::from_static(&[0x5f, 0x35, 0xff])),
         (HASHER, Bytes::from_static(&[0x5f, 0x35, 0x40, 0x5f, 0x52, 0x60, 32, 0x5f, 0xf3])),
         (TELLER, teller()),
+        (FAILER, Bytes::from_static(&[0xfe])),
+        (WITNESS, witness()),
+        (CLEARER, clearer()),
+        (ECHO, echo()),
     ]
 }
 
@@ -90,20 +102,13 @@ pub fn born_to_burn() -> Bytes {
 
 fn reverter() -> Bytes {
     // sstore(1, 9); log0(0, 0); mstore(0, 42); revert(0, 32)
-    Bytes::from_static(&[0x60, 9, 0x60, 1, 0x55, 0x5f, 0x5f, 0xa0, 0x60, 42, 0x5f, 0x52, 0x60, 32, 0x5f, 0xfd])
+    Bytes::from_static(&[
+        0x60, 9, 0x60, 1, 0x55, 0x5f, 0x5f, 0xa0, 0x60, 42, 0x5f, 0x52, 0x60, 32, 0x5f, 0xfd,
+    ])
 }
 
 fn forwarder(opcode: u8, has_value: bool, ends_in_revert: bool) -> Bytes {
-    // calldatacopy(0, 32, calldatasize - 32)
-    let mut code = vec![0x60, 32, 0x36, 0x03, 0x60, 32, 0x5f, 0x37];
-    // opcode(gas, target, [value], 0, calldatasize - 32, 0, 0)
-    code.extend([0x5f, 0x5f, 0x60, 32, 0x36, 0x03, 0x5f]);
-    if has_value {
-        code.push(0x34);
-    }
-    code.extend([0x5f, 0x35, 0x5a, opcode]);
-    // returndatacopy(0, 0, returndatasize)
-    code.extend([0x3d, 0x5f, 0x5f, 0x3e]);
+    let mut code = forwarding(opcode, has_value);
     // Where the call failed or we revert by design: revert(0, returndatasize), else return.
     if ends_in_revert {
         code.extend([0x50, 0x3d, 0x5f, 0xfd]);
@@ -114,11 +119,31 @@ fn forwarder(opcode: u8, has_value: bool, ends_in_revert: bool) -> Bytes {
     code.into()
 }
 
+fn echo() -> Bytes {
+    let mut code = forwarding(0xf1, true);
+    // log0(0, returndatasize)
+    code.extend([0x3d, 0x5f, 0xa0, 0x00]);
+    code.into()
+}
+
+/// Forwards a call; what it returned is at 0 in memory, whether it succeeded on the stack.
+fn forwarding(opcode: u8, has_value: bool) -> Vec<u8> {
+    // calldatacopy(0, 32, calldatasize - 32)
+    let mut code = vec![0x60, 32, 0x36, 0x03, 0x60, 32, 0x5f, 0x37];
+    // opcode(gas, target, [value], 0, calldatasize - 32, 0, 0)
+    code.extend([0x5f, 0x5f, 0x60, 32, 0x36, 0x03, 0x5f]);
+    if has_value {
+        code.push(0x34);
+    }
+    code.extend([0x5f, 0x35, 0x5a, opcode]);
+    // returndatacopy(0, 0, returndatasize)
+    code.extend([0x3d, 0x5f, 0x5f, 0x3e]);
+    code
+}
+
 fn creator() -> Bytes {
     // calldatacopy(0, 0, calldatasize); mstore(0, create(callvalue, 0, calldatasize)); return(0, 32)
-    Bytes::from_static(&[
-        0x36, 0x5f, 0x5f, 0x37, 0x36, 0x5f, 0x34, 0xf0, 0x5f, 0x52, 0x60, 32, 0x5f, 0xf3,
-    ])
+    Bytes::from_static(&[0x36, 0x5f, 0x5f, 0x37, 0x36, 0x5f, 0x34, 0xf0, 0x5f, 0x52, 0x60, 32, 0x5f, 0xf3])
 }
 
 fn logger() -> Bytes {
@@ -127,14 +152,23 @@ fn logger() -> Bytes {
 }
 
 fn writer() -> Bytes {
-    // [n]: loop { if n == 0 stop; sstore(start + n, start + n + 1); n -= 1 }
+    // start + n, +1, swap: sstore(start + n, start + n + 1)
+    for_each_slot(&[0x80, 0x60, 32, 0x35, 0x01, 0x80, 0x60, 1, 0x01, 0x90, 0x55])
+}
+
+fn clearer() -> Bytes {
+    // sstore(start + n, 0)
+    for_each_slot(&[0x5f, 0x81, 0x60, 32, 0x35, 0x01, 0x55])
+}
+
+/// [n]: loop { if n == 0 stop; body; n -= 1 }
+fn for_each_slot(body: &[u8]) -> Bytes {
     let mut code = vec![0x5f, 0x35];
     let head = u8::try_from(code.len()).unwrap();
     code.extend([0x5b, 0x80, 0x15]);
     let patch = code.len() + 1;
     code.extend([0x60, 0, 0x57]);
-    // start + n, +1, swap: sstore(start + n, start + n + 1)
-    code.extend([0x80, 0x60, 32, 0x35, 0x01, 0x80, 0x60, 1, 0x01, 0x90, 0x55]);
+    code.extend(body);
     code.extend([0x60, 1, 0x90, 0x03, 0x60, head, 0x56]);
     code[patch] = u8::try_from(code.len()).unwrap();
     code.extend([0x5b, 0x00]);
@@ -152,6 +186,11 @@ fn chaser() -> Bytes {
     code[patch] = u8::try_from(code.len()).unwrap();
     code.extend([0x5b, 0x50, 0x5f, 0x52, 0x60, 32, 0x5f, 0xf3]);
     code.into()
+}
+
+fn witness() -> Bytes {
+    let opcodes = [0x33, 0x32, 0x34, 0x3a].into_iter().zip(0..);
+    opcodes.flat_map(|(opcode, slot)| [opcode, 0x60, slot, 0x55]).collect::<Vec<u8>>().into()
 }
 
 fn teller() -> Bytes {

@@ -1,18 +1,25 @@
 //! A chain in a test: every block is built, verified, executed twice and checked for lost money.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
+pub mod agenda;
 pub mod contracts;
 
-use alloy_consensus::{SignableTransaction, TxEip1559, TxLegacy, crypto::secp256k1::sign_message};
-use alloy_eips::eip2718::Encodable2718;
+use alloy_consensus::{
+    SignableTransaction, TxEip1559, TxEip2930, TxEip7702, TxLegacy, crypto::secp256k1::sign_message,
+};
+use alloy_eips::{
+    eip2718::Encodable2718,
+    eip2930::AccessList,
+    eip7702::{Authorization, SignedAuthorization},
+};
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, address, keccak256};
 use almanac_exec::{
     BlockInput, BlockOutput, Body, Call, CallResult, Candidates, Rules, SimulateError, TransactionError,
     check_header, environment::read_parameters, execute, recover, recover_all, simulate,
 };
 use almanac_primitives::{
-    Account, Block, Gas, GasPrice, Genesis, Header, RecoveredTransaction, StateCommitment, StateDiff, StateKey,
-    StateRead, StateReadError, TimestampMs, UserTransaction, Wei,
+    Account, Block, Gas, GasPrice, Genesis, Header, RecoveredTransaction, StateCommitment, StateDiff,
+    StateKey, StateRead, StateReadError, TimestampMs, UserTransaction, Wei,
     genesis::Allocation,
     state::{decode_slot, encode_slot},
 };
@@ -134,6 +141,38 @@ pub fn legacy(nonce: u64, to: Address, value: u64) -> TxLegacy {
         value: U256::from(value),
         input: Bytes::new(),
     }
+}
+
+pub fn eip2930(nonce: u64, to: Address, access_list: AccessList, gas_limit: u64) -> TxEip2930 {
+    TxEip2930 {
+        chain_id: CHAIN_ID,
+        nonce,
+        gas_price: 20_000_000_000,
+        gas_limit,
+        to: TxKind::Call(to),
+        access_list,
+        ..Default::default()
+    }
+}
+
+pub fn eip7702(nonce: u64, to: Address, authorization_list: Vec<SignedAuthorization>, gas: u64) -> TxEip7702 {
+    TxEip7702 {
+        chain_id: CHAIN_ID,
+        nonce,
+        gas_limit: gas,
+        max_fee_per_gas: 20_000_000_000,
+        max_priority_fee_per_gas: 1_000_000_000,
+        to,
+        authorization_list,
+        ..Default::default()
+    }
+}
+
+/// What `authority` signs to run the code of `delegate` (EIP-7702); the zero address takes it back.
+pub fn authorize(authority: Person, nonce: u64, delegate: Address) -> SignedAuthorization {
+    let authorization = Authorization { chain_id: U256::from(CHAIN_ID), address: delegate, nonce };
+    let signature = sign_message(authority.secret, authorization.signature_hash()).unwrap();
+    authorization.into_signed(signature)
 }
 
 pub fn transfer(from: Person, nonce: u64, to: Address, value: u64) -> UserTransaction {
@@ -313,13 +352,8 @@ impl TestChain {
         to: Address,
         input: impl Into<Bytes>,
     ) -> Result<CallResult, SimulateError> {
-        let call = Call {
-            from,
-            to: Some(to),
-            value: U256::ZERO,
-            input: input.into(),
-            gas_limit: Gas(10_000_000),
-        };
+        let call =
+            Call { from, to: Some(to), value: U256::ZERO, input: input.into(), gas_limit: Gas(10_000_000) };
         simulate(&self.state, &self.input(), call)
     }
 }
