@@ -1,6 +1,6 @@
 //! Proposes, verifies and commits blocks: the part of a node that every engine drives in the same way.
 
-use alloy_primitives::{Address, BlockHash, TxHash};
+use alloy_primitives::{Address, B256, BlockHash, TxHash};
 use almanac_exec::{
     BlockError, BlockInput, BlockOutput, Body, Candidates, Environment, HeaderMismatch, Rules, StateFault,
     TransactionError, check_header, environment::read_parameters, execute, prefetch, recover_all,
@@ -10,15 +10,17 @@ use almanac_primitives::{
     genesis::GenesisError,
 };
 use almanac_schedule::Agenda;
-use almanac_state::{BlockLog, BlockLogError, CommitError, SealError, SealedBatch, StateStore, with_reader};
-use std::sync::{Arc, Mutex};
+use almanac_state::{
+    ArchiveError, BlockArchive, CommitError, SealError, SealedBatch, StateStore, with_reader,
+};
+use std::sync::Arc;
 
 /// The chain's rules over a store of its state.
 pub struct Application<S> {
     store: S,
     agenda: Arc<dyn Agenda>,
     chain_id: u64,
-    log: Option<Mutex<BlockLog>>,
+    archive: Option<Arc<dyn BlockArchive>>,
 }
 
 /// A block to build on: its header, and the state after it.
@@ -83,9 +85,21 @@ pub enum ApplicationError {
     /// The state store could not commit.
     #[error("the state cannot be committed: {0}")]
     Commit(#[from] CommitError),
-    /// The block could not be written to the log.
+    /// The block could not be archived.
     #[error(transparent)]
-    Log(#[from] BlockLogError),
+    Archive(#[from] ArchiveError),
+    /// The store does not hold the state that the block's header names.
+    #[error(
+        "the store holds the state {found}, block {number} has {expected}: restore a backup, or sync again"
+    )]
+    OtherState {
+        /// The block.
+        number: u64,
+        /// The root in its header.
+        expected: B256,
+        /// The root of the store.
+        found: B256,
+    },
     /// The genesis makes no first block.
     #[error(transparent)]
     Genesis(#[from] GenesisError),
@@ -104,15 +118,33 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         store: S,
         agenda: Arc<dyn Agenda>,
     ) -> Result<(Self, Tip<S::Batch>), ApplicationError> {
-        let state = store.head();
-        let header = genesis.header(state.commitment())?;
-        let tip = Tip { hash: header.hash(), header, state };
-        Ok((Self { store, agenda, chain_id: genesis.chain_id, log: None }, tip))
+        let header = genesis.header(store.head().commitment())?;
+        Self::resume(genesis, store, agenda, header)
     }
 
-    /// Appends every block that is committed from here on to `log`, before anyone hears of it.
-    pub fn keep_log(&mut self, log: BlockLog) {
-        self.log = Some(Mutex::new(log));
+    /// An application over a store that holds the state after the block with this header.
+    pub fn resume(
+        genesis: &Genesis,
+        store: S,
+        agenda: Arc<dyn Agenda>,
+        header: Header,
+    ) -> Result<(Self, Tip<S::Batch>), ApplicationError> {
+        let state = store.head();
+        let found = state.commitment();
+        if found != header.commitment {
+            return Err(ApplicationError::OtherState {
+                number: header.number,
+                expected: header.commitment.state_root,
+                found: found.state_root,
+            });
+        }
+        let tip = Tip { hash: header.hash(), header, state };
+        Ok((Self { store, agenda, chain_id: genesis.chain_id, archive: None }, tip))
+    }
+
+    /// Appends every block that is committed from here on to `archive`, before anyone hears of it.
+    pub fn keep_archive(&mut self, archive: Arc<dyn BlockArchive>) {
+        self.archive = Some(archive);
     }
 
     /// Chain id that transactions must be signed for.
@@ -177,10 +209,11 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         Ok(made(block, output, state))
     }
 
-    /// Makes a block final: on disk first, where there is a log, then in the state.
+    /// Makes a block final: in the archive first, where there is one, then in the state. After a crash between
+    /// the two, the archive is ahead, and executing its last block again brings the state up to it.
     pub async fn commit(&self, made: &MadeBlock<S::Batch>) -> Result<(), ApplicationError> {
-        if let Some(log) = &self.log {
-            log.lock().expect("appending does not panic").append(&made.block)?;
+        if let Some(archive) = &self.archive {
+            archive.append(&made.block, &made.output.receipts).await?;
         }
         Ok(self.store.commit(&made.tip.state).await?)
     }

@@ -29,6 +29,12 @@ pub enum EngineError {
         /// How.
         reason: String,
     },
+    /// There is no such snapshot.
+    #[error("there is no snapshot {given}: it was used, dropped by going back further, or is too old")]
+    UnknownSnapshot {
+        /// The number that was given.
+        given: u64,
+    },
     /// The engine is no longer running.
     #[error("the engine has stopped")]
     Stopped,
@@ -36,8 +42,11 @@ pub enum EngineError {
 
 /// Hears of every final block, in order, once each. The engine goes on when it returns.
 pub trait Sink: Send + Sync {
-    /// Takes a block that is final and durable.
+    /// Takes a block that is final.
     fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError>;
+
+    /// Forgets the blocks above `height`: a developer went back to a snapshot. Only a solo sequencer does that.
+    fn reverted(&self, height: u64) -> Result<(), SinkError>;
 }
 
 /// A listener failed to take a block.

@@ -4,6 +4,7 @@ pub mod admission;
 pub mod application;
 pub mod clock;
 pub mod engine;
+pub mod snapshots;
 pub mod solo;
 
 pub use admission::{Admission, SharedPool, SubmitError, TipState};

@@ -8,6 +8,7 @@ use crate::{
     application::{Application, ApplicationError, MadeBlock, Proposal, Tip},
     clock::Clock,
     engine::{Engine, EngineError, Sink},
+    snapshots::{Point, Snapshots},
 };
 use alloy_primitives::{Address, BlockHash};
 use almanac_exec::TransactionError;
@@ -60,6 +61,8 @@ pub struct Solo {
 #[derive(Debug)]
 enum Command {
     Mine { timestamp: Option<TimestampMs>, reply: oneshot::Sender<BlockId> },
+    Snapshot { reply: oneshot::Sender<u64> },
+    Revert { id: u64, reply: oneshot::Sender<Result<BlockId, EngineError>> },
     Stop,
 }
 
@@ -80,19 +83,38 @@ impl Solo {
     {
         let (commands, inbox) = mpsc::channel(16);
         let (end, ended) = oneshot::channel();
-        let sequencer = Sequencer { application, tip, pool: pool.clone(), sinks, clock, config };
+        let snapshots = Snapshots::default();
+        let mut sequencer =
+            Sequencer { application, tip, pool: pool.clone(), sinks, clock, config, snapshots };
         let task = async move {
+            let result = sequencer.run(inbox).await;
             // Where nobody listens any more, there is nobody to tell.
-            let _ = end.send(sequencer.run(inbox).await);
+            let _ = end.send(result);
         };
         (Self { commands, pool, ended }, task)
     }
 
     /// Makes a block now, at the given time if there is one, and answers with its number and hash.
     pub async fn mine(&self, timestamp: Option<TimestampMs>) -> Result<BlockId, EngineError> {
+        self.ask(|reply| Command::Mine { timestamp, reply }).await
+    }
+
+    /// Remembers everything as it is now, and answers with a number to go back to it by.
+    ///
+    /// While there is a snapshot, blocks above it are held in memory: they are lost where the process dies
+    /// before it is reverted, given up or stopped.
+    pub async fn snapshot(&self) -> Result<u64, EngineError> {
+        self.ask(|reply| Command::Snapshot { reply }).await
+    }
+
+    /// Goes back to a snapshot: state, blocks and pool are as they were. It and all later ones are used up.
+    pub async fn revert(&self, id: u64) -> Result<BlockId, EngineError> {
+        self.ask(|reply| Command::Revert { id, reply }).await?
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, EngineError> {
         let (reply, answer) = oneshot::channel();
-        let command = Command::Mine { timestamp, reply };
-        self.commands.send(command).await.map_err(|_| EngineError::Stopped)?;
+        self.commands.send(command(reply)).await.map_err(|_| EngineError::Stopped)?;
         answer.await.map_err(|_| EngineError::Stopped)
     }
 
@@ -124,10 +146,11 @@ struct Sequencer<S: StateStore, C> {
     sinks: Vec<Arc<dyn Sink>>,
     clock: C,
     config: SoloConfig,
+    snapshots: Snapshots<S::Batch>,
 }
 
 impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
-    async fn run(mut self, mut inbox: mpsc::Receiver<Command>) -> Result<(), EngineError> {
+    async fn run(&mut self, mut inbox: mpsc::Receiver<Command>) -> Result<(), EngineError> {
         let mut tick = self.first_tick();
         self.pool.wake();
         loop {
@@ -136,12 +159,8 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             tokio::select! {
                 biased;
                 command = inbox.recv() => match command {
-                    Some(Command::Mine { timestamp, reply }) => {
-                        let made = self.make_block(timestamp).await?;
-                        // Whoever asked may have gone; the block stands.
-                        let _ = reply.send(made);
-                    }
-                    Some(Command::Stop) | None => return Ok(()),
+                    Some(Command::Stop) | None => return self.commit_held().await,
+                    Some(command) => self.obey(command).await?,
                 },
                 () = self.sleep_until(deadline) => {
                     self.make_block(None).await?;
@@ -152,6 +171,51 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
                 }
             }
         }
+    }
+
+    /// Whoever asked may have gone before the answer; what was done stands.
+    async fn obey(&mut self, command: Command) -> Result<(), EngineError> {
+        match command {
+            Command::Mine { timestamp, reply } => drop(reply.send(self.make_block(timestamp).await?)),
+            Command::Snapshot { reply } => drop(reply.send(self.take_snapshot())),
+            Command::Revert { id, reply } => drop(reply.send(self.go_back(id).await?)),
+            Command::Stop => {}
+        }
+        Ok(())
+    }
+
+    fn take_snapshot(&mut self) -> u64 {
+        let pool = self.pool.lock().clone();
+        self.snapshots.take(Point { tip: self.tip.clone(), pool })
+    }
+
+    /// The inner result is the asker's, the outer one ends the sequencer.
+    async fn go_back(&mut self, id: u64) -> Result<Result<BlockId, EngineError>, EngineError> {
+        let Some(Point { tip, pool }) = self.snapshots.go_back(id) else {
+            return Ok(Err(EngineError::UnknownSnapshot { given: id }));
+        };
+        for sink in &self.sinks {
+            sink.reverted(tip.header.number)?;
+        }
+        *self.pool.lock() = pool;
+        self.tip = tip;
+        self.commit_released().await?;
+        self.pool.wake();
+        Ok(Ok(BlockId { number: self.tip.header.number, hash: self.tip.hash }))
+    }
+
+    async fn commit_released(&mut self) -> Result<(), EngineError> {
+        while let Some(made) = self.snapshots.release() {
+            self.application.commit(&made).await?;
+        }
+        Ok(())
+    }
+
+    async fn commit_held(&mut self) -> Result<(), EngineError> {
+        for made in self.snapshots.release_all() {
+            self.application.commit(&made).await?;
+        }
+        Ok(())
     }
 
     fn first_tick(&self) -> Option<TimestampMs> {
@@ -208,7 +272,12 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             candidates: self.candidates(),
         };
         let made = self.application.propose(&self.tip, proposal).await?;
-        self.application.commit(&made).await?;
+        if self.snapshots.is_holding() {
+            self.snapshots.hold(made.clone());
+            self.commit_released().await?;
+        } else {
+            self.application.commit(&made).await?;
+        }
         for sink in &self.sinks {
             sink.finalized(&made.block, &made.output)?;
         }

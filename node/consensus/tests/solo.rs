@@ -24,9 +24,9 @@ use tokio::sync::mpsc;
 
 type State = BTreeMap<StateKey, alloy_primitives::Bytes>;
 
-/// Keeps the state at the tip and passes blocks on to the test.
+/// Keeps the state at every height and passes blocks on to the test.
 struct Listener {
-    state: Mutex<State>,
+    states: Mutex<Vec<State>>,
     blocks: mpsc::UnboundedSender<(Arc<Block>, Arc<BlockOutput>)>,
     fails_at: Option<u64>,
 }
@@ -37,14 +37,21 @@ impl Sink for Listener {
             let number = block.header.number;
             return Err(SinkError { sink: "the test", number, reason: "asked to".to_owned() });
         }
-        let mut state = self.state.lock().unwrap();
+        let mut states = self.states.lock().unwrap();
+        let mut state = states.last().unwrap().clone();
         for change in output.diff.changes() {
             match &change.new {
                 Some(new) => state.insert(change.key, new.clone()),
                 None => state.remove(&change.key),
             };
         }
+        states.push(state);
         self.blocks.send((block.clone(), output.clone())).unwrap();
+        Ok(())
+    }
+
+    fn reverted(&self, height: u64) -> Result<(), SinkError> {
+        self.states.lock().unwrap().truncate(usize::try_from(height).unwrap() + 1);
         Ok(())
     }
 }
@@ -59,7 +66,7 @@ impl StateRead for Snapshot {
 
 impl TipState for Listener {
     fn tip_state(&self) -> Box<dyn StateRead + Send> {
-        Box::new(Snapshot(self.state.lock().unwrap().clone()))
+        Box::new(Snapshot(self.states.lock().unwrap().last().unwrap().clone()))
     }
 }
 
@@ -79,8 +86,8 @@ fn start_failing(mode: Mode, agenda: Arc<dyn Agenda>, fails_at: Option<u64>) -> 
     let clock = ManualClock::new(TimestampMs(START.0 + 1_000));
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), GasPrice(1_000_000_000)));
     let (sender, blocks) = mpsc::unbounded_channel();
-    let state = Mutex::new(genesis().state().unwrap());
-    let listener = Arc::new(Listener { state, blocks: sender, fails_at });
+    let states = Mutex::new(vec![genesis().state().unwrap()]);
+    let listener = Arc::new(Listener { states, blocks: sender, fails_at });
     let config = SoloConfig { mode, fee_recipient: FEE_RECIPIENT };
     let sinks: Vec<Arc<dyn Sink>> = vec![listener.clone()];
     let (solo, task) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, clock.clone(), config);
@@ -301,4 +308,60 @@ async fn stop_ends_it_and_a_failing_listener_is_told() {
 
     let chain = start(Mode::Interval(DurationMs(1_000)), nothing());
     chain.solo.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn snapshots_bring_back_state_blocks_and_pool_exactly() {
+    let mut chain = start(Mode::Manual, nothing());
+    let mine = async |chain: &mut Running| {
+        chain.solo.mine(None).await.unwrap();
+        chain.next_block().await.0
+    };
+    chain.submit(&to_bob(0)).unwrap();
+    let first = mine(&mut chain).await;
+    chain.submit(&to_bob(2)).unwrap();
+    let outer = chain.solo.snapshot().await.unwrap();
+
+    chain.submit(&to_bob(1)).unwrap();
+    let second = mine(&mut chain).await;
+    assert_eq!(second.transactions.len(), 2, "the gap is closed");
+    let inner = chain.solo.snapshot().await.unwrap();
+    for _ in 0..10 {
+        mine(&mut chain).await;
+    }
+    let back = chain.solo.revert(inner).await.unwrap();
+    assert_eq!((back.number, back.hash), (2, second.hash()));
+    let gone = chain.solo.revert(inner).await;
+    assert!(matches!(gone, Err(EngineError::UnknownSnapshot { given }) if given == inner));
+
+    let back = chain.solo.revert(outer).await.unwrap();
+    assert_eq!((back.number, back.hash), (1, first.hash()));
+    assert_eq!(chain.admission.pool().lock().parked_count(), 1, "the parked transaction is parked again");
+    chain.submit(&to_bob(1)).unwrap();
+    let again = mine(&mut chain).await;
+    assert_eq!(again.transactions, second.transactions);
+    assert_eq!(again.header.commitment.state_root, second.header.commitment.state_root, "exact to the root");
+    chain.solo.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_snapshot_per_test_of_a_long_suite_costs_little_and_nothing_piles_up() {
+    let mut chain = start(Mode::Manual, nothing());
+    let base = chain.solo.snapshot().await.unwrap();
+    for round in 0..150u64 {
+        let id = chain.solo.snapshot().await.unwrap();
+        chain.submit(&to_bob(0)).unwrap();
+        for _ in 0..3 {
+            chain.solo.mine(None).await.unwrap();
+            chain.next_block().await;
+        }
+        assert_eq!(chain.solo.revert(id).await.unwrap().number, 0, "round {round}");
+    }
+    for _ in 0..120 {
+        chain.solo.snapshot().await.unwrap();
+    }
+    assert_eq!(chain.solo.revert(base).await.unwrap().number, 0, "over a hundred nested ones are kept");
+    chain.submit(&to_bob(0)).unwrap();
+    chain.solo.mine(None).await.unwrap();
+    assert_eq!(chain.next_block().await.0.header.number, 1);
 }

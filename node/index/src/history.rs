@@ -54,6 +54,14 @@ impl History {
         }
     }
 
+    /// Takes back what the blocks above `height` changed.
+    pub fn revert_to(&self, height: u64) {
+        let mut versions = self.versions.write().expect("nobody panics while holding the history");
+        for list in versions.keys.values_mut() {
+            list.truncate(list.partition_point(|version| version.height <= height));
+        }
+    }
+
     /// The state after block `height`, or `None` where that is no longer kept.
     pub fn at(&self, height: u64) -> Option<HistoricalState> {
         let versions = self.versions.read().expect("nobody panics while holding the history");

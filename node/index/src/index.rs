@@ -112,6 +112,19 @@ impl Index {
         Ok(())
     }
 
+    /// Takes back the blocks above `height`.
+    pub fn revert_to(&self, height: u64) {
+        let mut tables = self.tables.write().expect("nobody panics while holding the tables");
+        while tables.tip() > height {
+            let taken = tables.blocks.pop().expect("the genesis is at height 0 and stays");
+            tables.numbers.remove(&taken.hash);
+            for receipt in &taken.receipts {
+                tables.locations.remove(&receipt.transaction_hash);
+            }
+        }
+        self.history.revert_to(height);
+    }
+
     /// The last block.
     pub fn tip(&self) -> Arc<IndexedBlock> {
         let tables = self.tables.read().expect("nobody panics while holding the tables");
