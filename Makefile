@@ -1,10 +1,10 @@
 # `make` lists the words. CI uses these words and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench sim vectors
+.PHONY: help run test lint bench bench-state sim kill-long vectors
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## Start a developer chain on http://127.0.0.1:8545
 	cargo run --release -- dev
@@ -25,8 +25,14 @@ lint: ## Format, clippy without warnings, licences and sources of dependencies
 bench: ## Measure block execution
 	cargo bench -p almanac-exec --bench block
 
+bench-state: ## Measure the state store against raw QMDB; ALMANAC_BENCH_KEYS=10000000 for large ones
+	cargo bench -p almanac-state --bench state
+
+kill-long: ## Kill a node under load 200 times
+	ALMANAC_KILLS=200 cargo test -p almanac --test kill -- --nocapture
+
 sim: ## Run the deterministic-runtime tests; SEED=n runs that seed
 	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-consensus --test deterministic
 
 vectors: ## Write the golden encodings anew; review the difference like code
-	UPDATE_VECTORS=1 cargo test -p almanac-primitives golden
+	UPDATE_VECTORS=1 cargo test -p almanac-primitives -p almanac-exec -p almanac-state --tests

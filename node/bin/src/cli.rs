@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::db::DbCommand;
 use almanac_primitives::DurationMs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -21,6 +22,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Start a developer's chain with ten funded accounts.
     Dev(DevConfig),
+    /// Back up a data directory, or make one from a backup.
+    #[command(subcommand)]
+    Db(DbCommand),
 }
 
 /// How a developer's chain runs.

@@ -1,45 +1,77 @@
-//! The directory that keeps a developer's chain: its genesis file and the log of its blocks.
+//! The directory that keeps a chain: its lock, its genesis file, its blocks and state.
+//!
+//! ```text
+//! DIR/lock           held while a node uses the directory
+//! DIR/genesis.json   the start of the chain
+//! DIR/chain/         blocks and state
+//! DIR/control.sock   by which other commands talk to a running node
+//! ```
 
 use crate::accounts;
 use almanac_primitives::{Genesis, TimestampMs};
-use almanac_state::BlockLog;
-use anyhow::{Context as _, ensure};
-use std::{fs, path::Path};
+use anyhow::{Context as _, bail, ensure};
+use std::{
+    fs::{self, File, TryLockError},
+    path::{Path, PathBuf},
+};
 
-/// A chain as a directory has it.
-pub(crate) struct Kept {
-    pub(crate) genesis: Genesis,
-    pub(crate) log: BlockLog,
-    /// How many blocks the log holds.
-    pub(crate) blocks: u64,
+/// A directory that is ours until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Datadir {
+    path: PathBuf,
+    _lock: File,
 }
 
-/// Opens the chain in `directory`, or starts one there.
-pub(crate) fn open(directory: &Path, chain_id: Option<u64>, now: TimestampMs) -> anyhow::Result<Kept> {
-    fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
-    let (log, blocks) = open_log(&directory.join("blocks.log"))?;
-    let genesis = read_or_write_genesis(&directory.join("genesis.json"), chain_id, now)?;
-    if let Some(given) = chain_id {
-        ensure!(
-            given == genesis.chain_id,
-            "{} holds a chain with id {}, not {given}: leave out --chain-id, or choose another --datadir",
-            directory.display(),
-            genesis.chain_id
-        );
+impl Datadir {
+    /// Takes the directory, making it if there is none.
+    pub(crate) fn take(path: &Path) -> anyhow::Result<Self> {
+        fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
+        let lock_path = path.join("lock");
+        let lock = File::options()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .open(&lock_path)
+            .with_context(|| format!("cannot open {}", lock_path.display()))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => {
+                bail!("{} is in use by another process: stop it, or choose another --datadir", path.display())
+            }
+            Err(TryLockError::Error(error)) => {
+                Err(error).with_context(|| format!("cannot lock {}", lock_path.display()))
+            }
+        }
     }
-    Ok(Kept { genesis, log, blocks })
-}
 
-fn open_log(path: &Path) -> anyhow::Result<(BlockLog, u64)> {
-    let (log, recovery) = BlockLog::open(path)?;
-    if recovery.dropped_bytes > 0 {
-        tracing::warn!(
-            "dropped {} bytes of an unfinished block at the end of {}: the last stop was a crash",
-            recovery.dropped_bytes,
-            path.display()
-        );
+    /// Where blocks and state are.
+    pub(crate) fn chain(&self) -> PathBuf {
+        self.path.join("chain")
     }
-    Ok((log, recovery.blocks))
+
+    /// The directory itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Starts the directory with a genesis.
+    pub(crate) fn write_genesis(&self, genesis: &Genesis) -> anyhow::Result<()> {
+        write_genesis(&self.path.join("genesis.json"), genesis)
+    }
+
+    /// The genesis of the chain in the directory, or of a new developer's chain.
+    pub(crate) fn genesis(&self, chain_id: Option<u64>, now: TimestampMs) -> anyhow::Result<Genesis> {
+        let genesis = read_or_write_genesis(&self.path.join("genesis.json"), chain_id, now)?;
+        if let Some(given) = chain_id {
+            ensure!(
+                given == genesis.chain_id,
+                "{} holds a chain with id {}, not {given}: leave out --chain-id, or choose another --datadir",
+                self.path.display(),
+                genesis.chain_id
+            );
+        }
+        Ok(genesis)
+    }
 }
 
 fn read_or_write_genesis(path: &Path, chain_id: Option<u64>, now: TimestampMs) -> anyhow::Result<Genesis> {
@@ -49,11 +81,15 @@ fn read_or_write_genesis(path: &Path, chain_id: Option<u64>, now: TimestampMs) -
     }
     let genesis = accounts::genesis(chain_id.unwrap_or(accounts::CHAIN_ID), now);
     genesis.check()?;
+    write_genesis(path, &genesis)?;
+    Ok(genesis)
+}
+
+fn write_genesis(path: &Path, genesis: &Genesis) -> anyhow::Result<()> {
     // Written beside and renamed, so that a crash leaves a whole file or none.
     let draft = path.with_extension("json.new");
     fs::write(&draft, genesis.to_json() + "\n")
-        .and_then(|()| fs::File::open(&draft)?.sync_all())
+        .and_then(|()| File::open(&draft)?.sync_all())
         .and_then(|()| fs::rename(&draft, path))
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(genesis)
+        .with_context(|| format!("cannot write {}", path.display()))
 }

@@ -22,6 +22,11 @@ impl Sink for IndexFeed {
             reason: error.to_string(),
         })
     }
+
+    fn reverted(&self, height: u64) -> Result<(), SinkError> {
+        self.0.revert_to(height);
+        Ok(())
+    }
 }
 
 impl TipState for IndexFeed {
@@ -46,6 +51,11 @@ impl Sink for BlockLines {
             gwei(header.base_fee.0),
             block.hash(),
         );
+        Ok(())
+    }
+
+    fn reverted(&self, height: u64) -> Result<(), SinkError> {
+        tracing::info!("back at block {height}");
         Ok(())
     }
 }

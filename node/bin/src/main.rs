@@ -1,9 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 mod accounts;
+mod backup;
 mod banner;
+mod chain;
 mod cli;
+mod control;
 mod datadir;
+mod db;
 mod listen;
 mod run;
 mod shutdown;
@@ -21,6 +25,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         cli::Command::Dev(config) => runtime.block_on(run::dev(config)),
+        cli::Command::Db(command) => db::run(&command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,48 +3,44 @@
 use crate::{
     accounts,
     banner::Banner,
+    chain::{self, Chain},
     cli::DevConfig,
-    datadir::{self, Kept},
+    control::Control,
+    datadir::Datadir,
     listen::{BlockLines, IndexFeed},
     shutdown::Shutdown,
 };
 use alloy_primitives::Address;
 use almanac_consensus::{
-    Admission, Application, Clock as _, Engine as _, Mode, SharedPool, Sink, Solo, SoloConfig, SystemClock,
-    Tip,
+    Admission, Clock as _, Engine as _, Mode, SharedPool, Sink, Solo, SoloConfig, SystemClock,
 };
 use almanac_index::Index;
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::Genesis;
 use almanac_rpc::{Limits, Server, eth::Eth};
-use almanac_schedule::EmptyAgenda;
-use almanac_state::{BlockLog, MemoryBatch, MemoryStore};
+use almanac_state::StateStore;
 use anyhow::Context as _;
-use std::{io::Write as _, net::Ipv4Addr, sync::Arc, time::Duration};
+use commonware_runtime::Runner as _;
+use std::{io::Write as _, net::Ipv4Addr, sync::Arc, thread::JoinHandle};
+use tokio::sync::oneshot;
 
 /// Runs a developer's chain until a signal or a failure ends it.
 pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let mut shutdown = Shutdown::listen()?;
-    let (mut chain, log) = assemble(&config).await?;
-    if let Some(log) = log {
-        chain.application.keep_log(log);
-    }
-    let Chain { genesis, application, tip, index } = chain;
-    let height = tip.header.number;
-    let base_fee = application.next_environment(&tip).await?.base_fee;
-    let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
-    let feed = Arc::new(IndexFeed(index.clone()));
+    let datadir = config.datadir.as_deref().map(Datadir::take).transpose()?;
+    let now = SystemClock.now();
+    let genesis = match &datadir {
+        Some(datadir) => datadir.genesis(config.chain_id, now)?,
+        None => accounts::genesis(config.chain_id.unwrap_or(accounts::CHAIN_ID), now),
+    };
     let mode = config.block_time.map_or(Mode::OnDemand, Mode::Interval);
-    let sinks: Vec<Arc<dyn Sink>> = vec![feed.clone(), Arc::new(BlockLines)];
-    let (mut solo, sequencer) = Solo::start(
-        Arc::new(application),
-        tip,
-        pool.clone(),
-        sinks,
-        SystemClock,
-        SoloConfig { mode, fee_recipient: Address::ZERO },
-    );
-    let thread = spawn_sequencer(sequencer)?;
+    let directory = datadir.as_ref().map(|datadir| datadir.path().to_owned());
+    let (thread, started) = spawn_sequencer(genesis.clone(), datadir, mode)?;
+    let Started { mut solo, pool, index, height } =
+        started.await.context("the sequencer's thread ended before it began")??;
+
+    let _control = directory.map(|path| Control::serve(&path, genesis.clone(), index.clone())).transpose()?;
+    let feed = Arc::new(IndexFeed(index.clone()));
     let admission = Admission::new(genesis.chain_id, pool, feed);
     let server = Server::start(
         (Ipv4Addr::LOCALHOST, config.port).into(),
@@ -76,62 +72,80 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     stopped
 }
 
-/// A chain at its tip, ready for an engine.
-struct Chain {
-    genesis: Genesis,
-    application: Application<MemoryStore>,
-    tip: Tip<MemoryBatch>,
+/// What the rest of the node needs of a running sequencer.
+struct Started {
+    solo: Solo,
+    pool: Arc<SharedPool>,
     index: Arc<Index>,
+    height: u64,
 }
 
-async fn assemble(config: &DevConfig) -> anyhow::Result<(Chain, Option<BlockLog>)> {
-    let now = SystemClock.now();
-    let Some(directory) = &config.datadir else {
-        let genesis = accounts::genesis(config.chain_id.unwrap_or(accounts::CHAIN_ID), now);
-        return Ok((start(genesis)?, None));
-    };
-    let Kept { genesis, mut log, blocks } = datadir::open(directory, config.chain_id, now)?;
-    let mut chain = start(genesis)?;
-    replay(&mut chain, &mut log, blocks).await.with_context(|| {
-        format!("{} cannot be replayed: move it away to start anew", directory.join("blocks.log").display())
-    })?;
-    Ok((chain, Some(log)))
-}
+type Ready = oneshot::Sender<anyhow::Result<Started>>;
 
-fn start(genesis: Genesis) -> anyhow::Result<Chain> {
-    let state = genesis.state()?;
-    let store = MemoryStore::from_genesis(state.clone());
-    let (application, tip) = Application::new(&genesis, store, Arc::new(EmptyAgenda))?;
-    // A developer may ask about any block of the past.
-    let index = Arc::new(Index::new(tip.header.clone(), state, u64::MAX));
-    Ok(Chain { genesis, application, tip, index })
-}
-
-/// Executes kept blocks again, comparing every root.
-async fn replay(chain: &mut Chain, log: &mut BlockLog, total: u64) -> anyhow::Result<()> {
-    const PROGRESS_EVERY: Duration = Duration::from_secs(1);
-    let feed = IndexFeed(chain.index.clone());
-    let mut reported = tokio::time::Instant::now();
-    for (block, done) in log.blocks().zip(1u64..) {
-        let made = chain.application.verify(&chain.tip, block?).await?;
-        chain.application.commit(&made).await?;
-        feed.finalized(&made.block, &made.output)?;
-        chain.tip = made.tip;
-        if reported.elapsed() >= PROGRESS_EVERY {
-            reported = tokio::time::Instant::now();
-            tracing::info!("replayed {done} of {total} blocks");
-        }
-    }
-    Ok(())
-}
-
-/// On a thread of its own: no request that is served can delay a block.
+/// Runs chain and sequencer on a thread of their own: no request that is served can delay a block.
 fn spawn_sequencer(
-    sequencer: impl Future<Output = ()> + Send + 'static,
-) -> anyhow::Result<std::thread::JoinHandle<()>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    genesis: Genesis,
+    datadir: Option<Datadir>,
+    mode: Mode,
+) -> anyhow::Result<(JoinHandle<()>, oneshot::Receiver<anyhow::Result<Started>>)> {
+    let (ready, started) = oneshot::channel();
     let thread = std::thread::Builder::new().name("sequencer".to_owned());
-    thread.spawn(move || runtime.block_on(sequencer)).context("cannot start the sequencer's thread")
+    let thread = thread
+        .spawn(move || match datadir {
+            Some(datadir) => sequence_on_disk(&genesis, &datadir, mode, ready),
+            None => sequence_in_memory(&genesis, mode, ready),
+        })
+        .context("cannot start the sequencer's thread")?;
+    Ok((thread, started))
+}
+
+fn sequence_in_memory(genesis: &Genesis, mode: Mode, ready: Ready) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return tell(ready, Err(error.into())),
+    };
+    runtime.block_on(async {
+        match chain::in_memory(genesis) {
+            Ok(chain) => sequence(chain, mode, ready).await,
+            Err(error) => tell(ready, Err(error)),
+        }
+    });
+}
+
+/// The directory stays locked until the sequencer has ended.
+fn sequence_on_disk(genesis: &Genesis, datadir: &Datadir, mode: Mode, ready: Ready) {
+    let config = commonware_runtime::tokio::Config::new()
+        .with_storage_directory(datadir.chain())
+        .with_worker_threads(1);
+    commonware_runtime::tokio::Runner::new(config).start(|context| async move {
+        match chain::on_disk(&context, genesis).await {
+            Ok(chain) => sequence(chain, mode, ready).await,
+            Err(error) => tell(ready, Err(error)),
+        }
+    });
+}
+
+async fn sequence<S>(chain: Chain<S>, mode: Mode, ready: Ready)
+where
+    S: StateStore<Batch: Send + 'static> + 'static,
+{
+    let Chain { application, tip, index } = chain;
+    let base_fee = match application.next_environment(&tip).await {
+        Ok(environment) => environment.base_fee,
+        Err(error) => return tell(ready, Err(error.into())),
+    };
+    let height = tip.header.number;
+    let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
+    let sinks: Vec<Arc<dyn Sink>> = vec![Arc::new(IndexFeed(index.clone())), Arc::new(BlockLines)];
+    let config = SoloConfig { mode, fee_recipient: Address::ZERO };
+    let (solo, sequencer) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, SystemClock, config);
+    tell(ready, Ok(Started { solo, pool, index, height }));
+    sequencer.await;
+}
+
+fn tell(ready: Ready, started: anyhow::Result<Started>) {
+    // Where nobody waits any more, the process is on its way out.
+    let _ = ready.send(started);
 }
 
 fn describe(mode: Mode) -> String {

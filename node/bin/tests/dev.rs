@@ -1,125 +1,11 @@
 //! The binary as its user meets it: real processes, real sockets, real signals.
 
-use alloy_primitives::{Address, U256, hex};
-use almanac_primitives::{UserTransaction, testing};
-use serde_json::{Value, json};
-use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
-    path::Path,
-    process::{Child, Command, ExitStatus, Output, Stdio},
-    time::{Duration, Instant},
-};
+mod support;
 
-const ALICE: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
-const BOB: &str = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
-const ALICE_KEY: &str = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
-
-/// A running `almanac dev`. Dropping it kills it.
-struct Node {
-    child: Child,
-    address: String,
-    banner: String,
-}
-
-impl Node {
-    fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_almanac"))
-            .args(["dev", "--port", "0"])
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut banner = String::new();
-        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-            banner += &(line.unwrap() + "\n");
-            if banner.contains("Ctrl-C") {
-                break;
-            }
-        }
-        let address =
-            banner.lines().find_map(|line| line.split("http://").nth(1)).unwrap_or_default().to_owned();
-        assert!(!address.is_empty(), "the banner names the address: {banner:?}");
-        Self { child, address, banner }
-    }
-
-    fn call(&self, method: &str, params: Value) -> Value {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        serde_json::from_str(&post(&self.address, &body.to_string())).unwrap()
-    }
-
-    fn result(&self, method: &str, params: Value) -> Value {
-        let answer = self.call(method, params);
-        assert!(answer["error"].is_null(), "{method}: {answer}");
-        answer["result"].clone()
-    }
-
-    fn balance(&self, address: &str) -> U256 {
-        self.result("eth_getBalance", json!([address, "latest"])).as_str().unwrap().parse().unwrap()
-    }
-
-    fn send(&self, transaction: &UserTransaction) -> Value {
-        self.call("eth_sendRawTransaction", json!([hex::encode_prefixed(transaction.encoded())]))
-    }
-
-    fn receipt(&self, hash: &Value) -> Value {
-        let begin = Instant::now();
-        loop {
-            let receipt = self.result("eth_getTransactionReceipt", json!([hash]));
-            if !receipt.is_null() || begin.elapsed() > Duration::from_secs(20) {
-                return receipt;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-
-    fn signal(&self, signal: &str) {
-        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
-        assert!(status.success());
-    }
-
-    fn wait(&mut self) -> ExitStatus {
-        let begin = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(begin.elapsed() < Duration::from_secs(20), "the process ends in time");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn post(address: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let length = body.len();
-    write!(
-        stream,
-        "POST / HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
-}
-
-fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_almanac")).args(arguments).output().unwrap()
-}
-
-fn to_bob(nonce: u64) -> UserTransaction {
-    let bob: Address = BOB.parse().unwrap();
-    testing::sign(testing::legacy(nonce, bob, 1), ALICE_KEY.parse().unwrap())
-}
+use alloy_primitives::U256;
+use serde_json::json;
+use std::time::{Duration, Instant};
+use support::*;
 
 #[test]
 fn starts_serves_and_stops_on_both_signals() {
@@ -250,9 +136,9 @@ fn mistakes_are_answered_with_the_next_step() {
     assert!(message.contains("leave out --chain-id, or choose another --datadir"), "{message}");
 }
 
-/// A block log that was tampered with is refused, by name, with what to do.
+/// A directory whose files were damaged is refused, by name, with what to do.
 #[test]
-fn a_damaged_block_log_is_refused() {
+fn a_damaged_chain_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().to_str().unwrap();
     let mut node = Node::start(&["--datadir", path]);
@@ -261,17 +147,11 @@ fn a_damaged_block_log_is_refused() {
     }
     node.signal("-TERM");
     node.wait();
-    flip_byte(&directory.path().join("blocks.log"), 200);
+    std::fs::write(directory.path().join("genesis.json"), "{ }").unwrap();
 
     let output = run(&["dev", "--port", "0", "--datadir", path]);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && message.contains("blocks.log"), "{message}");
-}
-
-fn flip_byte(path: &Path, offset: usize) {
-    let mut bytes = std::fs::read(path).unwrap();
-    bytes[offset] ^= 1;
-    std::fs::write(path, bytes).unwrap();
+    assert!(!output.status.success() && message.contains("genesis.json is no genesis file"), "{message}");
 }
 
 #[test]
@@ -281,4 +161,37 @@ fn help_shows_examples() {
         assert!(output.status.success());
         assert!(String::from_utf8_lossy(&output.stdout).contains("Examples:"), "{arguments:?}");
     }
+}
+
+#[test]
+fn a_backup_of_a_running_chain_makes_the_same_chain() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (original, restored, backup, second) = (path("a"), path("b"), path("backup"), path("second"));
+    let mut node = Node::start(&["--datadir", &original]);
+    let mut receipts = Vec::new();
+    for nonce in 0..4 {
+        let hash = node.send(&to_bob(nonce))["result"].clone();
+        receipts.push((hash.clone(), node.receipt(&hash)));
+    }
+    let exported = run(&["db", "export", "--datadir", &original, "--out", &backup]);
+    assert!(exported.status.success(), "{exported:?}");
+    assert!(String::from_utf8_lossy(&exported.stdout).contains("up to block 4"));
+    node.receipt(&node.send(&to_bob(4))["result"]);
+    node.signal("-TERM");
+    node.wait();
+    let stopped = run(&["db", "export", "--datadir", &original, "--out", &second]);
+    assert!(String::from_utf8_lossy(&stopped.stdout).contains("up to block 5"), "{stopped:?}");
+    let twice = run(&["db", "export", "--datadir", &original, "--out", &second]);
+    assert!(String::from_utf8_lossy(&twice.stderr).contains("exists already"), "{twice:?}");
+
+    let imported = run(&["db", "import", "--file", &backup, "--datadir", &restored]);
+    assert!(imported.status.success(), "{imported:?}");
+    let node = Node::start(&["--datadir", &restored]);
+    assert_eq!(node.result("eth_blockNumber", json!([])), "0x4");
+    for (hash, receipt) in receipts {
+        assert_eq!(node.receipt(&hash), receipt);
+    }
+    let full = run(&["db", "import", "--file", &backup, "--datadir", &original]);
+    assert!(String::from_utf8_lossy(&full.stderr).contains("is not empty"), "{full:?}");
 }

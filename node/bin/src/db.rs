@@ -1,0 +1,104 @@
+//! `almanac db`: backup and restore of a data directory.
+
+use crate::{
+    backup::{self, Backup},
+    chain, control,
+    datadir::Datadir,
+};
+use almanac_consensus::Clock as _;
+use anyhow::{Context as _, ensure};
+use clap::{Args, Subcommand};
+use commonware_runtime::Runner as _;
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DbCommand {
+    /// Write genesis and blocks to one file; works while a node runs.
+    Export(ExportConfig),
+    /// Make a data directory from such a file, executing every block again.
+    Import(ImportConfig),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  almanac db export --datadir ./chain --out chain.backup")]
+pub(crate) struct ExportConfig {
+    /// The directory to back up.
+    #[arg(long, value_name = "DIR")]
+    datadir: PathBuf,
+    /// The file to write; it must not exist.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  almanac db import --file chain.backup --datadir ./restored")]
+pub(crate) struct ImportConfig {
+    /// The file that `almanac db export` wrote.
+    #[arg(long, value_name = "FILE")]
+    file: PathBuf,
+    /// The directory to make; it must be empty or not exist.
+    #[arg(long, value_name = "DIR")]
+    datadir: PathBuf,
+}
+
+/// Runs one of the commands.
+pub(crate) fn run(command: &DbCommand) -> anyhow::Result<()> {
+    match command {
+        DbCommand::Export(config) => export(config),
+        DbCommand::Import(config) => import(config),
+    }
+}
+
+fn export(config: &ExportConfig) -> anyhow::Result<()> {
+    let name = config.out.display();
+    ensure!(config.datadir.join("genesis.json").exists(), "{} holds no chain", config.datadir.display());
+    // Beside and renamed, so that a file with this name is always a whole backup.
+    ensure!(!config.out.exists(), "{name} exists already: choose another name, or remove it");
+    let draft = config.out.with_extension("unfinished");
+    let mut file = File::create(&draft).with_context(|| format!("cannot write {}", draft.display()))?;
+    match Datadir::take(&config.datadir) {
+        Ok(datadir) => export_stopped(&datadir, &file)?,
+        Err(_) => drop(control::request_export(&config.datadir, &mut file)?),
+    }
+    file.sync_all()?;
+    let backup = Backup::open(&draft)?;
+    fs::rename(&draft, &config.out).with_context(|| format!("cannot write {name}"))?;
+    println!("{name} holds the chain with id {} up to block {}", backup.genesis.chain_id, backup.count);
+    Ok(())
+}
+
+fn export_stopped(datadir: &Datadir, file: &File) -> anyhow::Result<()> {
+    let genesis = datadir.genesis(None, almanac_consensus::SystemClock.now())?;
+    on_runtime(&datadir.chain(), |context| async move {
+        let blocks = chain::archived_blocks(&context).await?;
+        backup::write(file, &genesis, blocks.into_iter().map(Ok))
+    })
+}
+
+fn import(config: &ImportConfig) -> anyhow::Result<()> {
+    let mut backup = Backup::open(&config.file)?;
+    let directory = config.datadir.display();
+    let is_empty = fs::read_dir(&config.datadir).map_or(true, |mut entries| entries.next().is_none());
+    ensure!(is_empty, "{directory} is not empty: choose a new directory");
+    let datadir = Datadir::take(&config.datadir)?;
+    datadir.write_genesis(&backup.genesis)?;
+    let (genesis, count) = (backup.genesis.clone(), backup.count);
+    on_runtime(&datadir.chain(), |context| async move {
+        let blocks = (0..count).map(|_| backup.next_block());
+        chain::import(&context, &genesis, blocks, count).await
+    })?;
+    println!("{directory} holds the chain up to block {count}");
+    Ok(())
+}
+
+fn on_runtime<T, F: Future<Output = T>>(
+    directory: &Path,
+    work: impl FnOnce(commonware_runtime::tokio::Context) -> F,
+) -> T {
+    let config =
+        commonware_runtime::tokio::Config::new().with_storage_directory(directory).with_worker_threads(1);
+    commonware_runtime::tokio::Runner::new(config).start(work)
+}

@@ -1,0 +1,135 @@
+//! A node as a real process, spoken to over a real socket.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+use alloy_primitives::{Address, U256, hex};
+use almanac_primitives::{UserTransaction, testing};
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, Command, ExitStatus, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+pub const ALICE: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+pub const BOB: &str = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+pub const ALICE_KEY: &str = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+
+/// A running `almanac dev`. Dropping it kills it.
+pub struct Node {
+    pub child: Child,
+    pub address: String,
+    pub banner: String,
+}
+
+impl Node {
+    pub fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_almanac"))
+            .args(["dev", "--port", "0"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut banner = String::new();
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            banner += &(line.unwrap() + "\n");
+            if banner.contains("Ctrl-C") {
+                break;
+            }
+        }
+        let address =
+            banner.lines().find_map(|line| line.split("http://").nth(1)).unwrap_or_default().to_owned();
+        assert!(!address.is_empty(), "the banner names the address: {banner:?}");
+        Self { child, address, banner }
+    }
+
+    pub fn call(&self, method: &str, params: Value) -> Value {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        serde_json::from_str(&post(&self.address, &body.to_string())).unwrap()
+    }
+
+    /// The result of a call, or `None` where the node is gone.
+    pub fn try_result(&self, method: &str, params: Value) -> Option<Value> {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let answer: Value = serde_json::from_str(&try_post(&self.address, &body.to_string()).ok()?).ok()?;
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        Some(answer["result"].clone())
+    }
+
+    pub fn result(&self, method: &str, params: Value) -> Value {
+        let answer = self.call(method, params);
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    pub fn balance(&self, address: &str) -> U256 {
+        self.result("eth_getBalance", json!([address, "latest"])).as_str().unwrap().parse().unwrap()
+    }
+
+    pub fn send(&self, transaction: &UserTransaction) -> Value {
+        self.call("eth_sendRawTransaction", json!([hex::encode_prefixed(transaction.encoded())]))
+    }
+
+    pub fn receipt(&self, hash: &Value) -> Value {
+        let begin = Instant::now();
+        loop {
+            let receipt = self.result("eth_getTransactionReceipt", json!([hash]));
+            if !receipt.is_null() || begin.elapsed() > Duration::from_secs(20) {
+                return receipt;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    pub fn wait(&mut self) -> ExitStatus {
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(20), "the process ends in time");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn post(address: &str, body: &str) -> String {
+    try_post(address, body).unwrap()
+}
+
+/// The answer to a request, or an error where the node is gone.
+pub fn try_post(address: &str, body: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    let length = body.len();
+    write!(
+        stream,
+        "POST / HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
+    body.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
+}
+
+pub fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_almanac")).args(arguments).output().unwrap()
+}
+
+pub fn to_bob(nonce: u64) -> UserTransaction {
+    let bob: Address = BOB.parse().unwrap();
+    testing::sign(testing::legacy(nonce, bob, 1), ALICE_KEY.parse().unwrap())
+}
