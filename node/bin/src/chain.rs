@@ -12,7 +12,7 @@ use commonware_storage::Context;
 use std::{sync::Arc, time::Duration};
 
 /// Prefix of the files of blocks and state.
-const PARTITION: &str = "state";
+pub(crate) const PARTITION: &str = "state";
 
 /// A chain at its tip, ready for an engine.
 pub(crate) struct Chain<S: StateStore> {

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::db::DbCommand;
+use crate::{db::DbCommand, proof::ProofCommand};
 use almanac_primitives::DurationMs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[command(
     name = "almanac",
     version,
-    after_help = "Examples:\n  almanac dev                       a chain on http://127.0.0.1:8545\n  almanac dev --help                all its options"
+    after_help = "Examples:\n  almanac dev                                        a chain on http://127.0.0.1:8545\n  almanac dev --help                                 all its options\n  almanac db export --datadir DIR --out FILE         back a chain up"
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -25,6 +25,9 @@ pub(crate) enum Command {
     /// Back up a data directory, or make one from a backup.
     #[command(subcommand)]
     Db(DbCommand),
+    /// Prove values of the state, and check proofs.
+    #[command(subcommand)]
+    Proof(ProofCommand),
 }
 
 /// How a developer's chain runs.

@@ -10,6 +10,7 @@
 use crate::accounts;
 use almanac_primitives::{Genesis, TimestampMs};
 use anyhow::{Context as _, bail, ensure};
+use commonware_runtime::tokio::{Config, Runner};
 use std::{
     fs::{self, File, TryLockError},
     path::{Path, PathBuf},
@@ -44,8 +45,18 @@ impl Datadir {
         }
     }
 
-    /// Where blocks and state are.
-    pub(crate) fn chain(&self) -> PathBuf {
+    /// A runtime whose storage is where blocks and state are. One worker serves the disk; what runs on it runs on
+    /// the calling thread.
+    pub(crate) fn runner(&self) -> Runner {
+        Runner::new(Config::new().with_storage_directory(self.chain()).with_worker_threads(1))
+    }
+
+    /// Whether a chain was ever started here.
+    pub(crate) fn has_chain(&self) -> bool {
+        self.chain().is_dir()
+    }
+
+    fn chain(&self) -> PathBuf {
         self.path.join("chain")
     }
 
@@ -57,6 +68,11 @@ impl Datadir {
     /// Starts the directory with a genesis.
     pub(crate) fn write_genesis(&self, genesis: &Genesis) -> anyhow::Result<()> {
         write_genesis(&self.path.join("genesis.json"), genesis)
+    }
+
+    /// The genesis of the chain in the directory.
+    pub(crate) fn kept_genesis(&self) -> anyhow::Result<Genesis> {
+        read_genesis(&self.path.join("genesis.json"))
     }
 
     /// The genesis of the chain in the directory, or of a new developer's chain.
@@ -76,13 +92,17 @@ impl Datadir {
 
 fn read_or_write_genesis(path: &Path, chain_id: Option<u64>, now: TimestampMs) -> anyhow::Result<Genesis> {
     if path.exists() {
-        let json = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        return Genesis::from_json(&json).with_context(|| format!("{} is no genesis file", path.display()));
+        return read_genesis(path);
     }
     let genesis = accounts::genesis(chain_id.unwrap_or(accounts::CHAIN_ID), now);
     genesis.check()?;
     write_genesis(path, &genesis)?;
     Ok(genesis)
+}
+
+fn read_genesis(path: &Path) -> anyhow::Result<Genesis> {
+    let json = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Genesis::from_json(&json).with_context(|| format!("{} is no genesis file", path.display()))
 }
 
 fn write_genesis(path: &Path, genesis: &Genesis) -> anyhow::Result<()> {

@@ -5,13 +5,12 @@ use crate::{
     chain, control,
     datadir::Datadir,
 };
-use almanac_consensus::Clock as _;
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
 use commonware_runtime::Runner as _;
 use std::{
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 #[derive(Debug, Subcommand)]
@@ -71,8 +70,8 @@ fn export(config: &ExportConfig) -> anyhow::Result<()> {
 }
 
 fn export_stopped(datadir: &Datadir, file: &File) -> anyhow::Result<()> {
-    let genesis = datadir.genesis(None, almanac_consensus::SystemClock.now())?;
-    on_runtime(&datadir.chain(), |context| async move {
+    let genesis = datadir.kept_genesis()?;
+    datadir.runner().start(|context| async move {
         let blocks = chain::archived_blocks(&context).await?;
         backup::write(file, &genesis, blocks.into_iter().map(Ok))
     })
@@ -86,19 +85,10 @@ fn import(config: &ImportConfig) -> anyhow::Result<()> {
     let datadir = Datadir::take(&config.datadir)?;
     datadir.write_genesis(&backup.genesis)?;
     let (genesis, count) = (backup.genesis.clone(), backup.count);
-    on_runtime(&datadir.chain(), |context| async move {
+    datadir.runner().start(|context| async move {
         let blocks = (0..count).map(|_| backup.next_block());
         chain::import(&context, &genesis, blocks, count).await
     })?;
     println!("{directory} holds the chain up to block {count}");
     Ok(())
-}
-
-fn on_runtime<T, F: Future<Output = T>>(
-    directory: &Path,
-    work: impl FnOnce(commonware_runtime::tokio::Context) -> F,
-) -> T {
-    let config =
-        commonware_runtime::tokio::Config::new().with_storage_directory(directory).with_worker_threads(1);
-    commonware_runtime::tokio::Runner::new(config).start(work)
 }

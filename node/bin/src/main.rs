@@ -9,6 +9,7 @@ mod control;
 mod datadir;
 mod db;
 mod listen;
+mod proof;
 mod run;
 mod shutdown;
 
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         cli::Command::Dev(config) => runtime.block_on(run::dev(config)),
         cli::Command::Db(command) => db::run(&command),
+        cli::Command::Proof(command) => proof::run(&command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

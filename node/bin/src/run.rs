@@ -114,10 +114,7 @@ fn sequence_in_memory(genesis: &Genesis, mode: Mode, ready: Ready) {
 
 /// The directory stays locked until the sequencer has ended.
 fn sequence_on_disk(genesis: &Genesis, datadir: &Datadir, mode: Mode, ready: Ready) {
-    let config = commonware_runtime::tokio::Config::new()
-        .with_storage_directory(datadir.chain())
-        .with_worker_threads(1);
-    commonware_runtime::tokio::Runner::new(config).start(|context| async move {
+    datadir.runner().start(|context| async move {
         match chain::on_disk(&context, genesis).await {
             Ok(chain) => sequence(chain, mode, ready).await,
             Err(error) => tell(ready, Err(error)),

@@ -84,7 +84,8 @@ impl Halt {
 impl Outcome {
     /// A revert that keeps the first bytes of its reason.
     pub fn reverted(output: &Bytes) -> Self {
-        Self::Reverted(output.slice(..output.len().min(RECEIPT_REASON_BYTES_MAX)))
+        // A copy: a slice would keep the whole of a large output alive with the receipt.
+        Self::Reverted(Bytes::copy_from_slice(&output[..output.len().min(RECEIPT_REASON_BYTES_MAX)]))
     }
 
     /// Whether the call returned.

@@ -41,8 +41,8 @@ pub trait BlockArchive: Send + Sync {
 pub enum ArchiveError {
     /// The disk failed, or the files are damaged.
     #[error(
-        "the blocks cannot be {doing}: {reason} (in {partition}_data and {partition}_offsets); restore a backup, \
-         or remove the chain and sync again"
+        "the blocks cannot be {doing}: {reason} (in {partition}_data or {partition}_offsets-*); restore a backup, or \
+         remove the chain and sync again"
     )]
     Journal {
         /// Where they are.
@@ -64,6 +64,17 @@ pub enum ArchiveError {
         height: u64,
         /// What is wrong with it.
         error: DecodeError,
+    },
+    /// The first blocks are gone.
+    #[error(
+        "blocks 1 to {missing} are missing (from {partition}_data); restore a backup, or remove the chain and sync \
+         again"
+    )]
+    Incomplete {
+        /// Where they should be.
+        partition: String,
+        /// Height of the last one that is missing.
+        missing: u64,
     },
     /// Another block than the one that belongs there.
     #[error(
@@ -142,6 +153,11 @@ impl<E: Context> BlockJournal<E> {
     ) -> Result<Self, ArchiveError> {
         let partition = config.blocks().partition;
         let journal = journal.map_err(|error| failed(&partition, "opened", &error))?;
+        // The journal takes a missing first file for one that was pruned, and blocks are never pruned.
+        let missing = journal.bounds().start;
+        if missing > 0 {
+            return Err(ArchiveError::Incomplete { partition, missing });
+        }
         Ok(Self { journal: AsyncRwLock::new(Some(journal)), partition })
     }
 

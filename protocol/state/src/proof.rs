@@ -31,8 +31,8 @@
 //!
 //! # Checking the path
 //!
-//! The log of operations is a Merkle mountain range under SHA-256. Leaf `n` has the position `2n − ones(n)`, a
-//! node over `2^h` leaves from `n` on that of leaf `n` plus `2^(h+1) − 2`; positions are hashed as 8 bytes.
+//! The log of operations is a Merkle mountain range under SHA-256. Leaf `n` has the position `2n − ones(n)`,
+//! a node over `2^h` leaves from `n` on that of leaf `n` plus `2^(h+1) − 2`; positions are hashed as 8 bytes.
 //!
 //! ```text
 //! leaf      H(position, 0xd2, keccak-256(key), varint length, value)
@@ -44,10 +44,10 @@
 //! ```
 //!
 //! The digests of a path are, in this order: the inactive peaks left of the location folded into one, the
-//! active ones left of it, the inactive ones right of it, the active ones right of it bagged into one, and the
-//! siblings on the way from its peak down to it, those left of it from the top, then those right of it from the
-//! bottom. The location's bit in the chunk must be set, and a chunk that is not full must have the partial
-//! chunk digest, which is there exactly if leaves mod 256 is not 0.
+//! active ones left of it, the inactive ones right of it, the active ones right of it bagged into one, and
+//! the siblings on the way from its peak down to it, those left of it from the top, then those right of it
+//! from the bottom. The location's bit in the chunk must be set, and a chunk that is not full must have the
+//! partial chunk digest, which is there exactly if leaves mod 256 is not 0.
 
 mod key;
 mod verify;
@@ -124,8 +124,8 @@ pub enum ProveError {
     },
     /// The header is not that of the last committed block.
     #[error(
-        "block {block_number} has the state {state_root}, the store is at block {store_height} with {store_root}: \
-         only the last committed state can be proven; take the header of that block and ask again"
+        "block {block_number} has the state {state_root}, the store is at block {store_height} with \
+         {store_root}: only the last committed state can be proven; take that block's header and ask again"
     )]
     Stale {
         /// The block that was asked for.

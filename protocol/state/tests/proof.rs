@@ -1,7 +1,7 @@
 //! Proofs: what is there can be proven, and nothing else can.
 //!
-//! Everything that our verifier accepts or refuses goes through a dull one as well, written from the description
-//! of the format with two hash functions and nothing else.
+//! Everything that our verifier accepts or refuses goes through a dull one as well, written from the
+//! description of the format with two hash functions and nothing else.
 
 #[path = "proof/chain.rs"]
 mod chain;
@@ -511,7 +511,8 @@ proptest! {
         let header = Header::default();
         let _ = outcome(&header, &bytes);
         // Past the fields whose form is fixed, so that the path itself is garbage.
-        let front = [&[1], &[0; 8][..], header.hash().as_slice(), &[4], &[kind; 8], &[0, 0, 0, 1, 9]].concat();
+        let key = [&[4][..], &[kind; 8]].concat();
+        let front = [&[1], &[0; 8][..], header.hash().as_slice(), &key, &[0, 0, 0, 1, 9]].concat();
         let length = u32::try_from(bytes.len()).unwrap().to_be_bytes();
         prop_assert!(outcome(&header, &[&front[..], &length, &bytes].concat()).is_err());
     }
@@ -528,10 +529,9 @@ proptest! {
         let [location, leaves, inactive] = std::array::from_fn(|n| varint(numbers[n] >> shifts[n]));
         let partial = if partial { vec![1; 33] } else { vec![0] };
         let count = varint(u64::try_from(digests).unwrap());
-        let path = [
-            &location[..], &[0xff; 32], &leaves, &inactive, &count, &vec![3; 32 * digests], &partial, &[4; 32],
-        ]
-        .concat();
+        let digests = vec![3; 32 * digests];
+        let numbers = [&location[..], &[0xff; 32], &leaves, &inactive, &count].concat();
+        let path = [&numbers[..], &digests, &partial, &[4; 32]].concat();
         let front = [&[1], &[0; 8][..], header.hash().as_slice(), &[4; 9], &[0, 0, 0, 1, 9]].concat();
         let length = u32::try_from(path.len()).unwrap().to_be_bytes();
         prop_assert!(outcome(&header, &[&front[..], &length, &path].concat()).is_err());
@@ -575,7 +575,7 @@ fn size_and_time_at_ten_thousand_keys() {
         let sizes: Vec<_> = proofs.iter().map(Vec::len).collect();
         let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
         println!(
-            "{} keys, {} operations: proofs of {least} to {most} bytes; made in {} us, verified in {} us each",
+            "{} keys, {} operations: proofs of {least} to {most} bytes, made in {} us, verified in {} us",
             chain.values.len(),
             chain.header.commitment.ops_end,
             made.as_micros() / u128::from(PROOFS),

@@ -6,10 +6,6 @@ use super::{
 };
 use alloy_primitives::{Address, Bytes, U256, address};
 
-#[path = "../../tests/support/contracts.rs"]
-#[allow(dead_code, unreachable_pub, reason = "shared with the integration tests, which use all of it")]
-mod contracts;
-
 /// Where the probe stands.
 pub(super) const ADDRESS: Address = address!("0x000000000000000000000000000000000000a1f0");
 
@@ -67,7 +63,7 @@ fn deposit(call: &mut DoorCall<'_, '_>) -> Result<U256, DoorError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::call::IDoor, contracts::*, *};
+    use super::{super::call::IDoor, *};
     use crate::{
         environment::{BlockInput, Environment},
         machine::{Executed, Machine, MachineError, Strictness},
@@ -75,6 +71,7 @@ mod tests {
     };
     use alloy_primitives::Log;
     use alloy_sol_types::{SolCall, SolError, SolEvent};
+    use almanac_primitives::testing::contracts::*;
     use almanac_primitives::{
         Account, ConsensusContext, Header, StateKey, StateRead, StateReadError, TimestampMs,
         state::{decode_slot, encode_slot},

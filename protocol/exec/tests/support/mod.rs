@@ -2,34 +2,21 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 pub mod agenda;
-pub mod contracts;
 
-use alloy_consensus::{
-    SignableTransaction, TxEip1559, TxEip2930, TxEip7702, TxLegacy, crypto::secp256k1::sign_message,
-};
-use alloy_eips::{
-    eip2718::Encodable2718,
-    eip2930::AccessList,
-    eip7702::{Authorization, SignedAuthorization},
-};
-use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, address, keccak256};
+pub use almanac_primitives::testing::*;
+
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use almanac_exec::{
     BlockInput, BlockOutput, Body, Call, CallResult, Candidates, Rules, SimulateError, TransactionError,
-    check_header, environment::read_parameters, execute, recover, recover_all, simulate,
+    check_header, environment::read_parameters, execute, recover_all, simulate,
 };
 use almanac_primitives::{
-    Account, Block, Gas, GasPrice, Genesis, Header, RecoveredTransaction, StateCommitment, StateDiff,
-    StateKey, StateRead, StateReadError, TimestampMs, UserTransaction, Wei,
-    genesis::Allocation,
+    Account, Block, Gas, GasPrice, Genesis, Header, StateCommitment, StateDiff, StateKey, StateRead,
+    StateReadError, TimestampMs, UserTransaction,
     state::{decode_slot, encode_slot},
 };
 use almanac_schedule::{Agenda, EmptyAgenda};
 use std::{collections::BTreeMap, sync::Arc};
-
-pub const CHAIN_ID: u64 = 31_337;
-pub const GOVERNANCE: Address = address!("0x00000000000000000000000000000000000000aa");
-pub const FEE_RECIPIENT: Address = address!("0x00000000000000000000000000000000000000fe");
-pub const START: TimestampMs = TimestampMs(1_700_000_000_000);
 
 /// State as a plain sorted map: the dullest implementation of the trait that execution reads through.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,121 +79,8 @@ impl MapState {
     }
 }
 
-/// A person with a key.
-#[derive(Clone, Copy, Debug)]
-pub struct Person {
-    pub secret: B256,
-    pub address: Address,
-}
-
-/// The n-th test person.
-pub fn person(n: u64) -> Person {
-    let secret = keccak256(n.to_be_bytes());
-    let signature = sign_message(secret, B256::ZERO).unwrap();
-    let address = signature.recover_address_from_prehash(&B256::ZERO).unwrap();
-    Person { secret, address }
-}
-
-pub fn sign<T>(tx: T, secret: B256) -> UserTransaction
-where
-    T: SignableTransaction<Signature>,
-    alloy_consensus::Signed<T>: Encodable2718,
-{
-    let signature = sign_message(secret, tx.signature_hash()).unwrap();
-    UserTransaction::decode(&tx.into_signed(signature).encoded_2718()).unwrap()
-}
-
-/// An EIP-1559 transaction to fill in.
-pub fn eip1559(nonce: u64, to: TxKind, value: u64, input: impl Into<Bytes>, gas_limit: u64) -> TxEip1559 {
-    TxEip1559 {
-        chain_id: CHAIN_ID,
-        nonce,
-        gas_limit,
-        max_fee_per_gas: 20_000_000_000,
-        max_priority_fee_per_gas: 1_000_000_000,
-        to,
-        value: U256::from(value),
-        input: input.into(),
-        ..Default::default()
-    }
-}
-
-pub fn legacy(nonce: u64, to: Address, value: u64) -> TxLegacy {
-    TxLegacy {
-        chain_id: Some(CHAIN_ID),
-        nonce,
-        gas_price: 20_000_000_000,
-        gas_limit: 21_000,
-        to: TxKind::Call(to),
-        value: U256::from(value),
-        input: Bytes::new(),
-    }
-}
-
-pub fn eip2930(nonce: u64, to: Address, access_list: AccessList, gas_limit: u64) -> TxEip2930 {
-    TxEip2930 {
-        chain_id: CHAIN_ID,
-        nonce,
-        gas_price: 20_000_000_000,
-        gas_limit,
-        to: TxKind::Call(to),
-        access_list,
-        ..Default::default()
-    }
-}
-
-pub fn eip7702(nonce: u64, to: Address, authorization_list: Vec<SignedAuthorization>, gas: u64) -> TxEip7702 {
-    TxEip7702 {
-        chain_id: CHAIN_ID,
-        nonce,
-        gas_limit: gas,
-        max_fee_per_gas: 20_000_000_000,
-        max_priority_fee_per_gas: 1_000_000_000,
-        to,
-        authorization_list,
-        ..Default::default()
-    }
-}
-
-/// What `authority` signs to run the code of `delegate` (EIP-7702); the zero address takes it back.
-pub fn authorize(authority: Person, nonce: u64, delegate: Address) -> SignedAuthorization {
-    let authorization = Authorization { chain_id: U256::from(CHAIN_ID), address: delegate, nonce };
-    let signature = sign_message(authority.secret, authorization.signature_hash()).unwrap();
-    authorization.into_signed(signature)
-}
-
-pub fn transfer(from: Person, nonce: u64, to: Address, value: u64) -> UserTransaction {
-    sign(eip1559(nonce, TxKind::Call(to), value, Bytes::new(), 21_000), from.secret)
-}
-
-pub fn call(from: Person, nonce: u64, to: Address, input: impl Into<Bytes>, gas: u64) -> UserTransaction {
-    sign(eip1559(nonce, TxKind::Call(to), 0, input, gas), from.secret)
-}
-
 pub fn rules() -> Rules {
     Rules { chain_id: CHAIN_ID, gas_max: Gas(30_000_000) }
-}
-
-pub fn recovered(transaction: UserTransaction) -> RecoveredTransaction {
-    recover(transaction, &rules()).unwrap()
-}
-
-/// Ten persons with 1,000 coins each, and the test contracts.
-pub fn genesis() -> Genesis {
-    let coins = Wei(U256::from(1_000) * U256::from(10).pow(U256::from(18)));
-    let mut allocations: BTreeMap<_, _> =
-        (0..10).map(|n| (person(n).address, Allocation { balance: coins, ..Default::default() })).collect();
-    for (address, code) in contracts::all() {
-        allocations.insert(address, Allocation { code, ..Default::default() });
-    }
-    Genesis {
-        chain_id: CHAIN_ID,
-        timestamp_ms: START,
-        governance: GOVERNANCE,
-        parameters: BTreeMap::new(),
-        validators: Vec::new(),
-        allocations,
-    }
 }
 
 /// A chain with everything checked at every block.

@@ -38,6 +38,8 @@ pub const FAILER: Address = address!("0x00000000000000000000000000000000000c0010
 pub const WITNESS: Address = address!("0x00000000000000000000000000000000000c0011");
 /// Clears `n` slots behind `start` (words of calldata: n, start).
 pub const CLEARER: Address = address!("0x00000000000000000000000000000000000c0012");
+/// Calls the address in the first word with the rest of the calldata and logs what that returned, without topics.
+pub const ECHO: Address = address!("0x00000000000000000000000000000000000c0013");
 
 pub fn all() -> Vec<(Address, Bytes)> {
     vec![
@@ -59,6 +61,7 @@ pub fn all() -> Vec<(Address, Bytes)> {
         (FAILER, Bytes::from_static(&[0xfe])),
         (WITNESS, witness()),
         (CLEARER, clearer()),
+        (ECHO, echo()),
     ]
 }
 
@@ -105,6 +108,26 @@ fn reverter() -> Bytes {
 }
 
 fn forwarder(opcode: u8, has_value: bool, ends_in_revert: bool) -> Bytes {
+    let mut code = forwarding(opcode, has_value);
+    // Where the call failed or we revert by design: revert(0, returndatasize), else return.
+    if ends_in_revert {
+        code.extend([0x50, 0x3d, 0x5f, 0xfd]);
+    } else {
+        let success = u8::try_from(code.len() + 6).expect("a small program");
+        code.extend([0x60, success, 0x57, 0x3d, 0x5f, 0xfd, 0x5b, 0x3d, 0x5f, 0xf3]);
+    }
+    code.into()
+}
+
+fn echo() -> Bytes {
+    let mut code = forwarding(0xf1, true);
+    // log0(0, returndatasize)
+    code.extend([0x3d, 0x5f, 0xa0, 0x00]);
+    code.into()
+}
+
+/// Forwards a call; what it returned is at 0 in memory, whether it succeeded on the stack.
+fn forwarding(opcode: u8, has_value: bool) -> Vec<u8> {
     // calldatacopy(0, 32, calldatasize - 32)
     let mut code = vec![0x60, 32, 0x36, 0x03, 0x60, 32, 0x5f, 0x37];
     // opcode(gas, target, [value], 0, calldatasize - 32, 0, 0)
@@ -115,14 +138,7 @@ fn forwarder(opcode: u8, has_value: bool, ends_in_revert: bool) -> Bytes {
     code.extend([0x5f, 0x35, 0x5a, opcode]);
     // returndatacopy(0, 0, returndatasize)
     code.extend([0x3d, 0x5f, 0x5f, 0x3e]);
-    // Where the call failed or we revert by design: revert(0, returndatasize), else return.
-    if ends_in_revert {
-        code.extend([0x50, 0x3d, 0x5f, 0xfd]);
-    } else {
-        let success = u8::try_from(code.len() + 6).expect("a small program");
-        code.extend([0x60, success, 0x57, 0x3d, 0x5f, 0xfd, 0x5b, 0x3d, 0x5f, 0xf3]);
-    }
-    code.into()
+    code
 }
 
 fn creator() -> Bytes {

@@ -10,8 +10,14 @@ use crate::{
     transaction::{RecoveredTransaction, UserTransaction},
     units::{TimestampMs, Wei},
 };
-use alloy_consensus::{SignableTransaction, Signed, TxEip1559, TxLegacy, crypto::secp256k1::sign_message};
-use alloy_eips::eip2718::Encodable2718;
+use alloy_consensus::{
+    SignableTransaction, Signed, TxEip1559, TxEip2930, TxEip7702, TxLegacy, crypto::secp256k1::sign_message,
+};
+use alloy_eips::{
+    eip2718::Encodable2718,
+    eip2930::AccessList,
+    eip7702::{Authorization, SignedAuthorization},
+};
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, address, keccak256};
 use std::collections::BTreeMap;
 
@@ -71,6 +77,38 @@ pub fn legacy(nonce: u64, to: Address, value: u64) -> TxLegacy {
         value: U256::from(value),
         input: Bytes::new(),
     }
+}
+
+pub fn eip2930(nonce: u64, to: Address, access_list: AccessList, gas_limit: u64) -> TxEip2930 {
+    TxEip2930 {
+        chain_id: CHAIN_ID,
+        nonce,
+        gas_price: 20_000_000_000,
+        gas_limit,
+        to: TxKind::Call(to),
+        access_list,
+        ..Default::default()
+    }
+}
+
+pub fn eip7702(nonce: u64, to: Address, authorization_list: Vec<SignedAuthorization>, gas: u64) -> TxEip7702 {
+    TxEip7702 {
+        chain_id: CHAIN_ID,
+        nonce,
+        gas_limit: gas,
+        max_fee_per_gas: 20_000_000_000,
+        max_priority_fee_per_gas: 1_000_000_000,
+        to,
+        authorization_list,
+        ..Default::default()
+    }
+}
+
+/// What `authority` signs to run the code of `delegate` (EIP-7702); the zero address takes it back.
+pub fn authorize(authority: Person, nonce: u64, delegate: Address) -> SignedAuthorization {
+    let authorization = Authorization { chain_id: U256::from(CHAIN_ID), address: delegate, nonce };
+    let signature = sign_message(authority.secret, authorization.signature_hash()).expect("a hash is a key");
+    authorization.into_signed(signature)
 }
 
 pub fn transfer(from: Person, nonce: u64, to: Address, value: u64) -> UserTransaction {

@@ -16,8 +16,8 @@ type Write = Operation<Family, FixedBytes<32>, VariableEncoding<Value>>;
 
 /// Checks that `proof` leads to the state root in `header`.
 ///
-/// The answer is worth as much as the header: compare [`Header::hash`] with a block hash from a source that you
-/// trust. The hash covers the state root and everything else in the header.
+/// The answer is worth as much as the header: compare [`Header::hash`] with a block hash from a source that
+/// you trust. The hash covers the state root and everything else in the header.
 pub fn verify(header: &Header, proof: &StateProof) -> Result<ProvenValue, VerifyError> {
     let hash = header.hash();
     if (proof.block_number, proof.block_hash) != (header.number, hash) {
@@ -61,7 +61,8 @@ pub enum VerifyError {
     },
     /// The path does not lead from the key and the value to the state root.
     #[error(
-        "the proof does not lead from {key:?} and its value to {state_root}, the state root of block {block_number}"
+        "the proof does not lead from {key:?} and its value to {state_root}, the state root of block \
+         {block_number}"
     )]
     WrongRoot {
         /// Whose value is claimed.

@@ -239,13 +239,13 @@ async fn write_batches<E: Context + Spawner>(
 /// What the database said, of which files, and what to do.
 pub(super) fn damage(partition: &str, error: &QmdbError) -> String {
     let files = match error {
-        QmdbError::Journal(_) => format!("{partition}-log_data and {partition}-log_offsets"),
-        QmdbError::Merkle(_) => format!("{partition}-merkle and {partition}-merkle-metadata"),
+        QmdbError::Journal(_) => format!("{partition}-log_*"),
+        QmdbError::Merkle(_) => format!("{partition}-merkle-*"),
         QmdbError::Metadata(_) => format!("{partition}-grafted"),
-        _ => format!("the files of {partition}"),
+        _ => format!("{partition}-*"),
     };
     format!(
-        "{error} (in {files}); restore a backup, or remove {partition}-log*, {partition}-merkle* and \
+        "{error} (in {files}); restore a backup, or remove {partition}-log_*, {partition}-merkle-* and \
          {partition}-grafted: the state is then made again from the archived blocks"
     )
 }

@@ -45,8 +45,8 @@ mod tests {
     use commonware_utils::NZU64;
     use std::collections::BTreeMap;
 
-    /// Whoever runs a node can prove of every operation that it happened. Only those that still hold may count
-    /// as proofs of the state, and saying of another that it holds must not help.
+    /// Whoever runs a node can prove of every operation that it happened. Only those that still hold may
+    /// count as proofs of the state, and saying of another that it holds must not help.
     #[test]
     fn operations_that_no_longer_hold_prove_nothing() {
         deterministic::Runner::default().start(|context| async move {

@@ -171,7 +171,7 @@ impl<'a> Input<'a> {
         Some(self.take(length)?.to_vec())
     }
 
-    /// Seven bits a byte, the lowest first; the last byte has no eighth bit, and is not zero unless it is alone.
+    /// Seven bits a byte, the lowest first; the last byte has no eighth bit, and is zero only if it is alone.
     fn varint(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {

@@ -1,7 +1,8 @@
 //! `specs/vectors/proofs.json`: proofs for other implementations to check, as they are for good.
 //!
-//! A change to any of them forks the chain, or makes proofs worthless that people keep. To change the format on
-//! purpose, run `UPDATE_VECTORS=1 cargo test -p almanac-state --test proof vectors` and review the difference.
+//! A change to any of them forks the chain, or makes proofs worthless that people keep. To change the format
+//! on purpose, run `UPDATE_VECTORS=1 cargo test -p almanac-state --test proof vectors` and review the
+//! difference like code.
 
 use crate::{
     chain::{ALICE, BODY, Chain, GENESIS, NODE, fill, genesis, run, slot, stored_slot, token},
