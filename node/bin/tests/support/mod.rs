@@ -1,5 +1,6 @@
 //! A node as a real process, spoken to over a real socket.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+#![allow(clippy::needless_pass_by_value, reason = "requests are written in place")]
 
 use alloy_primitives::{Address, U256, hex};
 use almanac_primitives::{UserTransaction, testing};
