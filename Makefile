@@ -1,7 +1,7 @@
 # `make` lists the words. CI uses these words and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state sim kill-long vectors
+.PHONY: help run test lint bench bench-state sim kill-long crash-long vectors foreign-vectors
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,8 +31,14 @@ bench-state: ## Measure the state store against raw QMDB; ALMANAC_BENCH_KEYS=100
 kill-long: ## Kill a node under load 200 times
 	ALMANAC_KILLS=200 cargo test -p almanac --test kill -- --nocapture
 
+crash-long: ## Crash the store at every point of every recovery
+	ALMANAC_CRASH_LONG=1 cargo test --release -p almanac-consensus --test crash -- --nocapture
+
 sim: ## Run the deterministic-runtime tests; SEED=n runs that seed
 	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-consensus --test deterministic
 
 vectors: ## Write the golden encodings anew; review the difference like code
 	UPDATE_VECTORS=1 cargo test -p almanac-primitives -p almanac-exec -p almanac-state --tests
+
+foreign-vectors: ## Run precompile vectors of another project; FOLDER=dir names them
+	ALMANAC_VECTORS=$(FOLDER) cargo test -p almanac-exec --test precompiles -- --ignored --nocapture

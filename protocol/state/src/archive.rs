@@ -289,3 +289,47 @@ fn decode(record: &[u8]) -> Result<ArchivedBlock, DecodeError> {
     input.finish("archived block")?;
     Ok(ArchivedBlock { block, receipts, certificate })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use almanac_primitives::Header;
+
+    fn record(certificate: Option<&[u8]>) -> Vec<u8> {
+        let header = Header { number: 7, ..Header::default() };
+        encode(&Block { header, transactions: Vec::new() }, &[], certificate)
+    }
+
+    #[test]
+    fn a_certificate_is_there_or_not_and_an_empty_one_is_there() {
+        for certificate in [None, Some(&b""[..]), Some(&b"signed"[..])] {
+            let decoded = decode(&record(certificate)).expect("just encoded");
+            assert_eq!(decoded.certificate, certificate.map(Bytes::copy_from_slice));
+            assert_eq!(decoded.block.header.number, 7);
+        }
+    }
+
+    #[test]
+    fn one_record_has_one_encoding() {
+        let whole = record(Some(b"signed"));
+        for length in 0..whole.len() {
+            assert!(decode(&whole[..length]).is_err(), "the first {length} bytes");
+        }
+        let longer = [&whole[..], &[0]].concat();
+        assert_eq!(decode(&longer), Err(DecodeError::TrailingBytes { what: "archived block", extra: 1 }));
+        let mut flagged = record(None);
+        *flagged.last_mut().expect("not empty") = 2;
+        assert_eq!(decode(&flagged), Err(DecodeError::UnknownValue { what: "certificate flag", given: 2 }));
+        let mut newer = whole;
+        newer[0] = VERSION + 1;
+        let (given, known) = (VERSION + 1, VERSION);
+        assert_eq!(decode(&newer), Err(DecodeError::UnknownVersion { what: "archived block", given, known }));
+    }
+
+    #[test]
+    fn a_record_may_have_the_largest_size_and_no_more() {
+        assert_eq!(check_size(7, RECORD_BYTES_MAX), Ok(()));
+        let (given, max) = (RECORD_BYTES_MAX + 1, RECORD_BYTES_MAX);
+        assert_eq!(check_size(7, given), Err(ArchiveError::TooLarge { height: 7, given, max }));
+    }
+}

@@ -622,5 +622,13 @@ fn on_real_files_it_reopens_and_a_dropped_commit_closes_it() {
         for height in height + 1..=12 {
             assert_eq!(advance(&store, height).await.commitment(), expected[height as usize]);
         }
+        // Back, on files that were open a moment ago.
+        drop(store);
+        for height in [12, 9, 3, 0] {
+            let (config, genesis, end) = (config("a"), genesis(30, "a"), expected[height].ops_end);
+            let store =
+                QmdbStore::open_at(context.child("back"), &config, &genesis, Some(end)).await.unwrap();
+            assert_eq!(store.head().commitment(), expected[height]);
+        }
     });
 }

@@ -47,3 +47,42 @@ pub(super) fn digest(genesis: &BTreeMap<StateKey, Bytes>) -> B256 {
     }
     hasher.finalize()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_read_back_and_any_other_is_refused() {
+        let stamp = Stamp { height: 0x0102, genesis: B256::repeat_byte(7) };
+        let value = stamp.encode();
+        let expected = [&[1, 0, 0, 0, 0, 0, 0, 1, 2][..], &[7; 32]].concat();
+        assert_eq!(value.0, expected);
+        assert_eq!(Stamp::decode(&value), Ok(stamp));
+        for length in 0..expected.len() {
+            assert!(Stamp::decode(&Value(expected[..length].to_vec().into())).is_err(), "{length} bytes");
+        }
+        assert!(Stamp::decode(&Value([&expected[..], &[0]].concat().into())).is_err());
+        let newer = [&[2], &expected[1..]].concat();
+        let error = DecodeError::UnknownVersion { what: "state", given: 2, known: 1 };
+        assert_eq!(Stamp::decode(&Value(newer.into())), Err(error));
+    }
+
+    #[test]
+    fn every_difference_between_geneses_shows_in_the_digest() {
+        let of = |entries: &[(u64, &'static str)]| {
+            digest(&entries.iter().map(|(n, text)| (StateKey::Calendar(*n), Bytes::from(*text))).collect())
+        };
+        let digests = [
+            of(&[]),
+            of(&[(1, "")]),
+            of(&[(2, "")]),
+            of(&[(1, "a")]),
+            of(&[(1, "a"), (2, "")]),
+            of(&[(1, ""), (2, "a")]),
+            of(&[(1, "a"), (2, "a")]),
+        ];
+        let distinct: std::collections::BTreeSet<_> = digests.iter().collect();
+        assert_eq!(distinct.len(), digests.len());
+    }
+}
