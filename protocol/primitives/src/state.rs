@@ -2,10 +2,14 @@
 
 use crate::codec::{DecodeError, Reader, Writer};
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256};
-use std::fmt;
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    mem,
+};
 
 /// Names one value of the state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StateKey {
     /// An account's nonce, balance and code hash.
     Account(Address),
@@ -27,6 +31,32 @@ pub enum StateKey {
 pub enum Meta {
     /// Chain id, start and validators: binds the state root to the genesis file.
     Genesis = 0,
+}
+
+/// Word by word: every read of execution looks a key up, and bytes are slower to hash.
+impl Hash for StateKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        mem::discriminant(self).hash(state);
+        match self {
+            Self::Account(address) => hash_words(address.as_slice(), state),
+            Self::Slot(address, slot) => {
+                hash_words(address.as_slice(), state);
+                slot.as_limbs().iter().for_each(|limb| state.write_u64(*limb));
+            }
+            Self::Code(hash) | Self::Body(hash) => hash_words(hash.as_slice(), state),
+            Self::Calendar(node) => state.write_u64(*node),
+            Self::Meta(meta) => state.write_u8(*meta as u8),
+        }
+    }
+}
+
+/// The lengths are fixed by the kind of key, so none is written.
+fn hash_words<H: Hasher>(bytes: &[u8], state: &mut H) {
+    let (words, rest) = bytes.as_chunks::<8>();
+    words.iter().for_each(|word| state.write_u64(u64::from_ne_bytes(*word)));
+    if let Some(half) = rest.first_chunk::<4>() {
+        state.write_u32(u32::from_ne_bytes(*half));
+    }
 }
 
 impl StateKey {
@@ -241,6 +271,24 @@ mod tests {
         ];
         let hashes: std::collections::BTreeSet<_> = keys.iter().map(StateKey::hashed).collect();
         assert_eq!(hashes.len(), keys.len());
+    }
+
+    #[test]
+    fn every_part_of_a_key_counts_in_its_hash() {
+        use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+        let hash = |key: StateKey| BuildHasherDefault::<DefaultHasher>::default().hash_one(key);
+        let mut seen = std::collections::BTreeSet::new();
+        for bit in 0..160 {
+            let address = Address::from_word(B256::from(U256::from(1) << bit));
+            assert!(seen.insert(hash(StateKey::Account(address))), "address bit {bit}");
+            assert!(seen.insert(hash(StateKey::Slot(address, U256::ZERO))), "slot address bit {bit}");
+        }
+        for bit in 0..256 {
+            let word = U256::from(1) << bit;
+            assert!(seen.insert(hash(StateKey::Slot(Address::ZERO, word))), "slot bit {bit}");
+            assert!(seen.insert(hash(StateKey::Code(word.into()))), "code bit {bit}");
+            assert!(seen.insert(hash(StateKey::Body(word.into()))), "body bit {bit}");
+        }
     }
 
     #[test]
