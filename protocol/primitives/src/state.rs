@@ -62,6 +62,11 @@ fn hash_words<H: Hasher>(bytes: &[u8], state: &mut H) {
 impl StateKey {
     /// The key under which the value is stored: a hash, so that nobody can choose where values cluster.
     pub fn hashed(&self) -> B256 {
+        self.with_bytes(|bytes| keccak256(bytes))
+    }
+
+    /// Lends the key's canonical bytes: a tag for its kind, then its parts at their full width.
+    pub fn with_bytes<T>(&self, take: impl FnOnce(&[u8]) -> T) -> T {
         let mut bytes = [0u8; 53];
         let length = match self {
             Self::Account(address) => {
@@ -95,7 +100,7 @@ impl StateKey {
                 2
             }
         };
-        keccak256(&bytes[..length])
+        take(&bytes[..length])
     }
 }
 

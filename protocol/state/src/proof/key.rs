@@ -10,33 +10,7 @@ use almanac_primitives::{
 pub(super) const KEY_BYTES_MAX: usize = 1 + 20 + 32;
 
 pub(super) fn write(key: &StateKey, out: &mut Writer) {
-    match key {
-        StateKey::Account(address) => {
-            out.u8(0);
-            out.address(*address);
-        }
-        StateKey::Slot(address, slot) => {
-            out.u8(1);
-            out.address(*address);
-            out.u256(*slot);
-        }
-        StateKey::Code(hash) => {
-            out.u8(2);
-            out.b256(*hash);
-        }
-        StateKey::Body(hash) => {
-            out.u8(3);
-            out.b256(*hash);
-        }
-        StateKey::Calendar(node) => {
-            out.u8(4);
-            out.u64(*node);
-        }
-        StateKey::Meta(meta) => {
-            out.u8(5);
-            out.u8(*meta as u8);
-        }
-    }
+    key.with_bytes(|bytes| out.raw(bytes));
 }
 
 pub(super) fn read(input: &mut Reader<'_>) -> Result<StateKey, DecodeError> {
