@@ -14,9 +14,9 @@ use crate::application::{MadeBlock, Tip};
 use almanac_mempool::Pool;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most blocks that are held. Beyond it the oldest are committed and snapshots at them are given up: reads look
-/// through every held block, so their number bounds the cost of a read.
-pub const HELD_BLOCKS_MAX: usize = 4_096;
+/// Most blocks that are held. Beyond it the oldest are committed and snapshots at them are given up: reads and
+/// roots look through every held block, so their number bounds what a block costs.
+pub const HELD_BLOCKS_MAX: usize = 1_024;
 
 /// Most snapshots that are kept: a test suite takes one per test and nests a few.
 pub const SNAPSHOTS_MAX: usize = 1_024;
