@@ -365,3 +365,20 @@ async fn a_snapshot_per_test_of_a_long_suite_costs_little_and_nothing_piles_up()
     chain.solo.mine(None).await.unwrap();
     assert_eq!(chain.next_block().await.0.header.number, 1);
 }
+
+/// Both sides of the number of blocks that a snapshot can keep from being committed.
+#[tokio::test]
+async fn a_snapshot_is_given_up_when_too_much_is_held_above_it() {
+    use almanac_consensus::snapshots::HELD_BLOCKS_MAX;
+    for (blocks, is_kept) in [(HELD_BLOCKS_MAX, true), (HELD_BLOCKS_MAX + 1, false)] {
+        let mut chain = start(Mode::Manual, nothing());
+        let id = chain.solo.snapshot().await.unwrap();
+        for _ in 0..blocks {
+            chain.solo.mine(None).await.unwrap();
+            chain.next_block().await;
+        }
+        let back = chain.solo.revert(id).await;
+        assert_eq!(back.is_ok_and(|block| block.number == 0), is_kept, "{blocks} blocks");
+        chain.solo.stop().await.unwrap();
+    }
+}
