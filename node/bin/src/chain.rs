@@ -2,7 +2,7 @@
 
 use crate::listen::IndexFeed;
 use almanac_consensus::{Application, Sink as _, Tip};
-use almanac_index::Index;
+use almanac_index::{Index, IndexConfig};
 use almanac_primitives::{Block, Genesis, Header};
 use almanac_schedule::EmptyAgenda;
 use almanac_state::{BlockJournal, MemoryStore, QmdbConfig, QmdbStore, SealedBatch as _, StateStore};
@@ -27,7 +27,7 @@ pub(crate) fn in_memory(genesis: &Genesis) -> anyhow::Result<Chain<MemoryStore>>
     let store = MemoryStore::from_genesis(state.clone());
     let (application, tip) = Application::new(genesis, store, Arc::new(EmptyAgenda))?;
     // A developer may ask about any block of the past.
-    let index = Arc::new(Index::new(tip.header.clone(), state, u64::MAX));
+    let index = Arc::new(Index::in_memory(IndexConfig::archive(), tip.header.clone(), state)?);
     Ok(Chain { application, tip, index })
 }
 
@@ -43,7 +43,7 @@ pub(crate) async fn on_disk<E: Context + Spawner>(
     let origin = genesis_header(context, genesis).await?;
     let config = QmdbConfig::new(PARTITION);
     let archive = BlockJournal::open(context.child("blocks"), &config).await?;
-    let index = Arc::new(Index::new(origin.clone(), state.clone(), u64::MAX));
+    let index = Arc::new(Index::in_memory(IndexConfig::archive(), origin.clone(), state.clone())?);
 
     let archived = archive.height().await?;
     let store = QmdbStore::open(context.child("state"), &config, &state).await?;

@@ -82,7 +82,7 @@ fn blocks(
     let count = usize::try_from(height).expect("blocks in memory have indices");
     (0..count).map(|position| {
         let number = position as u64 + 1;
-        let found = index.block(number).with_context(|| format!("block {number} is not in the index"))?;
+        let found = index.block(number)?.with_context(|| format!("block {number} is not in the index"))?;
         Ok((*found.block).clone())
     })
 }

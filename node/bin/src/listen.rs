@@ -24,15 +24,17 @@ impl Sink for IndexFeed {
     }
 
     fn reverted(&self, height: u64) -> Result<(), SinkError> {
-        self.0.revert_to(height);
-        Ok(())
+        self.0.revert_to(height).map_err(|error| SinkError {
+            sink: "the index",
+            number: height,
+            reason: error.to_string(),
+        })
     }
 }
 
 impl TipState for IndexFeed {
     fn tip_state(&self) -> Box<dyn StateRead + Send> {
-        let tip = self.0.tip().block.header.number;
-        Box::new(self.0.state_at(tip).expect("the state at the tip is always kept"))
+        Box::new(self.0.tip_state())
     }
 }
 

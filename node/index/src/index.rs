@@ -1,208 +1,330 @@
-//! Blocks, transactions and receipts by number and hash, beside the state's history.
+//! The index: takes final blocks, answers about them.
 
-use crate::history::{HistoricalState, History};
-use alloy_primitives::{Address, BlockHash, Bytes, TxHash};
+use crate::{
+    block::{IndexedBlock, Location, Parties},
+    cache::BlockCache,
+    config::IndexConfig,
+    digest::digest,
+    error::{ApplyError, Fault, LogsError, OpenError, RevertError, StoreError},
+    history::HistoricalState,
+    logs::{LogEntry, LogFilter, Search, Stop},
+    open::{self, Head},
+    read,
+    senders::{self, Order, Sent},
+    store::{Batch, Store, View},
+    write,
+};
+use alloy_primitives::{Address, B256, BlockHash, Bytes, TxHash};
 use almanac_primitives::{Block, Header, Receipt, StateDiff, StateKey};
 use std::{
-    collections::HashMap,
-    sync::{Arc, RwLock},
+    fmt,
+    ops::RangeInclusive,
+    path::Path,
+    sync::{
+        Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-/// What is remembered of one block.
-#[derive(Clone, Debug)]
-pub struct IndexedBlock {
-    /// The block.
-    pub block: Arc<Block>,
-    /// Its hash.
-    pub hash: BlockHash,
-    /// The receipts of everything that ran in it.
-    pub receipts: Vec<Receipt>,
-    /// Who sent each of these, and to whom.
-    pub parties: Vec<Parties>,
-}
-
-/// The two ends of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parties {
-    /// The sender.
-    pub from: Address,
-    /// The recipient; `None` for a creation.
-    pub to: Option<Address>,
-}
-
-/// Where a transaction ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Location {
-    /// Height of the block.
-    pub number: u64,
-    /// Receipt index in it.
-    pub index: usize,
-}
-
-/// A block that does not follow the last one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the index is at block {tip}, which block {given} ({hash}) does not follow: rebuild it from the blocks"
-)]
-pub struct IndexError {
-    /// Height of the index.
-    pub tip: u64,
-    /// Height of the block.
-    pub given: u64,
-    /// Its hash.
-    pub hash: BlockHash,
-}
+/// Heights that one block may make the index forget. More than one, so that a node whose depth was made smaller
+/// catches up; few, so that no block waits for it.
+const FORGET_PER_BLOCK: u64 = 4;
 
 /// Everything that RPC asks for.
-#[derive(Debug)]
-pub struct Index {
-    history: History,
-    tables: RwLock<Tables>,
-}
+#[derive(Clone)]
+pub struct Index(Arc<Shared>);
 
-#[derive(Debug)]
-struct Tables {
-    blocks: Vec<Arc<IndexedBlock>>,
-    numbers: HashMap<BlockHash, u64>,
-    locations: HashMap<TxHash, Location>,
+/// What the index shares with its states. Locks are taken in the order of the fields.
+pub(crate) struct Shared {
+    config: IndexConfig,
+    /// Whoever adds blocks or takes them back. Holds the lowest height whose state is there.
+    feeding: Mutex<u64>,
+    /// The height of every going back, oldest first. While it is read, nobody goes back.
+    reverts: RwLock<Vec<u64>>,
+    tip: RwLock<Arc<IndexedBlock>>,
+    /// Lowest height whose state may be asked for.
+    oldest: AtomicU64,
+    blocks: BlockCache,
+    pub(crate) store: Store,
 }
 
 impl Index {
-    /// The index of a chain that is at its genesis. State stays readable for the last `depth` blocks.
-    pub fn new(genesis: Header, state: impl IntoIterator<Item = (StateKey, Bytes)>, depth: u64) -> Self {
-        let hash = genesis.hash();
-        let block = Arc::new(Block { header: genesis, transactions: Vec::new() });
-        let tables = Tables {
-            blocks: vec![Arc::new(IndexedBlock { block, hash, receipts: Vec::new(), parties: Vec::new() })],
-            numbers: HashMap::from([(hash, 0)]),
-            locations: HashMap::new(),
-        };
-        Self { history: History::new(state, depth), tables: RwLock::new(tables) }
+    /// Opens the index in a directory, or starts one there for a chain that is at its genesis.
+    ///
+    /// One of another chain, of another format, or a damaged one is refused with what to do about it.
+    pub fn open(
+        path: &Path,
+        config: IndexConfig,
+        genesis: Header,
+        state: impl IntoIterator<Item = (StateKey, Bytes)>,
+    ) -> Result<Self, OpenError> {
+        Self::start(Store::open(path, &config)?, config, genesis, state)
+    }
+
+    /// An index that is gone with the process.
+    pub fn in_memory(
+        config: IndexConfig,
+        genesis: Header,
+        state: impl IntoIterator<Item = (StateKey, Bytes)>,
+    ) -> Result<Self, OpenError> {
+        Self::start(Store::in_memory(), config, genesis, state)
+    }
+
+    fn start(
+        store: Store,
+        config: IndexConfig,
+        genesis: Header,
+        state: impl IntoIterator<Item = (StateKey, Bytes)>,
+    ) -> Result<Self, OpenError> {
+        let Head { tip, oldest } = open::open(&store, genesis, state)?;
+        let readable = oldest.max(tip.number().saturating_sub(config.history_depth));
+        Ok(Self(Arc::new(Shared {
+            config,
+            feeding: Mutex::new(oldest),
+            reverts: RwLock::default(),
+            tip: RwLock::new(Arc::new(tip)),
+            oldest: AtomicU64::new(readable),
+            blocks: BlockCache::default(),
+            store,
+        })))
     }
 
     /// Takes a final block. One that it has already changes nothing.
+    ///
+    /// It is taken whole or not at all, and survives the end of the process. After a power cut the last few may
+    /// be missing: [`Self::height`] says from where on to feed again.
     pub fn apply(
         &self,
         block: &Arc<Block>,
         receipts: &[Receipt],
         parties: Vec<Parties>,
         diff: &StateDiff,
-    ) -> Result<(), IndexError> {
-        let number = block.header.number;
-        let mut tables = self.tables.write().expect("nobody panics while holding the tables");
-        let (tip, hash) = (tables.tip(), block.hash());
-        if number <= tip && tables.numbers.get(&hash) == Some(&number) {
+    ) -> Result<(), ApplyError> {
+        let mut forgotten_to = self.0.feed();
+        let hash = block.hash();
+        if self.has(block, hash)? {
             return Ok(());
         }
-        if number != tip + 1 || block.header.parent_hash != tables.tip_block().hash {
-            return Err(IndexError { tip, given: number, hash });
+        let number = block.header.number;
+        if receipts.len() != parties.len() {
+            let (receipts, parties) = (receipts.len(), parties.len());
+            return Err(ApplyError::Uneven { number, receipts, parties });
         }
-        // State first: whoever sees the new tip must find its state.
-        self.history.apply(number, diff);
-        for (index, receipt) in receipts.iter().enumerate() {
-            tables.locations.insert(receipt.transaction_hash, Location { number, index });
+        let receipts = receipts.to_vec();
+        let indexed = Arc::new(IndexedBlock { block: block.clone(), hash, receipts, parties });
+        let mut batch = Batch::default();
+        write::add(&mut batch, &indexed, diff);
+        let forget_to = self.0.forget_to(*forgotten_to, number);
+        if forget_to > *forgotten_to {
+            let heights = *forgotten_to + 1..=forget_to;
+            self.0.store.ask(|view| write::forget(&mut batch, view, heights))?;
         }
-        tables.numbers.insert(hash, number);
-        tables.blocks.push(Arc::new(IndexedBlock {
-            block: block.clone(),
-            hash,
-            receipts: receipts.to_vec(),
-            parties,
-        }));
+        // Heights are given up before their rows go: who reads at one checks that after reading.
+        self.0.settle_oldest(number, forget_to);
+        self.0.store.commit(batch)?;
+        *forgotten_to = forget_to;
+        self.0.blocks.put(indexed.clone());
+        self.0.set_tip(indexed);
         Ok(())
     }
 
-    /// Takes back the blocks above `height`.
-    pub fn revert_to(&self, height: u64) {
-        let mut tables = self.tables.write().expect("nobody panics while holding the tables");
-        while tables.tip() > height {
-            let taken = tables.blocks.pop().expect("the genesis is at height 0 and stays");
-            tables.numbers.remove(&taken.hash);
-            for receipt in &taken.receipts {
-                tables.locations.remove(&receipt.transaction_hash);
-            }
+    /// Whether a block is there already. An error if it neither is nor follows the tip.
+    fn has(&self, block: &Block, hash: BlockHash) -> Result<bool, ApplyError> {
+        let (number, parent) = (block.header.number, block.header.parent_hash);
+        let tip = self.tip();
+        if number <= tip.number() {
+            let known = self.0.store.ask(|view| Ok(read::header_at(view, number)?.hash()))?;
+            return match known == hash {
+                true => Ok(true),
+                false => Err(ApplyError::OtherBlock { number, known, given: hash }),
+            };
         }
-        self.history.revert_to(height);
+        if number != tip.number() + 1 {
+            return Err(ApplyError::Gap { tip: tip.number(), given: number });
+        }
+        if parent != tip.hash {
+            return Err(ApplyError::OtherParent { number, parent, known: tip.hash });
+        }
+        Ok(false)
+    }
+
+    /// Takes back the blocks above `height`. Every table is then what it was at that height, except that state
+    /// which was forgotten since stays forgotten. States of higher blocks say so when they are read.
+    pub fn revert_to(&self, height: u64) -> Result<(), RevertError> {
+        let forgotten_to = self.0.feed();
+        let tip = self.height();
+        if height > tip {
+            return Err(RevertError::AboveTip { given: height, tip });
+        }
+        if height < *forgotten_to {
+            return Err(RevertError::Pruned { given: height, oldest: *forgotten_to });
+        }
+        if height < tip {
+            self.0.take_back(height, *forgotten_to)?;
+        }
+        Ok(())
+    }
+
+    /// Height of the last block.
+    pub fn height(&self) -> u64 {
+        self.0.tip().number()
     }
 
     /// The last block.
     pub fn tip(&self) -> Arc<IndexedBlock> {
-        let tables = self.tables.read().expect("nobody panics while holding the tables");
-        tables.tip_block().clone()
+        self.0.tip().clone()
     }
 
     /// The block at a height.
-    pub fn block(&self, number: u64) -> Option<Arc<IndexedBlock>> {
-        let tables = self.tables.read().expect("nobody panics while holding the tables");
-        tables.blocks.get(usize::try_from(number).ok()?).cloned()
+    pub fn block(&self, number: u64) -> Result<Option<Arc<IndexedBlock>>, StoreError> {
+        let _reverts = self.0.reverts();
+        self.0.block(number)
     }
 
     /// The block with a hash.
-    pub fn block_by_hash(&self, hash: BlockHash) -> Option<Arc<IndexedBlock>> {
-        let number = {
-            let tables = self.tables.read().expect("nobody panics while holding the tables");
-            *tables.numbers.get(&hash)?
-        };
-        self.block(number)
+    pub fn block_by_hash(&self, hash: BlockHash) -> Result<Option<Arc<IndexedBlock>>, StoreError> {
+        let _reverts = self.0.reverts();
+        let number = self.0.store.ask(|view| read::number_of(view, hash))?;
+        number.map_or(Ok(None), |number| self.0.block(number))
     }
 
     /// Where a transaction ran, and in which block.
-    pub fn transaction(&self, hash: TxHash) -> Option<(Location, Arc<IndexedBlock>)> {
-        let tables = self.tables.read().expect("nobody panics while holding the tables");
-        let location = *tables.locations.get(&hash)?;
-        let block = tables.blocks.get(usize::try_from(location.number).ok()?)?.clone();
-        Some((location, block))
+    pub fn transaction(&self, hash: TxHash) -> Result<Option<(Location, Arc<IndexedBlock>)>, StoreError> {
+        let _reverts = self.0.reverts();
+        let location = self.0.store.ask(|view| read::location_of(view, hash))?;
+        let Some(location) = location else { return Ok(None) };
+        Ok(self.0.block(location.number)?.map(|block| (location, block)))
     }
 
     /// The state after the block at a height, or `None` where it is unknown or no longer kept.
     pub fn state_at(&self, number: u64) -> Option<HistoricalState> {
-        let tip = self.tables.read().expect("nobody panics while holding the tables").tip();
-        (number <= tip).then(|| self.history.at(number)).flatten()
+        let reverts = self.0.reverts();
+        let is_kept = number <= self.height() && number >= self.0.oldest();
+        is_kept.then(|| HistoricalState::new(self.0.clone(), number, reverts.len()))
+    }
+
+    /// The state after the last block.
+    pub fn tip_state(&self) -> HistoricalState {
+        let reverts = self.0.reverts();
+        HistoricalState::new(self.0.clone(), self.height(), reverts.len())
+    }
+
+    /// Lowest height whose state may be asked for.
+    pub fn oldest_state(&self) -> u64 {
+        self.0.oldest()
+    }
+
+    /// The logs that a filter asks for, in the order in which they happened, or an error if there are more
+    /// than `max`.
+    pub fn logs(&self, filter: &LogFilter, max: usize) -> Result<Vec<LogEntry>, LogsError> {
+        let mut search = Search::new(filter, max, self.0.config.search_rows_max);
+        match search.run(&self.0.store.view()) {
+            Ok(()) => Ok(search.finish()),
+            Err(Stop::Limit(limit)) => Err(limit),
+            Err(Stop::Fault(fault)) => Err(self.0.store.error(&fault).into()),
+        }
+    }
+
+    /// Up to `limit` transactions that `sender` sent in a range. To go on from a page, begin the range beside
+    /// its last location.
+    pub fn transactions_of(
+        &self,
+        sender: Address,
+        range: &RangeInclusive<Location>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Sent>, StoreError> {
+        self.0.store.ask(|view| senders::transactions_of(view, sender, range, order, limit))
+    }
+
+    /// On return, every block so far survives a power cut.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        self.0.store.sync()
+    }
+
+    /// One hash over every entry of every table. Two indexes that were fed the same blocks, with the same
+    /// depth, have the same.
+    pub fn digest(&self) -> Result<B256, StoreError> {
+        self.0.store.ask(digest)
     }
 }
 
-impl Tables {
-    fn tip(&self) -> u64 {
-        self.blocks.len() as u64 - 1
-    }
-
-    fn tip_block(&self) -> &Arc<IndexedBlock> {
-        self.blocks.last().expect("there is always a genesis")
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Index");
+        out.field("path", &self.0.store.name()).field("height", &self.height()).finish_non_exhaustive()
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use almanac_primitives::StateRead;
-
-    fn next(parent: &Block) -> Arc<Block> {
-        let header =
-            Header { number: parent.header.number + 1, parent_hash: parent.hash(), ..Header::default() };
-        Arc::new(Block { header, transactions: Vec::new() })
+impl Shared {
+    fn feed(&self) -> MutexGuard<'_, u64> {
+        // It is set after a commit only, so it is right even where somebody panicked before one.
+        self.feeding.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    #[test]
-    fn takes_blocks_in_order_and_each_once() {
-        let index = Index::new(Header::default(), [], u64::MAX);
-        let genesis = index.tip();
-        let first = next(&genesis.block);
-        let second = next(&first);
+    pub(crate) fn reverts(&self) -> RwLockReadGuard<'_, Vec<u64>> {
+        self.reverts.read().expect("nobody panics while taking blocks back")
+    }
 
-        assert!(index.apply(&second, &[], vec![], &StateDiff::default()).is_err(), "a gap");
-        assert_eq!(index.apply(&first, &[], vec![], &StateDiff::default()), Ok(()));
-        assert_eq!(index.apply(&first, &[], vec![], &StateDiff::default()), Ok(()), "again");
-        assert_eq!(index.apply(&second, &[], vec![], &StateDiff::default()), Ok(()));
-        let mut other = (*first).clone();
-        other.header.timestamp.0 += 1;
-        assert!(
-            index.apply(&Arc::new(other), &[], vec![], &StateDiff::default()).is_err(),
-            "another block 1"
-        );
+    fn tip(&self) -> RwLockReadGuard<'_, Arc<IndexedBlock>> {
+        self.tip.read().expect("nobody panics while setting the tip")
+    }
 
-        assert_eq!(index.tip().hash, second.hash());
-        assert_eq!(index.block_by_hash(first.hash()).unwrap().block, first);
-        assert!(index.block(3).is_none() && index.state_at(3).is_none());
-        assert!(index.state_at(2).unwrap().read(StateKey::Calendar(0)).unwrap().is_none());
+    fn set_tip(&self, tip: Arc<IndexedBlock>) {
+        *self.tip.write().expect("nobody panics while setting the tip") = tip;
+    }
+
+    pub(crate) fn oldest(&self) -> u64 {
+        self.oldest.load(Ordering::Acquire)
+    }
+
+    fn settle_oldest(&self, tip: u64, forgotten_to: u64) {
+        let oldest = tip.saturating_sub(self.config.history_depth).max(forgotten_to);
+        self.oldest.store(oldest, Ordering::Release);
+    }
+
+    /// The lowest height to keep once the tip is `tip`, where `forgotten_to` was the lowest so far. The last
+    /// block can always be taken back.
+    fn forget_to(&self, forgotten_to: u64, tip: u64) -> u64 {
+        let wanted = tip.saturating_sub(self.config.history_depth.max(1));
+        wanted.clamp(forgotten_to, forgotten_to.saturating_add(FORGET_PER_BLOCK))
+    }
+
+    /// Block by block, so that a crash on the way leaves a whole index too.
+    fn take_back(&self, height: u64, forgotten_to: u64) -> Result<(), StoreError> {
+        let mut reverts = self.reverts.write().expect("nobody panics while taking blocks back");
+        reverts.push(height);
+        loop {
+            let last = self.tip().clone();
+            if last.number() == height {
+                break;
+            }
+            let mut batch = Batch::default();
+            let parent = self.store.ask(|view| {
+                write::take_back(&mut batch, view, &last)?;
+                self.load(view, last.number() - 1, last.block.header.parent_hash)
+            })?;
+            self.store.commit(batch)?;
+            self.set_tip(parent);
+        }
+        self.settle_oldest(height, forgotten_to);
+        Ok(())
+    }
+
+    fn block(&self, number: u64) -> Result<Option<Arc<IndexedBlock>>, StoreError> {
+        self.store.ask(|view| {
+            let hash = read::hash_at(view, number)?;
+            hash.map(|hash| self.load(view, number, hash)).transpose()
+        })
+    }
+
+    /// A block that is there.
+    fn load(&self, view: &View<'_>, number: u64, hash: BlockHash) -> Result<Arc<IndexedBlock>, Fault> {
+        if let Some(block) = self.blocks.get(hash) {
+            return Ok(block);
+        }
+        let block = Arc::new(read::block_at(view, number)?);
+        self.blocks.put(block.clone());
+        Ok(block)
     }
 }

@@ -1,7 +1,24 @@
 #![doc = include_str!("../README.md")]
 
+pub mod block;
+mod cache;
+pub mod config;
+mod digest;
+pub mod error;
 pub mod history;
 pub mod index;
+pub mod logs;
+mod open;
+mod read;
+mod rows;
+pub mod senders;
+mod store;
+mod write;
 
-pub use history::{HistoricalState, History};
-pub use index::{Index, IndexError, IndexedBlock, Location, Parties};
+pub use block::{IndexedBlock, Location, Parties};
+pub use config::IndexConfig;
+pub use error::{ApplyError, LogsError, OpenError, RevertError, StoreError};
+pub use history::HistoricalState;
+pub use index::Index;
+pub use logs::{LogEntry, LogFilter};
+pub use senders::{Order, Sent};

@@ -83,9 +83,9 @@ impl Eth {
             BlockId::Number(BlockNumberOrTag::Number(number)) => self.index.block(number),
             BlockId::Number(BlockNumberOrTag::Earliest) => self.index.block(0),
             // A block is final the moment it exists, so the other tags all mean the last one.
-            BlockId::Number(_) => Some(self.index.tip()),
+            BlockId::Number(_) => Ok(Some(self.index.tip())),
         };
-        found.ok_or_else(|| error::unknown_block(id))
+        found.map_err(error::internal)?.ok_or_else(|| error::unknown_block(id))
     }
 
     fn state(&self, id: Option<BlockId>) -> RpcResult<(Arc<IndexedBlock>, HistoricalState)> {
@@ -219,7 +219,8 @@ impl EthApiServer for Eth {
     }
 
     fn transaction_receipt(&self, hash: TxHash) -> RpcResult<Option<RpcReceipt>> {
-        Ok(self.index.transaction(hash).and_then(|(location, block)| RpcReceipt::new(location, &block)))
+        let found = self.index.transaction(hash).map_err(error::internal)?;
+        Ok(found.and_then(|(location, block)| RpcReceipt::new(location, &block)))
     }
 
     fn net_version(&self) -> RpcResult<String> {

@@ -1,0 +1,55 @@
+//! What is remembered of a block, and how to point into it.
+
+use alloy_primitives::{Address, BlockHash};
+use almanac_primitives::{Block, Receipt};
+use std::sync::Arc;
+
+/// What is remembered of one block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexedBlock {
+    /// The block.
+    pub block: Arc<Block>,
+    /// Its hash.
+    pub hash: BlockHash,
+    /// The receipts of everything that ran in it.
+    pub receipts: Vec<Receipt>,
+    /// Who sent each of these, and to whom.
+    pub parties: Vec<Parties>,
+}
+
+impl IndexedBlock {
+    /// Its height.
+    pub fn number(&self) -> u64 {
+        self.block.header.number
+    }
+}
+
+/// The two ends of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parties {
+    /// The sender.
+    pub from: Address,
+    /// The recipient; `None` for a creation.
+    pub to: Option<Address>,
+}
+
+/// Where a transaction ran. Sorts in the order in which things happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Location {
+    /// Height of the block.
+    pub number: u64,
+    /// Receipt index in it.
+    pub index: usize,
+}
+
+impl Location {
+    /// Before everything in a block.
+    pub fn first_of(number: u64) -> Self {
+        Self { number, index: 0 }
+    }
+
+    /// After everything in a block.
+    pub fn last_of(number: u64) -> Self {
+        Self { number, index: usize::MAX }
+    }
+}

@@ -1,0 +1,273 @@
+//! Finds logs by contract and topics.
+//!
+//! For each term, that is a contract or a topic at a position, there is a list of the blocks and receipts that
+//! have it. A filter is a number of constraints, each a choice of terms. Only where all constraints name the same
+//! receipt is that receipt read and compared.
+
+use crate::{
+    block::Location,
+    error::{Fault, LogsError},
+    read,
+    rows::{self, Term},
+    store::{Row, Table, View},
+};
+use alloy_primitives::{Address, B256, BlockHash, Log, TxHash};
+use almanac_primitives::TimestampMs;
+
+/// Which logs to find. An empty list allows anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogFilter {
+    /// First height.
+    pub from: u64,
+    /// Last height.
+    pub to: u64,
+    /// Contracts, one of which must have emitted the log.
+    pub addresses: Vec<Address>,
+    /// For each position, topics of which the log must have one there.
+    pub topics: [Vec<B256>; 4],
+}
+
+impl LogFilter {
+    /// Whether a log is one to find, wherever it is.
+    pub fn matches(&self, log: &Log) -> bool {
+        let topics = log.topics();
+        let mut positions = self.topics.iter().enumerate();
+        allows(&self.addresses, Some(&log.address))
+            && positions.all(|(position, allowed)| allows(allowed, topics.get(position)))
+    }
+
+    /// What a log must have, one list of alternatives per constraint.
+    fn constraints(&self) -> Vec<Vec<Term>> {
+        let addresses = self.addresses.iter().map(|address| Term::Address(*address)).collect();
+        let topics = (0u8..)
+            .zip(&self.topics)
+            .map(|(position, topics)| topics.iter().map(|topic| Term::Topic(position, *topic)).collect());
+        let mut constraints: Vec<Vec<Term>> = std::iter::once(addresses).chain(topics).collect();
+        constraints.retain(|terms| !terms.is_empty());
+        if constraints.is_empty() {
+            constraints.push(vec![Term::Any]);
+        }
+        constraints
+    }
+}
+
+fn allows<T: PartialEq>(allowed: &[T], given: Option<&T>) -> bool {
+    allowed.is_empty() || given.is_some_and(|given| allowed.contains(given))
+}
+
+/// A log with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// The transaction that emitted it.
+    pub location: Location,
+    /// That transaction's hash.
+    pub transaction_hash: TxHash,
+    /// Hash of the block.
+    pub block_hash: BlockHash,
+    /// Time of the block.
+    pub timestamp: TimestampMs,
+    /// Position among all logs of the block.
+    pub log_index: usize,
+    /// The log.
+    pub log: Log,
+}
+
+/// A search that is going on.
+pub(crate) struct Search<'a> {
+    filter: &'a LogFilter,
+    max: usize,
+    looked_at: usize,
+    looked_at_max: usize,
+    found: Vec<LogEntry>,
+    /// The last block whose logs are all in `found`.
+    complete_to: Option<u64>,
+}
+
+/// A search ends early because of its limits, or because of the file.
+pub(crate) enum Stop {
+    Limit(LogsError),
+    Fault(Fault),
+}
+
+impl From<LogsError> for Stop {
+    fn from(limit: LogsError) -> Self {
+        Self::Limit(limit)
+    }
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(filter: &'a LogFilter, max: usize, looked_at_max: usize) -> Self {
+        Self { filter, max, looked_at: 0, looked_at_max, found: Vec::new(), complete_to: None }
+    }
+
+    /// What was found, in the order in which it happened.
+    pub(crate) fn finish(self) -> Vec<LogEntry> {
+        self.found
+    }
+
+    /// Goes through the filter's range.
+    pub(crate) fn run(&mut self, view: &View<'_>) -> Result<(), Stop> {
+        let to = self.filter.to;
+        let mut constraints: Vec<_> = self.filter.constraints().into_iter().map(Constraint::new).collect();
+        let mut height = self.filter.from;
+        while height <= to
+            && let Some(next) = self.next_common(&mut constraints, view, height, to)?
+        {
+            if next > height {
+                self.complete_to = Some(next - 1);
+            }
+            self.examine(view, next, &common_receipts(&constraints, next))?;
+            self.complete_to = Some(next);
+            let Some(after) = next.checked_add(1) else { break };
+            height = after;
+        }
+        Ok(())
+    }
+
+    /// The lowest height from `height` on that every constraint names, if it is not above `to`.
+    fn next_common(
+        &mut self,
+        constraints: &mut [Constraint],
+        view: &View<'_>,
+        mut height: u64,
+        to: u64,
+    ) -> Result<Option<u64>, Stop> {
+        let mut agreed = 0;
+        while agreed < constraints.len() {
+            agreed = 0;
+            for constraint in &mut *constraints {
+                self.looked_at += constraint.seek(view, height, to)?;
+                self.check_width()?;
+                match constraint.height() {
+                    None => return Ok(None),
+                    Some(next) if next == height => agreed += 1,
+                    Some(next) => height = next,
+                }
+            }
+        }
+        Ok(Some(height))
+    }
+
+    fn examine(&mut self, view: &View<'_>, number: u64, indexes: &[u32]) -> Result<(), Stop> {
+        if indexes.is_empty() {
+            return Ok(());
+        }
+        let header = read::header_at(view, number)?;
+        let block_hash = header.hash();
+        for index in indexes {
+            self.looked_at += 1;
+            self.check_width()?;
+            let index = usize::try_from(*index).expect("an index fits the memory it counts");
+            let location = Location { number, index };
+            let row = read::receipt_at(view, location)?;
+            let first_log = usize::try_from(row.first_log).expect("logs fit the memory they are counted in");
+            for (nth, log) in row.receipt.logs.into_iter().enumerate() {
+                if self.filter.matches(&log) {
+                    self.take(LogEntry {
+                        location,
+                        transaction_hash: row.receipt.transaction_hash,
+                        block_hash,
+                        timestamp: header.timestamp,
+                        log_index: first_log + nth,
+                        log,
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, entry: LogEntry) -> Result<(), LogsError> {
+        if self.found.len() == self.max {
+            return Err(LogsError::TooMany { max: self.max, complete_to: self.complete_to });
+        }
+        self.found.push(entry);
+        Ok(())
+    }
+
+    fn check_width(&self) -> Result<(), LogsError> {
+        let (looked_at, complete_to) = (self.looked_at, self.complete_to);
+        if looked_at > self.looked_at_max {
+            return Err(LogsError::TooWide { looked_at, complete_to });
+        }
+        Ok(())
+    }
+}
+
+/// One constraint of a filter: a log has one of these terms.
+struct Constraint {
+    terms: Vec<Sought>,
+}
+
+/// The next block that has a term.
+struct Sought {
+    prefix: Vec<u8>,
+    /// `None` where no block is left.
+    next: Option<(u64, Vec<u32>)>,
+    is_started: bool,
+}
+
+impl Constraint {
+    fn new(terms: Vec<Term>) -> Self {
+        let sought = |term: Term| Sought { prefix: term.prefix(), next: None, is_started: false };
+        Self { terms: terms.into_iter().map(sought).collect() }
+    }
+
+    /// Moves every term to its first block in `height..=to`. Says how many rows that took.
+    fn seek(&mut self, view: &View<'_>, height: u64, to: u64) -> Result<usize, Fault> {
+        let mut looked_at = 0;
+        for sought in &mut self.terms {
+            let is_there = match &sought.next {
+                Some((next, _)) => *next >= height,
+                None => sought.is_started,
+            };
+            if !is_there {
+                sought.seek(view, height, to)?;
+                looked_at += 1;
+            }
+        }
+        Ok(looked_at)
+    }
+
+    /// The lowest block that has one of the terms.
+    fn height(&self) -> Option<u64> {
+        self.terms.iter().filter_map(|sought| sought.next.as_ref()).map(|(height, _)| *height).min()
+    }
+
+    /// The receipts of a block that have one of the terms, ascending.
+    fn receipts(&self, height: u64) -> Vec<u32> {
+        let here =
+            self.terms.iter().filter_map(|sought| sought.next.as_ref()).filter(|next| next.0 == height);
+        let mut indexes: Vec<u32> = here.flat_map(|(_, indexes)| indexes).copied().collect();
+        indexes.sort_unstable();
+        indexes.dedup();
+        indexes
+    }
+}
+
+impl Sought {
+    fn seek(&mut self, view: &View<'_>, height: u64, to: u64) -> Result<(), Fault> {
+        let (first, last) = (rows::at_height(&self.prefix, height), rows::at_height(&self.prefix, to));
+        let row = view.range(Table::Postings, &first..=&last).next().transpose()?;
+        let read = |(key, row): Row| Ok::<_, Fault>((rows::height_of(&key)?, rows::read_posting(&row)?));
+        self.next = row.map(read).transpose()?;
+        self.is_started = true;
+        Ok(())
+    }
+}
+
+/// The receipts of a block that every constraint names.
+fn common_receipts(constraints: &[Constraint], height: u64) -> Vec<u32> {
+    let lists = constraints.iter().map(|constraint| constraint.receipts(height));
+    let both = |mut common: Vec<u32>, other: Vec<u32>| {
+        common.retain(|index| other.binary_search(index).is_ok());
+        common
+    };
+    lists.reduce(both).unwrap_or_default()
+}

@@ -1,0 +1,89 @@
+//! Finds state, blocks and transactions among the rows.
+
+use crate::{
+    block::{IndexedBlock, Location},
+    error::Fault,
+    rows::{self, ReceiptRow},
+    store::{Table, View},
+};
+use alloy_primitives::{BlockHash, Bytes, TxHash, keccak256};
+use almanac_primitives::{Block, Header, StateKey};
+use std::sync::Arc;
+
+/// Rows of `meta`.
+pub(crate) const META_FORMAT: &[u8] = b"format";
+pub(crate) const META_GENESIS: &[u8] = b"genesis";
+pub(crate) const META_TIP: &[u8] = b"tip";
+pub(crate) const META_OLDEST: &[u8] = b"oldest";
+
+/// What a row of `meta` says.
+pub(crate) fn meta<T>(
+    view: &View<'_>,
+    name: &[u8],
+    read: impl FnOnce(&[u8]) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let found = view.get(Table::Meta, name, read)?;
+    found.ok_or_else(|| Fault::Missing(format!("{} in meta", String::from_utf8_lossy(name))))
+}
+
+/// The value of a state key at a height: what it was until the first change after that, or what it is.
+pub(crate) fn value_at(view: &View<'_>, key: &StateKey, height: u64) -> Result<Option<Bytes>, Fault> {
+    let key = rows::state_key(key);
+    // Looking for a change is slower than the rest, and there is none after the tip.
+    if height < meta(view, META_TIP, rows::read_tip)?.0 {
+        let (first, last) = (rows::at_height(&key, height + 1), rows::at_height(&key, u64::MAX));
+        if let Some(change) = view.range(Table::History, &first..=&last).next() {
+            return rows::read_old(&change?.1);
+        }
+    }
+    view.get(Table::State, &key, |row| Ok(Bytes::copy_from_slice(row)))
+}
+
+/// Hash of the block at a height.
+pub(crate) fn hash_at(view: &View<'_>, number: u64) -> Result<Option<BlockHash>, Fault> {
+    view.get(Table::Headers, &number.to_be_bytes(), |row| Ok(keccak256(row)))
+}
+
+/// Header of the block at a height.
+pub(crate) fn header_at(view: &View<'_>, number: u64) -> Result<Header, Fault> {
+    let header = view.get(Table::Headers, &number.to_be_bytes(), |row| {
+        Header::decode(row).map_err(|error| Fault::Row { table: "headers", error })
+    })?;
+    header.ok_or_else(|| Fault::Missing(format!("block {number} in headers")))
+}
+
+/// Height of the block with a hash.
+pub(crate) fn number_of(view: &View<'_>, hash: BlockHash) -> Result<Option<u64>, Fault> {
+    view.get(Table::Numbers, hash.as_slice(), |row| rows::read_height("numbers", row))
+}
+
+/// Where a transaction ran.
+pub(crate) fn location_of(view: &View<'_>, hash: TxHash) -> Result<Option<Location>, Fault> {
+    view.get(Table::Locations, hash.as_slice(), rows::read_place)
+}
+
+/// One receipt.
+pub(crate) fn receipt_at(view: &View<'_>, location: Location) -> Result<ReceiptRow, Fault> {
+    let row = view.get(Table::Receipts, &rows::place(location), rows::read_receipt)?;
+    let Location { number, index } = location;
+    row.ok_or_else(|| Fault::Missing(format!("receipt {index} of block {number}")))
+}
+
+/// The block at a height, with all that belongs to it.
+pub(crate) fn block_at(view: &View<'_>, number: u64) -> Result<IndexedBlock, Fault> {
+    let key = number.to_be_bytes();
+    let missing = |table| move || Fault::Missing(format!("block {number} in {table}"));
+    let header = view.get(Table::Headers, &key, |row| Ok(row.to_vec()))?.ok_or_else(missing("headers"))?;
+    let body = view.get(Table::Bodies, &key, |row| Ok(row.to_vec()))?.ok_or_else(missing("bodies"))?;
+    let hash = keccak256(&header);
+    let block =
+        Block::decode(&[header, body].concat()).map_err(|error| Fault::Row { table: "bodies", error })?;
+    let (mut receipts, mut parties) = (Vec::new(), Vec::new());
+    let (first, last) = (rows::place(Location::first_of(number)), rows::place(Location::last_of(number)));
+    for row in view.range(Table::Receipts, &first..=&last) {
+        let row = rows::read_receipt(&row?.1)?;
+        receipts.push(row.receipt);
+        parties.push(row.parties);
+    }
+    Ok(IndexedBlock { block: Arc::new(block), hash, receipts, parties })
+}

@@ -1,0 +1,354 @@
+//! How keys and values look. Keys sort as bytes, so numbers are big-endian and parts that vary in length are led
+//! by a tag which fixes it.
+//!
+//! ```text
+//! state      state key                -> value           as it is at the tip
+//! history    state key, height        -> 0 | 1 value     what it was until this height; 0 = there was none
+//! changes    height                   -> state keys      what a block changed
+//! headers    height                   -> header
+//! bodies     height                   -> body
+//! receipts   height, index            -> parties, number of its first log, receipt
+//! numbers    block hash               -> height
+//! locations  transaction hash         -> height, index
+//! senders    sender, height, index    -> transaction hash
+//! postings   term, height             -> indexes         receipts that have a log with this term
+//! meta       name                     -> format, genesis, tip, oldest
+//! ```
+
+use crate::{
+    block::{Location, Parties},
+    error::Fault,
+};
+use alloy_primitives::{Address, B256, Bytes, Log, TxHash};
+use almanac_primitives::{
+    Receipt, StateKey,
+    codec::{DecodeError, Reader, Writer},
+};
+
+const ABSENT: u8 = 0;
+const PRESENT: u8 = 1;
+
+/// Bytes of a row in `receipts` before the receipt itself: from, whether there is a to, to, first log.
+const RECEIPT_PREFIX_BYTES: usize = 20 + 1 + 20 + 4;
+
+/// Length of an encoded state key by its tag.
+const STATE_KEY_BYTES: [usize; 6] = [21, 53, 33, 33, 9, 2];
+
+/// A state key: its tag, then its parts.
+pub(crate) fn state_key(key: &StateKey) -> Vec<u8> {
+    let mut out = Writer::default();
+    write_state_key(&mut out, key);
+    out.finish()
+}
+
+fn write_state_key(out: &mut Writer, key: &StateKey) {
+    match key {
+        StateKey::Account(address) => {
+            out.u8(0);
+            out.address(*address);
+        }
+        StateKey::Slot(address, slot) => {
+            out.u8(1);
+            out.address(*address);
+            out.u256(*slot);
+        }
+        StateKey::Code(hash) => {
+            out.u8(2);
+            out.b256(*hash);
+        }
+        StateKey::Body(hash) => {
+            out.u8(3);
+            out.b256(*hash);
+        }
+        StateKey::Calendar(node) => {
+            out.u8(4);
+            out.u64(*node);
+        }
+        StateKey::Meta(meta) => {
+            out.u8(5);
+            out.u8(*meta as u8);
+        }
+    }
+}
+
+/// A key followed by a height.
+pub(crate) fn at_height(key: &[u8], height: u64) -> Vec<u8> {
+    let mut out = Vec::with_capacity(key.len() + 8);
+    out.extend_from_slice(key);
+    out.extend_from_slice(&height.to_be_bytes());
+    out
+}
+
+/// The height at the end of a key.
+pub(crate) fn height_of(key: &[u8]) -> Result<u64, Fault> {
+    let tail = key.last_chunk().ok_or(short("key", "height", 8, key.len()))?;
+    Ok(u64::from_be_bytes(*tail))
+}
+
+/// What a value was.
+pub(crate) fn old(value: Option<&Bytes>) -> Vec<u8> {
+    let Some(value) = value else { return vec![ABSENT] };
+    let mut out = Vec::with_capacity(1 + value.len());
+    out.push(PRESENT);
+    out.extend_from_slice(value);
+    out
+}
+
+/// Reads what a value was.
+pub(crate) fn read_old(row: &[u8]) -> Result<Option<Bytes>, Fault> {
+    match row {
+        [ABSENT] => Ok(None),
+        [PRESENT, value @ ..] => Ok(Some(Bytes::copy_from_slice(value))),
+        [given, ..] => Err(odd("history", "kind of value", u64::from(*given))),
+        [] => Err(short("history", "kind of value", 1, 0)),
+    }
+}
+
+/// The keys that a block changed.
+pub(crate) fn changes<'a>(keys: impl Iterator<Item = &'a StateKey>) -> Vec<u8> {
+    let mut out = Writer::default();
+    keys.for_each(|key| write_state_key(&mut out, key));
+    out.finish()
+}
+
+/// Reads the keys that a block changed, each as [`state_key`] writes it.
+pub(crate) fn read_changes(mut row: &[u8]) -> Result<Vec<&[u8]>, Fault> {
+    let mut keys = Vec::new();
+    while let Some(tag) = row.first() {
+        let length = STATE_KEY_BYTES.get(usize::from(*tag)).copied();
+        let length = length.ok_or(odd("changes", "tag of a state key", u64::from(*tag)))?;
+        let (key, rest) =
+            row.split_at_checked(length).ok_or(short("changes", "state key", length, row.len()))?;
+        keys.push(key);
+        row = rest;
+    }
+    Ok(keys)
+}
+
+/// A place in a block, as a key and as a value.
+pub(crate) fn place(location: Location) -> [u8; 12] {
+    let mut out = [0; 12];
+    out[..8].copy_from_slice(&location.number.to_be_bytes());
+    out[8..].copy_from_slice(&index_word(location.index));
+    out
+}
+
+/// Indexes are far below this; where one stands for "the end of the block" it must sort last.
+fn index_word(index: usize) -> [u8; 4] {
+    u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes()
+}
+
+/// Reads a place in a block.
+pub(crate) fn read_place(row: &[u8]) -> Result<Location, Fault> {
+    row_of("locations", row, |input| {
+        let number = input.u64("number")?;
+        let index = input.u32("index")?;
+        Ok(Location { number, index: usize::try_from(index).expect("an index fits the memory it counts") })
+    })
+}
+
+/// The key of something that a sender sent.
+pub(crate) fn sent(sender: Address, location: Location) -> Vec<u8> {
+    [sender.as_slice(), &place(location)].concat()
+}
+
+/// Reads where something was sent.
+pub(crate) fn read_sent(key: &[u8]) -> Result<Location, Fault> {
+    read_place(key.get(20..).ok_or(short("senders", "sender", 20, key.len()))?)
+}
+
+/// Reads a hash.
+pub(crate) fn read_hash(table: &'static str, row: &[u8]) -> Result<B256, Fault> {
+    row_of(table, row, |input| input.b256("hash"))
+}
+
+/// Reads a height.
+pub(crate) fn read_height(table: &'static str, row: &[u8]) -> Result<u64, Fault> {
+    row_of(table, row, |input| input.u64("height"))
+}
+
+/// A receipt with what a log of it needs to be found and shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReceiptRow {
+    pub(crate) parties: Parties,
+    /// How many logs of the block come before its own.
+    pub(crate) first_log: u32,
+    pub(crate) receipt: Receipt,
+}
+
+/// A row of `receipts`.
+pub(crate) fn receipt(parties: &Parties, first_log: usize, receipt: &Receipt) -> Vec<u8> {
+    let mut out = Writer::default();
+    out.address(parties.from);
+    out.u8(parties.to.is_some().into());
+    out.address(parties.to.unwrap_or_default());
+    out.count(first_log);
+    out.raw(&receipt.encode());
+    out.finish()
+}
+
+/// Reads a row of `receipts`.
+pub(crate) fn read_receipt(row: &[u8]) -> Result<ReceiptRow, Fault> {
+    let (prefix, rest) = row.split_at_checked(RECEIPT_PREFIX_BYTES).ok_or(short(
+        "receipts",
+        "parties",
+        RECEIPT_PREFIX_BYTES,
+        row.len(),
+    ))?;
+    let (parties, first_log) = row_of("receipts", prefix, |input| {
+        let from = input.address("from")?;
+        let has_to = input.u8("whether there is a to")? != 0;
+        let to = input.address("to")?;
+        Ok((Parties { from, to: has_to.then_some(to) }, input.u32("first log")?))
+    })?;
+    let receipt = Receipt::decode(rest).map_err(|error| Fault::Row { table: "receipts", error })?;
+    Ok(ReceiptRow { parties, first_log, receipt })
+}
+
+/// What logs are looked up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Term {
+    /// Any log at all.
+    Any,
+    /// A log of this contract.
+    Address(Address),
+    /// A log with this topic at this position.
+    Topic(u8, B256),
+}
+
+impl Term {
+    /// The terms that a log is found by.
+    pub(crate) fn of(log: &Log) -> impl Iterator<Item = Self> {
+        let topics = (0u8..).zip(log.topics()).map(|(position, topic)| Self::Topic(position, *topic));
+        [Self::Any, Self::Address(log.address)].into_iter().chain(topics)
+    }
+
+    /// The front of its keys in `postings`.
+    pub(crate) fn prefix(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        match self {
+            Self::Any => out.u8(0),
+            Self::Address(address) => {
+                out.u8(1);
+                out.address(*address);
+            }
+            Self::Topic(position, topic) => {
+                out.u8(2 + position);
+                out.b256(*topic);
+            }
+        }
+        out.finish()
+    }
+}
+
+/// Indexes of receipts, ascending.
+pub(crate) fn posting(indexes: &[u32]) -> Vec<u8> {
+    indexes.iter().flat_map(|index| index.to_be_bytes()).collect()
+}
+
+/// Reads indexes of receipts.
+pub(crate) fn read_posting(row: &[u8]) -> Result<Vec<u32>, Fault> {
+    let (words, rest) = row.as_chunks();
+    if !rest.is_empty() {
+        return Err(short("postings", "index", 4, rest.len()));
+    }
+    Ok(words.iter().map(|word| u32::from_be_bytes(*word)).collect())
+}
+
+/// The tip as `meta` has it.
+pub(crate) fn tip(height: u64, hash: TxHash) -> Vec<u8> {
+    let mut out = Writer::default();
+    out.u64(height);
+    out.b256(hash);
+    out.finish()
+}
+
+/// Reads the tip.
+pub(crate) fn read_tip(row: &[u8]) -> Result<(u64, B256), Fault> {
+    row_of("meta", row, |input| Ok((input.u64("height")?, input.b256("hash")?)))
+}
+
+/// Reads a format version.
+pub(crate) fn read_format(row: &[u8]) -> Result<u32, Fault> {
+    row_of("meta", row, |input| input.u32("format"))
+}
+
+fn row_of<T>(
+    table: &'static str,
+    row: &[u8],
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
+) -> Result<T, Fault> {
+    let mut input = Reader::new(row);
+    let value = read(&mut input);
+    value.and_then(|value| input.finish(table).map(|()| value)).map_err(|error| Fault::Row { table, error })
+}
+
+fn short(table: &'static str, what: &'static str, needed: usize, left: usize) -> Fault {
+    Fault::Row { table, error: DecodeError::TooShort { what, needed, left } }
+}
+
+fn odd(table: &'static str, what: &'static str, given: u64) -> Fault {
+    Fault::Row { table, error: DecodeError::UnknownValue { what, given } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::U256;
+    use almanac_primitives::state::Meta;
+    use proptest::prelude::*;
+
+    fn any_key() -> impl Strategy<Value = StateKey> {
+        prop_oneof![
+            any::<[u8; 20]>().prop_map(|a| StateKey::Account(a.into())),
+            (any::<[u8; 20]>(), any::<[u8; 32]>())
+                .prop_map(|(a, s)| StateKey::Slot(a.into(), U256::from_be_bytes(s))),
+            any::<[u8; 32]>().prop_map(|h| StateKey::Code(h.into())),
+            any::<[u8; 32]>().prop_map(|h| StateKey::Body(h.into())),
+            any::<u64>().prop_map(StateKey::Calendar),
+            Just(StateKey::Meta(Meta::Genesis)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn changed_keys_are_read_as_written(keys in proptest::collection::vec(any_key(), 0..20)) {
+            let row = changes(keys.iter());
+            let expected: Vec<_> = keys.iter().map(state_key).collect();
+            prop_assert_eq!(read_changes(&row).unwrap(), expected);
+        }
+
+        /// The bytes sort as the keys do, so that a sorted diff is written in the order of the file.
+        #[test]
+        fn keys_sort_as_their_bytes(a in any_key(), b in any_key()) {
+            prop_assert_eq!(state_key(&a).cmp(&state_key(&b)), a.cmp(&b));
+        }
+
+        /// No key of one kind is the front of another, so that looking for a key's last version cannot end
+        /// up at a version of another key.
+        #[test]
+        fn no_key_begins_another(a in any_key(), b in any_key()) {
+            prop_assert!(a == b || !state_key(&a).starts_with(&state_key(&b)));
+        }
+
+        #[test]
+        fn garbage_is_refused_and_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let _ = (read_old(&bytes), read_changes(&bytes), read_place(&bytes), read_sent(&bytes));
+            let _ = (read_receipt(&bytes), read_tip(&bytes), height_of(&bytes));
+            prop_assert_eq!(read_posting(&bytes).is_ok(), bytes.len() % 4 == 0);
+        }
+    }
+
+    #[test]
+    fn an_empty_value_is_not_an_absent_one() {
+        assert_eq!(read_old(&old(Some(&Bytes::new()))).unwrap(), Some(Bytes::new()));
+        assert_eq!(read_old(&old(None)).unwrap(), None);
+    }
+
+    #[test]
+    fn the_end_of_a_block_sorts_after_everything_in_it() {
+        let inside = Location { number: 7, index: 1 << 20 };
+        assert!(place(inside) < place(Location::last_of(7)));
+        assert!(place(Location::last_of(7)) < place(Location::first_of(8)));
+    }
+}

@@ -1,0 +1,287 @@
+//! The rows, on disk or in memory: read at one moment, written all or nothing.
+//!
+//! All tables share one ordered space, the table's number being the first byte of a key. What is written
+//! together is then found together after any crash: the engine guarantees that within a space, not across
+//! several.
+
+use crate::{
+    config::IndexConfig,
+    error::{Fault, OpenError, StoreError},
+};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as _, Snapshot};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    ops::RangeInclusive,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::{RwLock, RwLockReadGuard},
+};
+
+/// Name of the space that holds everything.
+const SPACE: &str = "index";
+
+/// Written but not yet put in its place, the most that is read again after a crash. The engine's least is 64 MiB.
+const JOURNAL_BYTES_MAX: u64 = 128 << 20;
+
+/// What rows are about; see [`crate::rows`] for how they look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Table {
+    State = 0,
+    History = 1,
+    Changes = 2,
+    Headers = 3,
+    Bodies = 4,
+    Receipts = 5,
+    Numbers = 6,
+    Locations = 7,
+    Senders = 8,
+    Postings = 9,
+    Meta = 10,
+}
+
+impl Table {
+    /// A key as it is in the shared space.
+    fn key(self, key: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(1 + key.len());
+        out.push(self as u8);
+        out.extend_from_slice(key);
+        out
+    }
+}
+
+/// A key without its table, and the value.
+pub(crate) type Row = (Vec<u8>, Vec<u8>);
+type Rows<'a> = Box<dyn DoubleEndedIterator<Item = Result<Row, Fault>> + 'a>;
+
+/// All rows.
+pub(crate) struct Store {
+    backend: Backend,
+    /// What errors call it.
+    name: String,
+}
+
+enum Backend {
+    Disk {
+        database: Database,
+        space: Keyspace,
+        /// The rows after the last batch. Made between batches: the engine's background work can make half a
+        /// batch visible to a snapshot that is taken while the batch is being written (seen in 3.1.13).
+        settled: RwLock<Snapshot>,
+    },
+    Memory(RwLock<BTreeMap<Vec<u8>, Vec<u8>>>),
+}
+
+impl Store {
+    /// Opens a directory, or makes it.
+    pub(crate) fn open(path: &Path, config: &IndexConfig) -> Result<Self, OpenError> {
+        let name = path.display().to_string();
+        clear_unfinished(path)
+            .map_err(|error| OpenError::Io { path: name.clone(), reason: error.to_string() })?;
+        // The engine returns an error for nearly all damage. Where it trips over some instead, that is damage too.
+        match catch_unwind(AssertUnwindSafe(|| open_engine(path, config))) {
+            Ok(Ok((database, space))) => {
+                let settled = RwLock::new(database.snapshot());
+                Ok(Self { backend: Backend::Disk { database, space, settled }, name })
+            }
+            Ok(Err(error)) => Err(explain(error, name)),
+            Err(_) => {
+                Err(OpenError::Damaged { path: name, reason: "its parts contradict each other".to_owned() })
+            }
+        }
+    }
+
+    /// An empty store that is gone with the process.
+    pub(crate) fn in_memory() -> Self {
+        Self { backend: Backend::Memory(RwLock::default()), name: "the index in memory".to_owned() }
+    }
+
+    /// What errors call it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The rows as they are at this moment, whatever is written meanwhile. For one question: what a view could
+    /// still see cannot be cleaned up.
+    pub(crate) fn view(&self) -> View<'_> {
+        match &self.backend {
+            Backend::Disk { space, settled, .. } => {
+                View::Disk(settled.read().expect("nobody panics while replacing a snapshot").clone(), space)
+            }
+            Backend::Memory(rows) => View::Memory(rows.read().expect("nobody panics while writing rows")),
+        }
+    }
+
+    /// Asks one question.
+    pub(crate) fn ask<T>(
+        &self,
+        question: impl FnOnce(&View<'_>) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        question(&self.view()).map_err(|fault| self.error(&fault))
+    }
+
+    /// Writes a batch, all of it or nothing. It survives the end of the process, though perhaps not a power cut.
+    ///
+    /// Only one thread may do so at a time.
+    pub(crate) fn commit(&self, batch: Batch) -> Result<(), StoreError> {
+        match &self.backend {
+            Backend::Disk { database, space, settled } => {
+                let mut writes = database.batch().durability(Some(PersistMode::Buffer));
+                for (key, value) in batch.into_sorted() {
+                    match value {
+                        Some(value) => writes.insert(space, key, value),
+                        None => writes.remove(space, key),
+                    }
+                }
+                writes.commit().map_err(|error| self.error(&error.into()))?;
+                let after = database.snapshot();
+                *settled.write().expect("nobody panics while replacing a snapshot") = after;
+                Ok(())
+            }
+            Backend::Memory(rows) => {
+                let mut rows = rows.write().expect("nobody panics while writing rows");
+                for (key, value) in batch.into_sorted() {
+                    match value {
+                        Some(value) => rows.insert(key, value),
+                        None => rows.remove(&key),
+                    };
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// On return, all that was written survives a power cut.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        match &self.backend {
+            Backend::Disk { database, .. } => {
+                database.persist(PersistMode::SyncAll).map_err(|error| self.error(&error.into()))
+            }
+            Backend::Memory(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn error(&self, fault: &Fault) -> StoreError {
+        StoreError { path: self.name.clone(), reason: fault.to_string() }
+    }
+}
+
+/// Removes what a crash in the very first moments left, before there was any row: the engine takes that for
+/// damage. Nothing is removed where there is anything else.
+fn clear_unfinished(path: &Path) -> io::Result<()> {
+    const FIRST: [&str; 4] = ["lock", "0.jnl", "version", "keyspaces"];
+    if !path.try_exists()? {
+        return Ok(());
+    }
+    let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    let is_begun = names.iter().all(|name| FIRST.iter().any(|first| name == first));
+    let spaces = path.join("keyspaces");
+    let has_rows = spaces.try_exists()? && fs::read_dir(&spaces)?.next().is_some();
+    if is_begun && !has_rows {
+        fs::remove_dir_all(path)?;
+    }
+    Ok(())
+}
+
+fn open_engine(path: &Path, config: &IndexConfig) -> Result<(Database, Keyspace), fjall::Error> {
+    let database = Database::builder(path)
+        .cache_size(config.cache_bytes)
+        .max_journaling_size(JOURNAL_BYTES_MAX)
+        // One thread puts things in their place: it must not take the cores that blocks need.
+        .worker_threads(1)
+        .open()?;
+    let options = || KeyspaceCreateOptions::default().max_memtable_size(config.buffer_bytes);
+    let space = database.keyspace(SPACE, options)?;
+    Ok((database, space))
+}
+
+fn explain(error: fjall::Error, path: String) -> OpenError {
+    match error {
+        fjall::Error::Locked => OpenError::InUse { path },
+        fjall::Error::Io(error) if !is_damage(&error) => OpenError::Io { path, reason: error.to_string() },
+        error => OpenError::Damaged { path, reason: error.to_string() },
+    }
+}
+
+/// Files that are missing, there without their companions, end too early or make no sense.
+fn is_damage(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::InvalidData
+            | io::ErrorKind::Other
+    )
+}
+
+/// Changes to be written together, each row once.
+#[derive(Default)]
+pub(crate) struct Batch(Vec<(Vec<u8>, Option<Vec<u8>>)>);
+
+impl Batch {
+    pub(crate) fn insert(&mut self, table: Table, key: &[u8], value: impl Into<Vec<u8>>) {
+        self.0.push((table.key(key), Some(value.into())));
+    }
+
+    pub(crate) fn remove(&mut self, table: Table, key: &[u8]) {
+        self.0.push((table.key(key), None));
+    }
+
+    /// In the order of the keys, neighbours find their place together.
+    fn into_sorted(mut self) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+        self.0.sort();
+        // The engine would not say which of two counts.
+        assert!(self.0.windows(2).all(|pair| pair[0].0 < pair[1].0), "a batch changes each row once");
+        self.0
+    }
+}
+
+/// The rows at one moment.
+pub(crate) enum View<'a> {
+    Disk(Snapshot, &'a Keyspace),
+    Memory(RwLockReadGuard<'a, BTreeMap<Vec<u8>, Vec<u8>>>),
+}
+
+impl View<'_> {
+    /// What `read` makes of one row.
+    pub(crate) fn get<T>(
+        &self,
+        table: Table,
+        key: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        let key = table.key(key);
+        match self {
+            Self::Disk(snapshot, space) => snapshot.get(space, key)?.map(|value| read(&value)).transpose(),
+            Self::Memory(rows) => rows.get(&key).map(|value| read(value)).transpose(),
+        }
+    }
+
+    /// The rows of a table between two keys, from either end.
+    pub(crate) fn range(&self, table: Table, keys: RangeInclusive<&[u8]>) -> Rows<'_> {
+        let rows = self.rows(table.key(keys.start()), table.key(keys.end()));
+        Box::new(rows.map(|row| row.map(|(key, value)| (key[1..].to_vec(), value))))
+    }
+
+    /// Every row of every table, in order, each key led by its table.
+    pub(crate) fn all(&self) -> Rows<'_> {
+        self.rows(vec![], vec![u8::MAX])
+    }
+
+    fn rows(&self, first: Vec<u8>, last: Vec<u8>) -> Rows<'_> {
+        if first > last {
+            return Box::new(std::iter::empty());
+        }
+        match self {
+            Self::Disk(snapshot, space) => Box::new(snapshot.range(space, first..=last).map(|entry| {
+                let (key, value) = entry.into_inner()?;
+                Ok((key.to_vec(), value.to_vec()))
+            })),
+            Self::Memory(rows) => {
+                Box::new(rows.range(first..=last).map(|(key, value)| Ok((key.clone(), value.clone()))))
+            }
+        }
+    }
+}

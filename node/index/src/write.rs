@@ -1,0 +1,217 @@
+//! Turns blocks into rows, forgets state that is too old, and takes blocks back.
+
+use crate::{
+    block::{IndexedBlock, Location},
+    error::Fault,
+    read::{self, META_OLDEST, META_TIP},
+    rows::{self, Term},
+    store::{Batch, Table, View},
+};
+use alloy_primitives::{Address, TxHash};
+use almanac_primitives::StateDiff;
+use std::{collections::BTreeMap, ops::RangeInclusive};
+
+/// Adds a block that follows the tip, with what it changed.
+pub(crate) fn add(batch: &mut Batch, indexed: &IndexedBlock, diff: &StateDiff) {
+    let number = indexed.number();
+    for change in diff.changes() {
+        let key = rows::state_key(&change.key);
+        match &change.new {
+            Some(new) => batch.insert(Table::State, &key, &new[..]),
+            None => batch.remove(Table::State, &key),
+        }
+        batch.insert(Table::History, &rows::at_height(&key, number), rows::old(change.old.as_ref()));
+    }
+    let keys = diff.changes().iter().map(|change| &change.key);
+    batch.insert(Table::Changes, &number.to_be_bytes(), rows::changes(keys));
+    add_block(batch, indexed);
+}
+
+/// Adds a block alone: genesis has no history.
+pub(crate) fn add_block(batch: &mut Batch, indexed: &IndexedBlock) {
+    let number = indexed.number().to_be_bytes();
+    let (header, block) = (indexed.block.header.encode(), indexed.block.encode());
+    batch.insert(Table::Bodies, &number, &block[header.len()..]);
+    batch.insert(Table::Headers, &number, header);
+    batch.insert(Table::Numbers, indexed.hash.as_slice(), number);
+    let mut first_log = 0;
+    for (index, (receipt, parties)) in indexed.receipts.iter().zip(&indexed.parties).enumerate() {
+        let place = rows::place(Location { number: indexed.number(), index });
+        batch.insert(Table::Receipts, &place, rows::receipt(parties, first_log, receipt));
+        first_log += receipt.logs.len();
+    }
+    for (location, hash, sender) in transactions(indexed) {
+        batch.insert(Table::Locations, hash.as_slice(), rows::place(location));
+        batch.insert(Table::Senders, &rows::sent(sender, location), hash.as_slice());
+    }
+    for (term, indexes) in terms(indexed) {
+        let key = rows::at_height(&term.prefix(), indexed.number());
+        batch.insert(Table::Postings, &key, rows::posting(&indexes));
+    }
+    batch.insert(Table::Meta, META_TIP, rows::tip(indexed.number(), indexed.hash));
+}
+
+/// Gives up the states before the last of `heights`, which are the next ones to go.
+pub(crate) fn forget(batch: &mut Batch, view: &View<'_>, heights: RangeInclusive<u64>) -> Result<(), Fault> {
+    batch.insert(Table::Meta, META_OLDEST, heights.end().to_be_bytes());
+    for height in heights {
+        // What a value was until a height is of use to lower heights only.
+        for key in changes(view, height)? {
+            batch.remove(Table::History, &rows::at_height(&key, height));
+        }
+        batch.remove(Table::Changes, &height.to_be_bytes());
+    }
+    Ok(())
+}
+
+/// Takes the last block back.
+pub(crate) fn take_back(batch: &mut Batch, view: &View<'_>, indexed: &IndexedBlock) -> Result<(), Fault> {
+    let number = indexed.number();
+    for key in changes(view, number)? {
+        let at = rows::at_height(&key, number);
+        let missing = || Fault::Missing(format!("what block {number} changed"));
+        match view.get(Table::History, &at, rows::read_old)?.ok_or_else(missing)? {
+            Some(old) => batch.insert(Table::State, &key, &old[..]),
+            None => batch.remove(Table::State, &key),
+        }
+        batch.remove(Table::History, &at);
+    }
+    batch.remove(Table::Changes, &number.to_be_bytes());
+    take_back_block(batch, indexed);
+    let parent = read::header_at(view, number - 1)?;
+    batch.insert(Table::Meta, META_TIP, rows::tip(parent.number, parent.hash()));
+    Ok(())
+}
+
+fn take_back_block(batch: &mut Batch, indexed: &IndexedBlock) {
+    let number = indexed.number().to_be_bytes();
+    batch.remove(Table::Headers, &number);
+    batch.remove(Table::Bodies, &number);
+    batch.remove(Table::Numbers, indexed.hash.as_slice());
+    for (location, hash, sender) in transactions(indexed) {
+        batch.remove(Table::Receipts, &rows::place(location));
+        batch.remove(Table::Locations, hash.as_slice());
+        batch.remove(Table::Senders, &rows::sent(sender, location));
+    }
+    for term in terms(indexed).into_keys() {
+        batch.remove(Table::Postings, &rows::at_height(&term.prefix(), indexed.number()));
+    }
+}
+
+/// The state keys that a block changed.
+fn changes(view: &View<'_>, number: u64) -> Result<Vec<Vec<u8>>, Fault> {
+    let keys = view.get(Table::Changes, &number.to_be_bytes(), |row| {
+        Ok(rows::read_changes(row)?.into_iter().map(<[u8]>::to_vec).collect())
+    })?;
+    keys.ok_or_else(|| Fault::Missing(format!("block {number} in changes")))
+}
+
+fn transactions(indexed: &IndexedBlock) -> impl Iterator<Item = (Location, TxHash, Address)> {
+    let number = indexed.number();
+    let both = indexed.receipts.iter().zip(&indexed.parties).enumerate();
+    both.map(move |(index, (receipt, parties))| {
+        (Location { number, index }, receipt.transaction_hash, parties.from)
+    })
+}
+
+/// For each term, the receipts of a block that have a log with it.
+fn terms(indexed: &IndexedBlock) -> BTreeMap<Term, Vec<u32>> {
+    let mut terms = BTreeMap::<_, Vec<u32>>::new();
+    for (index, receipt) in (0u32..).zip(&indexed.receipts) {
+        for term in receipt.logs.iter().flat_map(Term::of) {
+            let indexes = terms.entry(term).or_default();
+            if indexes.last() != Some(&index) {
+                indexes.push(index);
+            }
+        }
+    }
+    terms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Row, Store};
+    use alloy_primitives::Bytes;
+    use almanac_primitives::{Block, Header, StateChange, StateKey};
+    use proptest::{collection::vec, option, prelude::*};
+    use std::sync::Arc;
+
+    type State = BTreeMap<StateKey, Bytes>;
+
+    fn key(n: u8) -> StateKey {
+        StateKey::Calendar(n.into())
+    }
+
+    fn block(number: u64) -> IndexedBlock {
+        let header = Header { number, ..Header::default() };
+        let block = Arc::new(Block { header, transactions: Vec::new() });
+        IndexedBlock { hash: block.hash(), block, receipts: Vec::new(), parties: Vec::new() }
+    }
+
+    fn rows_of(store: &Store, table: Table) -> Vec<Row> {
+        store.ask(|view| view.range(table, &[]..=&[u8::MAX; 64]).collect()).unwrap()
+    }
+
+    fn step(before: &State, writes: &[(u8, Option<u8>)]) -> (StateDiff, State) {
+        let mut after = before.clone();
+        for (n, new) in writes {
+            match new {
+                Some(new) => after.insert(key(*n), vec![*new].into()),
+                None => after.remove(&key(*n)),
+            };
+        }
+        let change = |n| {
+            let key = key(n);
+            StateChange { key, old: before.get(&key).cloned(), new: after.get(&key).cloned() }
+        };
+        (StateDiff::new((0..4).map(change).collect()), after)
+    }
+
+    proptest! {
+        /// What is there is what some readable height needs, and nothing else.
+        #[test]
+        fn nothing_is_kept_that_no_height_needs(
+            blocks in vec(vec((0..4u8, option::of(0..3u8)), 0..5), 1..12),
+            oldest in 0..12u64,
+        ) {
+            let store = Store::in_memory();
+            let (mut state, mut history, mut heights) = (State::new(), Vec::new(), Vec::new());
+            let oldest = oldest.min(blocks.len() as u64);
+            for (number, writes) in (1u64..).zip(&blocks) {
+                let (diff, after) = step(&state, writes);
+                let mut batch = Batch::default();
+                add(&mut batch, &block(number), &diff);
+                store.commit(batch).unwrap();
+                if number > oldest {
+                    history.extend(diff.changes().iter().map(|change| {
+                        let key = rows::at_height(&rows::state_key(&change.key), number);
+                        (key, rows::old(change.old.as_ref()))
+                    }));
+                    heights.push(number.to_be_bytes().to_vec());
+                }
+                state = after;
+            }
+            if oldest > 0 {
+                let mut batch = Batch::default();
+                store.ask(|view| forget(&mut batch, view, 1..=oldest)).unwrap();
+                store.commit(batch).unwrap();
+            }
+            history.sort();
+            prop_assert_eq!(rows_of(&store, Table::History), history);
+            let changed: Vec<_> = rows_of(&store, Table::Changes).into_iter().map(|(height, _)| height).collect();
+            prop_assert_eq!(changed, heights);
+            let state: Vec<Row> = state.iter().map(|(key, value)| (rows::state_key(key), value.to_vec())).collect();
+            prop_assert_eq!(rows_of(&store, Table::State), state);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a batch changes each row once")]
+    fn a_batch_refuses_the_same_row_twice() {
+        let mut batch = Batch::default();
+        batch.insert(Table::Meta, b"a", b"1");
+        batch.remove(Table::Meta, b"a");
+        let _ = Store::in_memory().commit(batch);
+    }
+}
