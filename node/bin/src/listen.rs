@@ -14,7 +14,11 @@ impl Sink for IndexFeed {
         let parties = output
             .transactions
             .iter()
-            .map(|executed| Parties { from: executed.from(), to: executed.to() })
+            .map(|executed| Parties {
+                from: executed.from(),
+                to: executed.to(),
+                run: executed.run().cloned(),
+            })
             .collect();
         self.0.apply(block, &output.receipts, parties, &output.diff).map_err(|error| SinkError {
             sink: "the index",

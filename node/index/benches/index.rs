@@ -258,7 +258,7 @@ impl Feed {
             schedule_ref: None,
             logs: vec![Log { address: TOKEN, data: LogData::new_unchecked(topics, data) }],
         };
-        (receipt, Parties { from, to: Some(TOKEN) })
+        (receipt, Parties { from, to: Some(TOKEN), run: None })
     }
 
     fn someone(&mut self) -> Address {

@@ -1,7 +1,7 @@
 //! What is remembered of a block, and how to point into it.
 
 use alloy_primitives::{Address, BlockHash};
-use almanac_primitives::{Block, Receipt};
+use almanac_primitives::{Block, Receipt, RunTransaction, run::PROLOGUE_TYPE};
 use std::sync::Arc;
 
 /// What is remembered of one block.
@@ -22,15 +22,24 @@ impl IndexedBlock {
     pub fn number(&self) -> u64 {
         self.block.header.number
     }
+
+    /// How many receipts come before those that people care about: a prologue which did nothing that can be
+    /// seen would only puzzle them.
+    pub fn unseen(&self) -> usize {
+        let first = self.receipts.first();
+        first.is_some_and(|first| first.transaction_type == PROLOGUE_TYPE && first.logs.is_empty()).into()
+    }
 }
 
-/// The two ends of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The two ends of a transaction, and the call itself where no body has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parties {
     /// The sender.
     pub from: Address,
     /// The recipient; `None` for a creation.
     pub to: Option<Address>,
+    /// The run of a schedule, which every node derives and no block carries.
+    pub run: Option<RunTransaction>,
 }
 
 /// Where a transaction ran. Sorts in the order in which things happened.

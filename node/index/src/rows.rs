@@ -7,7 +7,7 @@
 //! changes    height                   -> state keys      what a block changed
 //! headers    height                   -> header
 //! bodies     height                   -> body
-//! receipts   height, index            -> parties, number of its first log, receipt
+//! receipts   height, index            -> parties, number of its first log, run or nothing, receipt
 //! numbers    block hash               -> height
 //! locations  transaction hash         -> height, index
 //! senders    sender, height, index    -> transaction hash
@@ -21,15 +21,16 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, Bytes, Log, TxHash};
 use almanac_primitives::{
-    Receipt, StateKey,
+    Receipt, RunTransaction, StateKey,
     codec::{DecodeError, Reader, Writer},
+    params::RUN_INPUT_BYTES_MAX,
 };
 
 const ABSENT: u8 = 0;
 const PRESENT: u8 = 1;
 
-/// Bytes of a row in `receipts` before the receipt itself: from, whether there is a to, to, first log.
-const RECEIPT_PREFIX_BYTES: usize = 20 + 1 + 20 + 4;
+/// What one run can take: its calldata, and its fields.
+const RUN_BYTES_MAX: usize = RUN_INPUT_BYTES_MAX + 256;
 
 /// Length of an encoded state key by its tag.
 const STATE_KEY_BYTES: [usize; 6] = [21, 53, 33, 33, 9, 2];
@@ -183,26 +184,26 @@ pub(crate) fn receipt(parties: &Parties, first_log: usize, receipt: &Receipt) ->
     out.u8(parties.to.is_some().into());
     out.address(parties.to.unwrap_or_default());
     out.count(first_log);
+    out.bytes(&parties.run.as_ref().map_or_else(Vec::new, RunTransaction::encode));
     out.raw(&receipt.encode());
     out.finish()
 }
 
 /// Reads a row of `receipts`.
 pub(crate) fn read_receipt(row: &[u8]) -> Result<ReceiptRow, Fault> {
-    let (prefix, rest) = row.split_at_checked(RECEIPT_PREFIX_BYTES).ok_or(short(
-        "receipts",
-        "parties",
-        RECEIPT_PREFIX_BYTES,
-        row.len(),
-    ))?;
-    let (parties, first_log) = row_of("receipts", prefix, |input| {
-        let from = input.address("from")?;
-        let has_to = input.u8("whether there is a to")? != 0;
-        let to = input.address("to")?;
-        Ok((Parties { from, to: has_to.then_some(to) }, input.u32("first log")?))
-    })?;
-    let receipt = Receipt::decode(rest).map_err(|error| Fault::Row { table: "receipts", error })?;
-    Ok(ReceiptRow { parties, first_log, receipt })
+    read_receipt_row(row).map_err(|error| Fault::Row { table: "receipts", error })
+}
+
+fn read_receipt_row(row: &[u8]) -> Result<ReceiptRow, DecodeError> {
+    let mut input = Reader::new(row);
+    let from = input.address("from")?;
+    let has_to = input.u8("whether there is a to")? != 0;
+    let to = input.address("to")?;
+    let first_log = input.u32("first log")?;
+    let run = input.bytes("run", RUN_BYTES_MAX)?;
+    let run = if run.is_empty() { None } else { Some(RunTransaction::decode(&run)?) };
+    let receipt = Receipt::decode(input.rest())?;
+    Ok(ReceiptRow { parties: Parties { from, to: has_to.then_some(to), run }, first_log, receipt })
 }
 
 /// What logs are looked up by.

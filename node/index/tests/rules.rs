@@ -44,7 +44,7 @@ fn takes_blocks_in_order_and_each_once() {
     assert_eq!(apply(&index, &orphan), Err(ApplyError::OtherParent { number: 3, parent, known }));
 
     let mut uneven = third.clone();
-    uneven.parties.push(Parties { from: Address::ZERO, to: None });
+    uneven.parties.push(Parties { from: Address::ZERO, to: None, run: None });
     assert_eq!(apply(&index, &uneven), Err(ApplyError::Uneven { number: 3, receipts: 0, parties: 1 }));
     assert_eq!(index.digest().unwrap(), before, "nothing of all that changed anything");
     chain.feed(&index);
@@ -241,6 +241,7 @@ fn the_digest_sees_every_part() {
     with(&|fed| fed.diff = StateDiff::default());
     with(&|fed| fed.parties[0].from = someone(2));
     with(&|fed| fed.parties[0].to = Some(someone(2)));
+    with(&|fed| fed.parties[0].run = Some(support::a_run(1)));
     with(&|fed| fed.receipts[0].gas_used.0 += 1);
     with(&|fed| fed.receipts[0].transaction_hash = B256::ZERO);
     with(&|fed| fed.receipts[0].logs[0].address = someone(2));

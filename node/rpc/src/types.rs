@@ -66,7 +66,7 @@ impl RpcReceipt {
     /// The receipt at a location of a block.
     pub fn new(location: Location, indexed: &IndexedBlock) -> Option<Self> {
         let receipt = indexed.receipts.get(location.index)?;
-        let Parties { from, to } = *indexed.parties.get(location.index)?;
+        let Parties { from, to, .. } = *indexed.parties.get(location.index)?;
         let logs_before: usize =
             indexed.receipts[..location.index].iter().map(|receipt| receipt.logs.len()).sum();
         Some(Self {

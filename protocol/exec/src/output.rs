@@ -39,6 +39,14 @@ impl Executed {
         }
     }
 
+    /// The run, if it is one.
+    pub fn run(&self) -> Option<&RunTransaction> {
+        match self {
+            Self::Run(run) => Some(run),
+            Self::Prologue(_) | Self::User(_) => None,
+        }
+    }
+
     /// Whom it calls, or `None` for a creation.
     pub fn to(&self) -> Option<Address> {
         match self {

@@ -164,6 +164,11 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    /// All that is left.
+    pub fn rest(self) -> &'a [u8] {
+        self.0
+    }
+
     fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], DecodeError> {
         Ok(self.raw(what, N)?.try_into().expect("raw returns the length asked for"))
     }

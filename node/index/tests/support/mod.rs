@@ -4,8 +4,8 @@
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, U256, keccak256};
 use almanac_index::{Index, IndexConfig, Location, LogEntry, LogFilter, OpenError, Order, Parties, Sent};
 use almanac_primitives::{
-    Block, Gas, GasPrice, Header, Outcome, Receipt, StateChange, StateDiff, StateKey, StateRead as _,
-    TimestampMs, UserTransaction,
+    Block, Gas, GasPrice, Header, Lane, Outcome, Receipt, RunTransaction, ScheduleId, ScheduleRef,
+    StateChange, StateDiff, StateKey, StateRead as _, TimestampMs, UserTransaction, Wei,
     state::Meta,
     testing::{person, transfer},
 };
@@ -42,6 +42,24 @@ pub fn value(n: u8) -> Bytes {
 
 pub fn someone(n: u8) -> Address {
     Address::repeat_byte(0xa0 + n % PEOPLE)
+}
+
+/// Of every other sender, what happens are runs.
+fn run(plan: &TransactionPlan) -> Option<RunTransaction> {
+    (plan.0 % 2 == 1).then(|| a_run(plan.0))
+}
+
+pub fn a_run(n: u8) -> RunTransaction {
+    RunTransaction {
+        schedule_ref: ScheduleRef { schedule: ScheduleId(n.into()), number: 3 },
+        lane: Lane::Cron,
+        from: someone(n),
+        to: someone(n + 1),
+        value: Wei::ZERO,
+        input: value(n),
+        gas_limit: Gas(50_000),
+        gas_price: GasPrice(7),
+    }
 }
 
 pub fn topic(n: u8) -> B256 {
@@ -120,8 +138,9 @@ impl Chain {
         let receipts = (0u64..).zip(&plan.transactions);
         let receipts = receipts.map(|(index, plan)| receipt(&block, index, &plan.2)).collect();
         let parties = plan.transactions.iter();
-        let parties =
-            parties.map(|plan| Parties { from: someone(plan.0), to: plan.1.map(someone) }).collect();
+        let parties = parties
+            .map(|plan| Parties { from: someone(plan.0), to: plan.1.map(someone), run: run(plan) })
+            .collect();
         let (diff, after) = step(self.states.last().unwrap(), &plan.writes);
         self.states.push(after);
         self.fed.push(Fed { block, receipts, parties, diff });
