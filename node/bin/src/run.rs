@@ -17,7 +17,8 @@ use almanac_consensus::{
 use almanac_index::Index;
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::Genesis;
-use almanac_rpc::{Limits, Server, eth::Eth};
+use almanac_rpc::{Limits, Server, eth::Eth, view::View};
+use almanac_schedule::EmptyAgenda;
 use almanac_state::StateStore;
 use anyhow::Context as _;
 use commonware_runtime::Runner as _;
@@ -45,7 +46,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let server = Server::start(
         (Ipv4Addr::LOCALHOST, config.port).into(),
         Limits::default(),
-        Eth::new(genesis.chain_id, index, admission),
+        Eth::new(View { chain_id: genesis.chain_id, index, agenda: Arc::new(EmptyAgenda) }, admission),
     )
     .await?;
     let banner = Banner {

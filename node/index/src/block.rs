@@ -1,5 +1,6 @@
 //! What is remembered of a block, and how to point into it.
 
+use crate::logs::LogEntry;
 use alloy_primitives::{Address, BlockHash};
 use almanac_primitives::{Block, Receipt, RunTransaction, run::PROLOGUE_TYPE};
 use std::sync::Arc;
@@ -23,12 +24,32 @@ impl IndexedBlock {
         self.block.header.number
     }
 
-    /// How many receipts come before those that people care about: a prologue which did nothing that can be
-    /// seen would only puzzle them.
+    /// How many of its receipts are not shown to people; these come first.
     pub fn unseen(&self) -> usize {
-        let first = self.receipts.first();
-        first.is_some_and(|first| first.transaction_type == PROLOGUE_TYPE && first.logs.is_empty()).into()
+        self.receipts.first().map_or(0, unseen)
     }
+
+    /// The logs of the transaction with this receipt index, with their places.
+    pub fn logs_of(&self, index: usize) -> impl Iterator<Item = LogEntry> {
+        let receipt = self.receipts.get(index);
+        let before = self.receipts.iter().take(index).map(|receipt| receipt.logs.len()).sum::<usize>();
+        let logs = receipt.into_iter().flat_map(|receipt| receipt.logs.iter().map(move |log| (receipt, log)));
+        logs.enumerate().map(move |(nth, (receipt, log))| LogEntry {
+            location: Location { number: self.number(), index },
+            unseen: self.unseen(),
+            transaction_hash: receipt.transaction_hash,
+            block_hash: self.hash,
+            timestamp: self.block.header.timestamp,
+            log_index: before + nth,
+            log: log.clone(),
+        })
+    }
+}
+
+/// How many receipts are not shown where this is the first one of a block: a prologue which did nothing that
+/// can be seen would only puzzle people.
+pub(crate) fn unseen(first: &Receipt) -> usize {
+    (first.transaction_type == PROLOGUE_TYPE && first.logs.is_empty()).into()
 }
 
 /// The two ends of a transaction, and the call itself where no body has it.

@@ -5,7 +5,7 @@
 //! receipt is that receipt read and compared.
 
 use crate::{
-    block::Location,
+    block::{Location, unseen},
     error::{Fault, LogsError},
     read,
     rows::{self, Term},
@@ -60,6 +60,8 @@ fn allows<T: PartialEq>(allowed: &[T], given: Option<&T>) -> bool {
 pub struct LogEntry {
     /// The transaction that emitted it.
     pub location: Location,
+    /// Receipts of the block that come before and are not shown.
+    pub unseen: usize,
     /// That transaction's hash.
     pub transaction_hash: TxHash,
     /// Hash of the block.
@@ -160,6 +162,7 @@ impl<'a> Search<'a> {
         }
         let header = read::header_at(view, number)?;
         let block_hash = header.hash();
+        let unseen = unseen(&read::receipt_at(view, Location::first_of(number))?.receipt);
         for index in indexes {
             self.looked_at += 1;
             self.check_width()?;
@@ -171,6 +174,7 @@ impl<'a> Search<'a> {
                 if self.filter.matches(&log) {
                     self.take(LogEntry {
                         location,
+                        unseen,
                         transaction_hash: row.receipt.transaction_hash,
                         block_hash,
                         timestamp: header.timestamp,

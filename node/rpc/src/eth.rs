@@ -1,18 +1,14 @@
 //! The `eth_`, `net_` and `web3_` methods.
 
-use crate::{
-    error,
-    estimate::estimate,
-    types::{CallRequest, RpcReceipt},
-};
-use alloy_eips::{BlockId, BlockNumberOrTag};
-use alloy_primitives::{Address, Bytes, TxHash, U64, U256};
+use crate::{error, estimate::estimate, types::RpcReceipt, view::View};
+use alloy_eips::BlockId;
+use alloy_primitives::{Address, Bytes, TxHash, TxKind, U64, U256};
+use alloy_rpc_types_eth::TransactionRequest;
 use almanac_consensus::Admission;
 use almanac_exec::{Call, CallResult, Environment, SimulateError, environment::read_parameters, simulate_in};
-use almanac_index::{HistoricalState, Index, IndexedBlock};
-use almanac_primitives::{Account, Gas, Header, StateKey, StateRead, fees::next_base_fee};
+use almanac_index::{HistoricalState, IndexedBlock};
+use almanac_primitives::{Gas, Header, fees::next_base_fee};
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
-use std::sync::Arc;
 
 /// What clients may ask.
 #[rpc(server)]
@@ -39,11 +35,11 @@ pub trait EthApi {
 
     /// Tries a call out.
     #[method(name = "eth_call")]
-    async fn call(&self, request: CallRequest, block: Option<BlockId>) -> RpcResult<Bytes>;
+    async fn call(&self, request: TransactionRequest, block: Option<BlockId>) -> RpcResult<Bytes>;
 
     /// The gas that a call needs.
     #[method(name = "eth_estimateGas")]
-    async fn estimate_gas(&self, request: CallRequest, block: Option<BlockId>) -> RpcResult<U64>;
+    async fn estimate_gas(&self, request: TransactionRequest, block: Option<BlockId>) -> RpcResult<U64>;
 
     /// Takes a signed transaction into the pool.
     #[method(name = "eth_sendRawTransaction")]
@@ -65,53 +61,25 @@ pub trait EthApi {
 /// Answers from the index.
 #[derive(Clone)]
 pub struct Eth {
-    chain_id: u64,
-    index: Arc<Index>,
+    view: View,
     admission: Admission,
 }
 
 impl Eth {
-    /// Answers from `index`, and hands transactions to `admission`.
-    pub fn new(chain_id: u64, index: Arc<Index>, admission: Admission) -> Self {
-        Self { chain_id, index, admission }
-    }
-
-    fn block(&self, id: Option<BlockId>) -> RpcResult<Arc<IndexedBlock>> {
-        let id = id.unwrap_or_default();
-        let found = match id {
-            BlockId::Hash(hash) => self.index.block_by_hash(hash.block_hash),
-            BlockId::Number(BlockNumberOrTag::Number(number)) => self.index.block(number),
-            BlockId::Number(BlockNumberOrTag::Earliest) => self.index.block(0),
-            // A block is final the moment it exists, so the other tags all mean the last one.
-            BlockId::Number(_) => Ok(Some(self.index.tip())),
-        };
-        found.map_err(error::internal)?.ok_or_else(|| error::unknown_block(id))
-    }
-
-    fn state(&self, id: Option<BlockId>) -> RpcResult<(Arc<IndexedBlock>, HistoricalState)> {
-        let block = self.block(id)?;
-        let number = block.block.header.number;
-        let state = self.index.state_at(number).ok_or_else(|| error::unknown_block(number))?;
-        Ok((block, state))
-    }
-
-    fn account(&self, address: Address, id: Option<BlockId>) -> RpcResult<Account> {
-        let (_, state) = self.state(id)?;
-        let stored = state.read(StateKey::Account(address)).map_err(error::internal)?;
-        stored
-            .map_or_else(|| Ok(Account::default()), |bytes| Account::decode(&bytes))
-            .map_err(error::internal)
+    /// Answers from `view`, and hands transactions to `admission`.
+    pub fn new(view: View, admission: Admission) -> Self {
+        Self { view, admission }
     }
 
     /// Runs `work` with a call and a way to try it, off the threads that serve connections.
     async fn try_out<T: Send + 'static>(
         &self,
-        request: CallRequest,
+        request: TransactionRequest,
         id: Option<BlockId>,
         work: impl FnOnce(Call, &Attempt) -> RpcResult<T> + Send + 'static,
     ) -> RpcResult<T> {
-        let (block, state) = self.state(id)?;
-        let chain_id = self.chain_id;
+        let (block, state) = self.view.state(id)?;
+        let chain_id = self.view.chain_id;
         let is_pending = id.is_some_and(|id| id.is_pending());
         let task = tokio::task::spawn_blocking(move || {
             let parameters = read_parameters(&state).map_err(error::internal)?;
@@ -119,12 +87,10 @@ impl Eth {
             let environment = Environment::of_header(&header, chain_id, parameters);
             let call = Call {
                 from: request.from.unwrap_or_default(),
-                to: request.to,
+                to: request.to.and_then(TxKind::into_to),
                 value: request.value.unwrap_or_default(),
-                input: request.input.or(request.data).unwrap_or_default(),
-                gas_limit: request
-                    .gas
-                    .map_or(header.gas_limit, |gas| Gas(gas.to::<u64>()).min(header.gas_limit)),
+                input: request.input.into_input().unwrap_or_default(),
+                gas_limit: request.gas.map_or(header.gas_limit, |gas| Gas(gas).min(header.gas_limit)),
             };
             work(call, &Attempt { state, environment })
         });
@@ -165,19 +131,19 @@ impl Attempt {
 #[jsonrpsee::core::async_trait]
 impl EthApiServer for Eth {
     fn chain_id(&self) -> RpcResult<U64> {
-        Ok(U64::from(self.chain_id))
+        Ok(U64::from(self.view.chain_id))
     }
 
     fn block_number(&self) -> RpcResult<U64> {
-        Ok(U64::from(self.index.tip().block.header.number))
+        Ok(U64::from(self.view.index.tip().block.header.number))
     }
 
     fn balance(&self, address: Address, block: Option<BlockId>) -> RpcResult<U256> {
-        Ok(self.account(address, block)?.balance)
+        Ok(self.view.account(address, block)?.balance)
     }
 
     fn transaction_count(&self, address: Address, block: Option<BlockId>) -> RpcResult<U64> {
-        let nonce = self.account(address, block)?.nonce;
+        let nonce = self.view.account(address, block)?.nonce;
         if block.is_some_and(|id| id.is_pending()) {
             return Ok(U64::from(self.admission.pool().lock().next_nonce(address, nonce)));
         }
@@ -185,14 +151,14 @@ impl EthApiServer for Eth {
     }
 
     fn gas_price(&self) -> RpcResult<U256> {
-        let (block, state) = self.state(None)?;
+        let (block, state) = self.view.state(None)?;
         let parameters = read_parameters(&state).map_err(error::internal)?;
         let base_fee = upcoming(&block, &parameters).base_fee.0;
         // Room for one full block in between, and a tip.
         Ok(U256::from(base_fee) + U256::from(base_fee / 8) + U256::from(1_000_000_000u64))
     }
 
-    async fn call(&self, request: CallRequest, block: Option<BlockId>) -> RpcResult<Bytes> {
+    async fn call(&self, request: TransactionRequest, block: Option<BlockId>) -> RpcResult<Bytes> {
         self.try_out(request, block, |call, attempt| {
             let result = attempt.run(call).map_err(|error| error::simulate(&error))?;
             if result.outcome.is_success() { Ok(result.output) } else { Err(error::failed_call(&result)) }
@@ -200,7 +166,7 @@ impl EthApiServer for Eth {
         .await
     }
 
-    async fn estimate_gas(&self, request: CallRequest, block: Option<BlockId>) -> RpcResult<U64> {
+    async fn estimate_gas(&self, request: TransactionRequest, block: Option<BlockId>) -> RpcResult<U64> {
         let block = block.unwrap_or(BlockId::pending());
         self.try_out(request, Some(block), |call, attempt| {
             match estimate(&call, |call| attempt.run(call)).map_err(|error| error::simulate(&error))? {
@@ -219,12 +185,12 @@ impl EthApiServer for Eth {
     }
 
     fn transaction_receipt(&self, hash: TxHash) -> RpcResult<Option<RpcReceipt>> {
-        let found = self.index.transaction(hash).map_err(error::internal)?;
-        Ok(found.and_then(|(location, block)| RpcReceipt::new(location, &block)))
+        let found = self.view.index.transaction(hash).map_err(error::internal)?;
+        Ok(found.and_then(|(location, block)| RpcReceipt::new(&block, location.index)))
     }
 
     fn net_version(&self) -> RpcResult<String> {
-        Ok(self.chain_id.to_string())
+        Ok(self.view.chain_id.to_string())
     }
 
     fn client_version(&self) -> RpcResult<String> {

@@ -5,5 +5,6 @@ mod estimate;
 pub mod eth;
 pub mod server;
 pub mod types;
+pub mod view;
 
 pub use server::{Limits, Server, ServerError};

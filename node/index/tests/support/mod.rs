@@ -6,6 +6,7 @@ use almanac_index::{Index, IndexConfig, Location, LogEntry, LogFilter, OpenError
 use almanac_primitives::{
     Block, Gas, GasPrice, Header, Lane, Outcome, Receipt, RunTransaction, ScheduleId, ScheduleRef,
     StateChange, StateDiff, StateKey, StateRead as _, TimestampMs, UserTransaction, Wei,
+    run::PROLOGUE_TYPE,
     state::Meta,
     testing::{person, transfer},
 };
@@ -184,6 +185,7 @@ impl Chain {
                     if number >= filter.from && number <= filter.to && is_asked_for(filter, log) {
                         found.push(LogEntry {
                             location: Location { number, index },
+                            unseen: unseen(&fed.receipts),
                             transaction_hash: receipt.transaction_hash,
                             block_hash: fed.block.hash(),
                             timestamp: fed.block.header.timestamp,
@@ -274,7 +276,8 @@ fn receipt(block: &Block, index: u64, logs: &[LogPlan]) -> Receipt {
         })
         .collect();
     Receipt {
-        transaction_type: 2,
+        // In every other block the first is a prologue, with logs or without.
+        transaction_type: if index == 0 && block.header.number % 2 == 0 { PROLOGUE_TYPE } else { 2 },
         transaction_hash: keccak256([block.hash().as_slice(), &index.to_be_bytes()].concat()),
         outcome: Outcome::Success,
         gas_used: Gas(21_000),
@@ -316,4 +319,12 @@ fn is_asked_for(filter: &LogFilter, log: &Log) -> bool {
         }
     }
     true
+}
+
+/// A prologue that logged nothing is not shown.
+fn unseen(receipts: &[Receipt]) -> usize {
+    match receipts {
+        [first, ..] if first.transaction_type == PROLOGUE_TYPE && first.logs.is_empty() => 1,
+        _ => 0,
+    }
 }

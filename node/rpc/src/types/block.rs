@@ -1,0 +1,100 @@
+//! Blocks and headers as Ethereum clients read them.
+
+use super::RpcTransaction;
+use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, constants::EMPTY_WITHDRAWALS};
+use alloy_primitives::{Address, B64, B256, BlockHash, Bloom, Bytes, TxHash, U64, U256};
+use almanac_index::IndexedBlock;
+use serde::Serialize;
+
+/// A header, as `eth_subscribe("newHeads")` sends it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RpcHeader {
+    number: U64,
+    hash: BlockHash,
+    parent_hash: BlockHash,
+    nonce: B64,
+    sha3_uncles: B256,
+    logs_bloom: Bloom,
+    transactions_root: B256,
+    state_root: B256,
+    receipts_root: B256,
+    miner: Address,
+    difficulty: U64,
+    extra_data: Bytes,
+    gas_limit: U64,
+    gas_used: U64,
+    timestamp: U64,
+    mix_hash: B256,
+    base_fee_per_gas: U256,
+    withdrawals_root: B256,
+}
+
+/// A block with the hashes of what ran in it, or all of it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RpcBlock {
+    #[serde(flatten)]
+    header: RpcHeader,
+    size: U64,
+    uncles: [(); 0],
+    withdrawals: [(); 0],
+    transactions: Transactions,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+enum Transactions {
+    Hashes(Vec<TxHash>),
+    Full(Vec<RpcTransaction>),
+}
+
+impl RpcHeader {
+    /// The header of a block.
+    pub fn new(indexed: &IndexedBlock) -> Self {
+        let header = &indexed.block.header;
+        Self {
+            number: U64::from(header.number),
+            hash: indexed.hash,
+            parent_hash: header.parent_hash,
+            nonce: B64::ZERO,
+            sha3_uncles: EMPTY_OMMER_ROOT_HASH,
+            logs_bloom: header.logs_bloom,
+            transactions_root: header.transactions_root,
+            state_root: header.commitment.state_root,
+            receipts_root: header.receipts_root,
+            miner: header.fee_recipient,
+            difficulty: U64::ZERO,
+            extra_data: Bytes::new(),
+            gas_limit: U64::from(header.gas_limit.0),
+            gas_used: U64::from(header.gas_used.0),
+            timestamp: U64::from(header.timestamp.seconds()),
+            mix_hash: header.prev_randao(),
+            base_fee_per_gas: U256::from(header.base_fee.0),
+            withdrawals_root: EMPTY_WITHDRAWALS,
+        }
+    }
+}
+
+impl RpcBlock {
+    /// A block with full transactions, or their hashes.
+    pub fn new(indexed: &IndexedBlock, chain_id: u64, is_full: bool) -> Self {
+        let seen = indexed.unseen()..indexed.receipts.len();
+        let transactions = if is_full {
+            Transactions::Full(
+                seen.filter_map(|index| RpcTransaction::of_block(indexed, index, chain_id)).collect(),
+            )
+        } else {
+            Transactions::Hashes(
+                indexed.receipts[seen].iter().map(|receipt| receipt.transaction_hash).collect(),
+            )
+        };
+        Self {
+            header: RpcHeader::new(indexed),
+            size: U64::from(indexed.block.encode().len()),
+            uncles: [],
+            withdrawals: [],
+            transactions,
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The JSON shapes of Ethereum's API, where ours differ from alloy's or are simpler.
+
+mod block;
+mod log;
+mod receipt;
+mod transaction;
+
+pub use block::{RpcBlock, RpcHeader};
+pub use log::RpcLog;
+pub use receipt::RpcReceipt;
+pub use transaction::RpcTransaction;

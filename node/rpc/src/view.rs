@@ -1,0 +1,65 @@
+//! The chain as requests see it: a block by any of its names, and the state after it.
+
+use crate::error;
+use alloy_eips::{BlockId, BlockNumberOrTag};
+use alloy_primitives::{Address, B256};
+use almanac_index::{HistoricalState, Index, IndexedBlock};
+use almanac_primitives::{Account, StateKey, StateRead as _};
+use almanac_schedule::Agenda;
+use jsonrpsee::core::RpcResult;
+use std::sync::Arc;
+
+/// What every method answers from.
+#[derive(Clone)]
+pub struct View {
+    /// Chain id that transactions are signed for.
+    pub chain_id: u64,
+    /// Blocks, receipts and state.
+    pub index: Arc<Index>,
+    /// What is due when; a block that is run again asks it as the first time.
+    pub agenda: Arc<dyn Agenda>,
+}
+
+impl View {
+    /// The block with this name. An error where there is none: for methods that need it.
+    pub fn block(&self, id: Option<BlockId>) -> RpcResult<Arc<IndexedBlock>> {
+        let id = id.unwrap_or_default();
+        self.find(id)?.ok_or_else(|| error::unknown_block(id))
+    }
+
+    /// The block with this name, if there is one: for methods that answer null.
+    pub fn find(&self, id: BlockId) -> RpcResult<Option<Arc<IndexedBlock>>> {
+        let found = match id {
+            BlockId::Hash(hash) => self.index.block_by_hash(hash.block_hash),
+            BlockId::Number(BlockNumberOrTag::Number(number)) => self.index.block(number),
+            BlockId::Number(BlockNumberOrTag::Earliest) => self.index.block(0),
+            // A block is final the moment it exists, so the other tags all mean the last one.
+            BlockId::Number(_) => Ok(Some(self.index.tip())),
+        };
+        found.map_err(error::internal)
+    }
+
+    /// The block with this hash, if there is one.
+    pub fn find_by_hash(&self, hash: B256) -> RpcResult<Option<Arc<IndexedBlock>>> {
+        self.find(BlockId::from(hash))
+    }
+
+    /// A block and the state after it.
+    pub fn state(&self, id: Option<BlockId>) -> RpcResult<(Arc<IndexedBlock>, HistoricalState)> {
+        let block = self.block(id)?;
+        let state = self.index.state_at(block.number());
+        Ok((block.clone(), state.ok_or_else(|| error::unknown_block(block.number()))?))
+    }
+
+    /// An account after a block; an empty one where there is none.
+    pub fn account(&self, address: Address, id: Option<BlockId>) -> RpcResult<Account> {
+        let (_, state) = self.state(id)?;
+        account(&state, address)
+    }
+}
+
+/// An account in a state; an empty one where there is none.
+pub(crate) fn account(state: &HistoricalState, address: Address) -> RpcResult<Account> {
+    let stored = state.read(StateKey::Account(address)).map_err(error::internal)?;
+    stored.map_or_else(|| Ok(Account::default()), |bytes| Account::decode(&bytes)).map_err(error::internal)
+}
