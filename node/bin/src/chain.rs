@@ -1,6 +1,7 @@
 //! Opens a chain, in memory or from a directory, and brings all its parts to the same block.
 
-use crate::listen::IndexFeed;
+use crate::{catch_up, listen::IndexFeed, progress::Progress};
+use alloy_primitives::B256;
 use almanac_consensus::{Application, Sink as _, Tip};
 use almanac_index::{Index, IndexConfig};
 use almanac_primitives::{Block, Genesis, Header};
@@ -9,7 +10,7 @@ use almanac_state::{BlockJournal, MemoryStore, QmdbConfig, QmdbStore, SealedBatc
 use anyhow::{Context as _, ensure};
 use commonware_runtime::Spawner;
 use commonware_storage::Context;
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc};
 
 /// Prefix of the files of blocks and state.
 pub(crate) const PARTITION: &str = "state";
@@ -22,29 +23,28 @@ pub(crate) struct Chain<S: StateStore> {
 }
 
 /// A new chain that is gone when the process ends.
-pub(crate) fn in_memory(genesis: &Genesis) -> anyhow::Result<Chain<MemoryStore>> {
+pub(crate) fn in_memory(genesis: &Genesis, keeping: IndexConfig) -> anyhow::Result<Chain<MemoryStore>> {
     let state = genesis.state()?;
     let store = MemoryStore::from_genesis(state.clone());
     let (application, tip) = Application::new(genesis, store, Arc::new(EmptyAgenda))?;
-    // A developer may ask about any block of the past.
-    let index = Arc::new(Index::in_memory(IndexConfig::archive(), tip.header.clone(), state)?);
+    let index = Arc::new(Index::in_memory(keeping, tip.header.clone(), state)?);
     Ok(Chain { application, tip, index })
 }
 
-/// The chain that `context` has on disk, at the last block of its archive.
+/// The chain that `context` has on disk, at the last block of its archive, with its index at `place`.
 ///
-/// The archive is ahead of the state after a crash, and of the index: what they lack is executed again, with
-/// every root compared. For the index that means starting from the state that it last saw.
+/// After a crash the archive is ahead of the state, and both of the index: what they lack is executed again, with
+/// everything compared that the blocks say.
 pub(crate) async fn on_disk<E: Context + Spawner>(
     context: &E,
     genesis: &Genesis,
+    place: &Path,
+    keeping: IndexConfig,
 ) -> anyhow::Result<Chain<QmdbStore<E>>> {
     let state = genesis.state()?;
     let origin = genesis_header(context, genesis).await?;
     let config = QmdbConfig::new(PARTITION);
     let archive = BlockJournal::open(context.child("blocks"), &config).await?;
-    let index = Arc::new(Index::in_memory(IndexConfig::archive(), origin.clone(), state.clone())?);
-
     let archived = archive.height().await?;
     let store = QmdbStore::open(context.child("state"), &config, &state).await?;
     ensure!(
@@ -52,20 +52,43 @@ pub(crate) async fn on_disk<E: Context + Spawner>(
         "the state is at block {} but the archive ends at {archived}: restore a backup, or remove the chain",
         store.height()
     );
-    let start = index.tip().block.header.number.min(store.height());
-    let header = header_at(&archive, &origin, start).await?;
-    let store = if start < store.height() {
-        drop(store);
-        let ops_end = Some(header.commitment.ops_end);
-        QmdbStore::open_at(context.child("state_again"), &config, &state, ops_end).await?
-    } else {
-        store
-    };
+    let index = Arc::new(Index::open(place, keeping, origin.clone(), state)?);
+    catch_up::drop_above(&index, archived)?;
+    catch_up::catch_up(&index, &archive, &EmptyAgenda, genesis.chain_id, store.height()).await?;
+    let header = header_at(&archive, &origin, store.height()).await?;
     let (application, tip) = Application::resume(genesis, store, Arc::new(EmptyAgenda), header)?;
     let mut chain = Chain { application, tip, index };
     replay(&mut chain, &archive, archived).await?;
     chain.application.keep_archive(Arc::new(archive));
     Ok(chain)
+}
+
+/// Makes an index at `place` from the archived blocks alone. Answers with its height and digest.
+pub(crate) async fn index_from_blocks<E: Context + Spawner>(
+    context: &E,
+    genesis: &Genesis,
+    place: &Path,
+    keeping: IndexConfig,
+) -> anyhow::Result<(u64, B256)> {
+    let origin = genesis_header(context, genesis).await?;
+    let archive = BlockJournal::open(context.child("blocks"), &QmdbConfig::new(PARTITION)).await?;
+    let index = Arc::new(Index::open(place, keeping, origin, genesis.state()?)?);
+    let height = archive.height().await?;
+    catch_up::catch_up(&index, &archive, &EmptyAgenda, genesis.chain_id, height).await?;
+    index.sync()?;
+    Ok((height, index.digest()?))
+}
+
+/// Height and digest of the index at `place`.
+pub(crate) async fn index_as_it_is<E: Context + Spawner>(
+    context: &E,
+    genesis: &Genesis,
+    place: &Path,
+    keeping: IndexConfig,
+) -> anyhow::Result<(u64, B256)> {
+    let origin = genesis_header(context, genesis).await?;
+    let index = Index::open(place, keeping, origin, genesis.state()?)?;
+    Ok((index.height(), index.digest()?))
 }
 
 /// All blocks that `context` has on disk.
@@ -83,40 +106,17 @@ pub(crate) async fn archived_blocks<E: Context>(context: &E) -> anyhow::Result<V
 pub(crate) async fn import<E: Context + Spawner>(
     context: &E,
     genesis: &Genesis,
+    place: &Path,
     blocks: impl Iterator<Item = anyhow::Result<Block>>,
     total: u64,
 ) -> anyhow::Result<()> {
-    let mut chain = on_disk(context, genesis).await?;
+    let mut chain = on_disk(context, genesis, place, IndexConfig::archive()).await?;
     let mut progress = Progress::new("imported", total);
     for block in blocks {
-        let made = chain.application.verify(&chain.tip, block?).await?;
-        chain.application.commit(&made).await?;
-        chain.tip = made.tip;
+        advance(&mut chain, block?).await?;
         progress.report(chain.tip.header.number);
     }
-    Ok(())
-}
-
-/// Says now and then how far a long piece of work is.
-struct Progress {
-    doing: &'static str,
-    total: u64,
-    reported: tokio::time::Instant,
-}
-
-impl Progress {
-    const EVERY: Duration = Duration::from_secs(1);
-
-    fn new(doing: &'static str, total: u64) -> Self {
-        Self { doing, total, reported: tokio::time::Instant::now() }
-    }
-
-    fn report(&mut self, done: u64) {
-        if self.reported.elapsed() >= Self::EVERY {
-            self.reported = tokio::time::Instant::now();
-            tracing::info!("{} {done} of {} blocks", self.doing, self.total);
-        }
-    }
+    Ok(chain.index.sync()?)
 }
 
 /// The header of block 0. Its commitment comes from a store of its own that never leaves genesis.
@@ -144,15 +144,20 @@ async fn replay<E: Context + Spawner>(
     archive: &BlockJournal<E>,
     height: u64,
 ) -> anyhow::Result<()> {
-    let feed = IndexFeed(chain.index.clone());
     let mut progress = Progress::new("replayed", height);
     for number in chain.tip.header.number + 1..=height {
         let archived = archive.get(number).await?.with_context(|| format!("block {number} is missing"))?;
-        let made = chain.application.verify(&chain.tip, archived.block).await?;
-        chain.application.commit(&made).await?;
-        feed.finalized(&made.block, &made.output)?;
-        chain.tip = made.tip;
+        advance(chain, archived.block).await?;
         progress.report(number);
     }
+    Ok(())
+}
+
+/// Executes a block on the tip, makes it final, and lets the index know.
+async fn advance<E: Context + Spawner>(chain: &mut Chain<QmdbStore<E>>, block: Block) -> anyhow::Result<()> {
+    let made = chain.application.verify(&chain.tip, block).await?;
+    chain.application.commit(&made).await?;
+    IndexFeed(chain.index.clone()).finalized(&made.block, &made.output)?;
+    chain.tip = made.tip;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::{db::DbCommand, proof::ProofCommand};
+use crate::{db::DbCommand, index_command::IndexCommand, proof::ProofCommand};
 use almanac_primitives::DurationMs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -25,6 +25,9 @@ pub(crate) enum Command {
     /// Back up a data directory, or make one from a backup.
     #[command(subcommand)]
     Db(DbCommand),
+    /// Make the index anew, or compare it.
+    #[command(subcommand)]
+    Index(IndexCommand),
     /// Prove values of the state, and check proofs.
     #[command(subcommand)]
     Proof(ProofCommand),
@@ -55,6 +58,10 @@ pub(crate) struct DevConfig {
     /// Keep the chain in this directory; it is made if it does not exist.
     #[arg(long, value_name = "DIR")]
     pub(crate) datadir: Option<PathBuf>,
+
+    /// Answer about the state of this many blocks before the last one [default: all].
+    #[arg(long, value_name = "BLOCKS")]
+    pub(crate) history: Option<u64>,
 }
 
 /// Longest interval between blocks that makes sense to ask for.

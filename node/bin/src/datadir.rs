@@ -4,6 +4,7 @@
 //! DIR/lock           held while a node uses the directory
 //! DIR/genesis.json   the start of the chain
 //! DIR/chain/         blocks and state
+//! DIR/index/         what answers requests; can be made anew from the blocks
 //! DIR/control.sock   by which other commands talk to a running node
 //! ```
 
@@ -58,6 +59,11 @@ impl Datadir {
 
     fn chain(&self) -> PathBuf {
         self.path.join("chain")
+    }
+
+    /// Where the index is.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.path.join("index")
     }
 
     /// The directory itself.

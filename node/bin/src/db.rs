@@ -85,9 +85,10 @@ fn import(config: &ImportConfig) -> anyhow::Result<()> {
     let datadir = Datadir::take(&config.datadir)?;
     datadir.write_genesis(&backup.genesis)?;
     let (genesis, count) = (backup.genesis.clone(), backup.count);
+    let place = datadir.index();
     datadir.runner().start(|context| async move {
         let blocks = (0..count).map(|_| backup.next_block());
-        chain::import(&context, &genesis, blocks, count).await
+        chain::import(&context, &genesis, &place, blocks, count).await
     })?;
     println!("{directory} holds the chain up to block {count}");
     Ok(())

@@ -3,12 +3,15 @@
 mod accounts;
 mod backup;
 mod banner;
+mod catch_up;
 mod chain;
 mod cli;
 mod control;
 mod datadir;
 mod db;
+mod index_command;
 mod listen;
+mod progress;
 mod proof;
 mod run;
 mod shutdown;
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         cli::Command::Dev(config) => runtime.block_on(run::dev(config)),
         cli::Command::Db(command) => db::run(&command),
+        cli::Command::Index(command) => index_command::run(&command),
         cli::Command::Proof(command) => proof::run(&command),
     };
     match result {

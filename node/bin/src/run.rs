@@ -7,6 +7,7 @@ use crate::{
     cli::DevConfig,
     control::Control,
     datadir::Datadir,
+    index_command,
     listen::{BlockLines, IndexFeed},
     shutdown::Shutdown,
 };
@@ -14,7 +15,7 @@ use alloy_primitives::Address;
 use almanac_consensus::{
     Admission, Clock as _, Engine as _, Mode, SharedPool, Sink, Solo, SoloConfig, SystemClock,
 };
-use almanac_index::Index;
+use almanac_index::{Index, IndexConfig};
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::Genesis;
 use almanac_rpc::{Limits, Server, eth::Eth, view::View};
@@ -36,7 +37,8 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     };
     let mode = config.block_time.map_or(Mode::OnDemand, Mode::Interval);
     let directory = datadir.as_ref().map(|datadir| datadir.path().to_owned());
-    let (thread, started) = spawn_sequencer(genesis.clone(), datadir, mode)?;
+    let keeping = index_command::keeping(config.history);
+    let (thread, started) = spawn_sequencer(genesis.clone(), datadir, keeping, mode)?;
     let Started { mut solo, pool, index, height } =
         started.await.context("the sequencer's thread ended before it began")??;
 
@@ -87,26 +89,27 @@ type Ready = oneshot::Sender<anyhow::Result<Started>>;
 fn spawn_sequencer(
     genesis: Genesis,
     datadir: Option<Datadir>,
+    keeping: IndexConfig,
     mode: Mode,
 ) -> anyhow::Result<(JoinHandle<()>, oneshot::Receiver<anyhow::Result<Started>>)> {
     let (ready, started) = oneshot::channel();
     let thread = std::thread::Builder::new().name("sequencer".to_owned());
     let thread = thread
         .spawn(move || match datadir {
-            Some(datadir) => sequence_on_disk(&genesis, &datadir, mode, ready),
-            None => sequence_in_memory(&genesis, mode, ready),
+            Some(datadir) => sequence_on_disk(&genesis, &datadir, keeping, mode, ready),
+            None => sequence_in_memory(&genesis, keeping, mode, ready),
         })
         .context("cannot start the sequencer's thread")?;
     Ok((thread, started))
 }
 
-fn sequence_in_memory(genesis: &Genesis, mode: Mode, ready: Ready) {
+fn sequence_in_memory(genesis: &Genesis, keeping: IndexConfig, mode: Mode, ready: Ready) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
         Ok(runtime) => runtime,
         Err(error) => return tell(ready, Err(error.into())),
     };
     runtime.block_on(async {
-        match chain::in_memory(genesis) {
+        match chain::in_memory(genesis, keeping) {
             Ok(chain) => sequence(chain, mode, ready).await,
             Err(error) => tell(ready, Err(error)),
         }
@@ -114,9 +117,10 @@ fn sequence_in_memory(genesis: &Genesis, mode: Mode, ready: Ready) {
 }
 
 /// The directory stays locked until the sequencer has ended.
-fn sequence_on_disk(genesis: &Genesis, datadir: &Datadir, mode: Mode, ready: Ready) {
+fn sequence_on_disk(genesis: &Genesis, datadir: &Datadir, keeping: IndexConfig, mode: Mode, ready: Ready) {
+    let place = datadir.index();
     datadir.runner().start(|context| async move {
-        match chain::on_disk(&context, genesis).await {
+        match chain::on_disk(&context, genesis, &place, keeping).await {
             Ok(chain) => sequence(chain, mode, ready).await,
             Err(error) => tell(ready, Err(error)),
         }
