@@ -25,8 +25,10 @@ lint: ## Format, clippy without warnings, licences and sources of dependencies
 bench: ## Measure block execution
 	cargo bench -p almanac-exec --bench block
 
-bench-state: ## Measure the state store against raw QMDB; ALMANAC_BENCH_KEYS=10000000 for large ones
+bench-state: ## Measure state store and index; ALMANAC_BENCH_KEYS=10000000 for large ones
 	cargo bench -p almanac-state --bench state
+	cargo bench -p almanac-index --bench index -- $(if $(ALMANAC_BENCH_KEYS),--large)
+	cargo bench -p almanac-rpc --bench readers
 
 kill-long: ## Kill a node under load 200 times
 	ALMANAC_KILLS=200 cargo test -p almanac --test kill -- --nocapture

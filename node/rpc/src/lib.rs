@@ -3,6 +3,7 @@
 pub mod error;
 mod estimate;
 pub mod eth;
+pub mod priority;
 pub mod server;
 pub mod types;
 pub mod view;
