@@ -91,6 +91,7 @@ impl Eth {
                 value: request.value.unwrap_or_default(),
                 input: request.input.into_input().unwrap_or_default(),
                 gas_limit: request.gas.map_or(header.gas_limit, |gas| Gas(gas).min(header.gas_limit)),
+                ..Call::default()
             };
             work(call, &Attempt { state, environment })
         });

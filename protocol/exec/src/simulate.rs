@@ -9,17 +9,21 @@ use crate::{
     state::BlockState,
     validate::TransactionError,
 };
+use alloy_eips::{eip2930::AccessList, eip7702::SignedAuthorization};
 use alloy_primitives::{Address, Bytes, Log, TxKind, U256};
-use almanac_primitives::{Gas, Outcome, StateRead, Wei};
+use almanac_primitives::{Gas, GasPrice, Outcome, StateDiff, StateRead, Wei};
 use revm::{
     Inspector,
     context::TxEnv,
-    context_interface::result::{ExecutionResult, InvalidTransaction},
+    context_interface::{
+        either::Either,
+        result::{ExecutionResult, InvalidTransaction},
+    },
     inspector::NoOpInspector,
 };
 
 /// A call to be tried out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
     /// Who calls; anyone may be impersonated, since nothing takes effect.
     pub from: Address,
@@ -31,6 +35,14 @@ pub struct Call {
     pub input: Bytes,
     /// Gas that the call may use, intrinsic gas included.
     pub gas_limit: Gas,
+    /// Price per gas. Above zero, the caller must have the money.
+    pub gas_price: GasPrice,
+    /// EIP-2930: what the call is charged for up front.
+    pub access_list: AccessList,
+    /// EIP-7702: delegations that take effect first.
+    pub authorizations: Vec<SignedAuthorization>,
+    /// The caller's sequence number; only a call that must be valid in a block is refused for a wrong one.
+    pub nonce: Option<u64>,
 }
 
 /// What the call gave.
@@ -84,6 +96,19 @@ pub fn simulate_with<'a, I: Inspector<EvmContext<'a>>>(
     run(state, environment, call, inspector, true)
 }
 
+/// Tries a call and answers with what it would change too, for a next one to be tried on. A strict call must be
+/// one that a block could hold: its sequence number, price and money are checked.
+pub fn simulate_step(
+    state: &dyn StateRead,
+    environment: &Environment,
+    call: Call,
+    is_strict: bool,
+) -> Result<(CallResult, StateDiff), SimulateError> {
+    let strictness = if is_strict { Strictness::Block } else { Strictness::Simulation };
+    let (result, after) = run_on(state, environment, call, NoOpInspector, false, strictness)?;
+    Ok((result, after.into_diff()?))
+}
+
 fn run<'a, I: Inspector<EvmContext<'a>>>(
     state: &'a dyn StateRead,
     environment: &Environment,
@@ -91,19 +116,22 @@ fn run<'a, I: Inspector<EvmContext<'a>>>(
     inspector: I,
     is_watched: bool,
 ) -> Result<CallResult, SimulateError> {
+    let tried = run_on(state, environment, call, inspector, is_watched, Strictness::Simulation)?;
+    Ok(tried.0)
+}
+
+fn run_on<'a, I: Inspector<EvmContext<'a>>>(
+    state: &'a dyn StateRead,
+    environment: &Environment,
+    call: Call,
+    inspector: I,
+    is_watched: bool,
+    strictness: Strictness,
+) -> Result<(CallResult, BlockState<'a>), SimulateError> {
     let from = call.from;
-    let mut machine = Machine::new(BlockState::new(state), environment, Strictness::Simulation, inspector);
+    let mut machine = Machine::new(BlockState::new(state), environment, strictness, inspector);
     write_parent_hash(&mut machine, environment)?;
-    let tx = TxEnv {
-        caller: call.from,
-        kind: call.to.map_or(TxKind::Create, TxKind::Call),
-        value: call.value,
-        data: call.input,
-        gas_limit: call.gas_limit.0,
-        gas_price: 0,
-        chain_id: Some(environment.chain_id),
-        ..TxEnv::default()
-    };
+    let tx = call.into_tx_env(environment.chain_id);
     let executed = machine.transact(tx, is_watched).map_err(|error| match error {
         MachineError::Refused(reason) => SimulateError::Refused { reason: in_our_words(&reason, from) },
         MachineError::State(fault) => BlockError::State(fault).into(),
@@ -116,7 +144,28 @@ fn run<'a, I: Inspector<EvmContext<'a>>>(
         ExecutionResult::Halt { .. } => Bytes::new(),
     };
     let (outcome, logs) = output::outcome(executed.result);
-    Ok(CallResult { outcome, output, gas_used, logs })
+    Ok((CallResult { outcome, output, gas_used, logs }, machine.into_state()))
+}
+
+impl Call {
+    fn into_tx_env(self, chain_id: u64) -> TxEnv {
+        let is_delegating = !self.authorizations.is_empty();
+        TxEnv {
+            tx_type: if is_delegating { 4 } else { u8::from(!self.access_list.is_empty()) },
+            caller: self.from,
+            kind: self.to.map_or(TxKind::Create, TxKind::Call),
+            value: self.value,
+            data: self.input,
+            gas_limit: self.gas_limit.0,
+            gas_price: self.gas_price.0,
+            gas_priority_fee: is_delegating.then_some(self.gas_price.0),
+            nonce: self.nonce.unwrap_or_default(),
+            access_list: self.access_list,
+            authorization_list: self.authorizations.into_iter().map(Either::Left).collect(),
+            chain_id: Some(chain_id),
+            ..TxEnv::default()
+        }
+    }
 }
 
 /// The EVM's refusals in the phrases that clients know from submitting transactions.

@@ -379,6 +379,7 @@ fn meter(chain: &TestChain, target: Address, gas: u64, input: &[u8]) -> Metered 
         input: meter_input(target, gas, input),
         // Far more than is passed on, so that the rule of one part in 64 (EIP-150) never bites.
         gas_limit: Gas(100 * PLENTY),
+        ..Call::default()
     };
     let result = simulate(&chain.state, &chain.input(), call).unwrap();
     assert!(result.outcome.is_success(), "the meter itself never fails: {:?}", result.outcome);

@@ -2,14 +2,16 @@
 
 mod support;
 
+use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, Bytes, Log, TxKind, U256};
 use alloy_sol_types::SolCall;
 use almanac_exec::{
     BlockError, BlockOutput, Body, Call, Candidates, Environment, EvmContext, Observer, SimulateError, Watch,
-    execute, observe, simulate, simulate::simulate_with,
+    execute, observe, simulate, simulate_step, simulate_with,
 };
 use almanac_primitives::{
-    Gas, Genesis, Halt, Lane, Outcome, Receipt, RunTransaction, TimestampMs, UserTransaction, Wei,
+    Gas, GasPrice, Genesis, Halt, Lane, Outcome, Receipt, RunTransaction, StateDiff, StateKey, TimestampMs,
+    UserTransaction, Wei,
     addresses::PARAMETERS,
     params::{BASE_FEE_FLOOR_WEI, RECEIPT_REASON_BYTES_MAX},
 };
@@ -178,7 +180,7 @@ fn refused_candidates_are_not_seen() {
 }
 
 fn trying(from: Address, to: Option<Address>, input: impl Into<Bytes>) -> Call {
-    Call { from, to, value: U256::ZERO, input: input.into(), gas_limit: Gas(1_000_000) }
+    Call { from, to, value: U256::ZERO, input: input.into(), gas_limit: Gas(1_000_000), ..Call::default() }
 }
 
 #[test]
@@ -283,6 +285,74 @@ fn gas_has_a_lower_limit_and_no_upper_one() {
     assert_eq!(halted.unwrap().outcome, Outcome::Halted(Halt::OutOfGas));
 }
 
+/// What one call would change is what the next one finds.
+#[test]
+fn calls_are_tried_one_after_the_other() {
+    let mut chain = TestChain::new();
+    let environment = Environment::derive(&chain.input(), &chain.state).unwrap();
+    let count = |chain: &TestChain| {
+        let call = trying(person(0).address, Some(COUNTER), vec![]);
+        simulate_step(&chain.state, &environment, call, false).unwrap()
+    };
+    let (first, diff) = count(&chain);
+    assert_eq!(count(&chain).1, diff, "nothing happened yet");
+    for change in diff.changes() {
+        match &change.new {
+            Some(new) => chain.state.0.insert(change.key, new.clone()),
+            None => chain.state.0.remove(&change.key),
+        };
+    }
+    let (second, after) = count(&chain);
+    assert!(first.outcome.is_success() && second.outcome.is_success());
+    let is_counter = |key: &StateKey| matches!(key, StateKey::Slot(COUNTER, _));
+    let new =
+        |diff: &StateDiff| diff.changes().iter().find(|change| is_counter(&change.key)).unwrap().new.clone();
+    assert_ne!(new(&diff), new(&after), "it counted on");
+}
+
+#[test]
+fn a_strict_call_must_be_valid_in_a_block() {
+    let chain = TestChain::new();
+    let environment = Environment::derive(&chain.input(), &chain.state).unwrap();
+    let try_it = |call: Call, is_strict| simulate_step(&chain.state, &environment, call, is_strict);
+    let good = Call {
+        gas_price: environment.base_fee,
+        nonce: Some(0),
+        ..trying(person(0).address, Some(person(1).address), vec![])
+    };
+    assert!(try_it(good.clone(), true).is_ok());
+    let cheap = Call { gas_price: GasPrice(environment.base_fee.0 - 1), ..good.clone() };
+    let early = Call { nonce: Some(1), ..good.clone() };
+    let poor = Call { from: Address::repeat_byte(0x77), ..good };
+    for call in [cheap.clone(), early.clone(), poor.clone()] {
+        assert!(matches!(try_it(call, true), Err(SimulateError::Refused { .. })));
+    }
+    assert!(try_it(cheap, false).is_ok() && try_it(early, false).is_ok());
+    assert!(try_it(poor, false).is_err(), "a price was named, and there is no money");
+}
+
+#[test]
+fn access_lists_and_delegations_take_part() {
+    let chain = TestChain::new();
+    let environment = Environment::derive(&chain.input(), &chain.state).unwrap();
+    let plain = trying(person(0).address, Some(COUNTER), vec![]);
+    let listed = AccessList(vec![AccessListItem { address: person(5).address, storage_keys: vec![] }]);
+    let with_list = Call { access_list: listed, ..plain.clone() };
+    let gas = |call: Call| simulate_step(&chain.state, &environment, call, false).unwrap().0.gas_used.0;
+    assert_eq!(gas(with_list), gas(plain) + 2_400, "EIP-2930's price of an address");
+
+    let delegating = Call {
+        authorizations: vec![authorize(person(1), 0, COUNTER)],
+        ..trying(person(0).address, Some(person(1).address), vec![])
+    };
+    let (_, diff) = simulate_step(&chain.state, &environment, delegating, false).unwrap();
+    let is_counted = |key: &StateKey| matches!(key, StateKey::Slot(who, _) if *who == person(1).address);
+    assert!(
+        diff.changes().iter().any(|change| is_counted(&change.key)),
+        "the delegate's code ran as person 1"
+    );
+}
+
 #[test]
 fn a_creation_is_tried_out_too() {
     let chain = TestChain::new();
@@ -331,6 +401,7 @@ fn a_gas_limit_that_was_found_by_trying_works() {
                 value: U256::from(value),
                 input: input.clone(),
                 gas_limit: Gas(gas),
+                ..Call::default()
             };
             simulate(&chain.state, &chain.input(), call)
         };

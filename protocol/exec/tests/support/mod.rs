@@ -226,8 +226,14 @@ impl TestChain {
         to: Address,
         input: impl Into<Bytes>,
     ) -> Result<CallResult, SimulateError> {
-        let call =
-            Call { from, to: Some(to), value: U256::ZERO, input: input.into(), gas_limit: Gas(10_000_000) };
+        let call = Call {
+            from,
+            to: Some(to),
+            value: U256::ZERO,
+            input: input.into(),
+            gas_limit: Gas(10_000_000),
+            ..Call::default()
+        };
         simulate(&self.state, &self.input(), call)
     }
 }
