@@ -18,7 +18,13 @@ use almanac_consensus::{
 use almanac_index::{Index, IndexConfig};
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::Genesis;
-use almanac_rpc::{Limits, Server, eth::Eth, view::View};
+use almanac_rpc::{
+    Limits, Server,
+    eth::{CLIENT_VERSION, Eth},
+    heads::Heads,
+    view::View,
+    wallet::Wallet,
+};
 use almanac_schedule::EmptyAgenda;
 use almanac_state::StateStore;
 use anyhow::Context as _;
@@ -39,16 +45,18 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let directory = datadir.as_ref().map(|datadir| datadir.path().to_owned());
     let keeping = index_command::keeping(config.history);
     let (thread, started) = spawn_sequencer(genesis.clone(), datadir, keeping, mode)?;
-    let Started { mut solo, pool, index, height } =
+    let Started { mut solo, pool, index, heads, height } =
         started.await.context("the sequencer's thread ended before it began")??;
 
     let _control = directory.map(|path| Control::serve(&path, genesis.clone(), index.clone())).transpose()?;
     let feed = Arc::new(IndexFeed(index.clone()));
     let admission = Admission::new(genesis.chain_id, pool, feed);
+    let view = View { chain_id: genesis.chain_id, index, agenda: Arc::new(EmptyAgenda) };
+    let wallet = Arc::new(Wallet::new(accounts::ACCOUNTS.map(|account| account.secret)));
     let server = Server::start(
         (Ipv4Addr::LOCALHOST, config.port).into(),
         Limits::default(),
-        Eth::new(View { chain_id: genesis.chain_id, index, agenda: Arc::new(EmptyAgenda) }, admission),
+        Eth::new(view, admission, heads, wallet, CLIENT_VERSION).into_module(),
     )
     .await?;
     let banner = Banner {
@@ -80,6 +88,7 @@ struct Started {
     solo: Solo,
     pool: Arc<SharedPool>,
     index: Arc<Index>,
+    heads: Arc<Heads>,
     height: u64,
 }
 
@@ -138,10 +147,13 @@ where
     };
     let height = tip.header.number;
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
-    let sinks: Vec<Arc<dyn Sink>> = vec![Arc::new(IndexFeed(index.clone())), Arc::new(BlockLines)];
+    let heads = Heads::new(index.clone());
+    // In this order: whoever hears of a block finds it in the index.
+    let feed = Arc::new(IndexFeed(index.clone()));
+    let sinks: Vec<Arc<dyn Sink>> = vec![feed, heads.clone(), Arc::new(BlockLines)];
     let config = SoloConfig { mode, fee_recipient: Address::ZERO };
     let (solo, sequencer) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, SystemClock, config);
-    tell(ready, Ok(Started { solo, pool, index, height }));
+    tell(ready, Ok(Started { solo, pool, index, heads, height }));
     sequencer.await;
 }
 

@@ -7,19 +7,24 @@ use almanac_exec::{
 use almanac_mempool::{Pool, PoolError, SenderState};
 use almanac_primitives::{StateRead, UserTransaction, transaction::TransactionDecodeError};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, broadcast};
 
 /// Pending transactions, shared between those who submit and those who make blocks.
 #[derive(Debug)]
 pub struct SharedPool {
     pool: Mutex<Pool>,
     changed: Notify,
+    arrivals: broadcast::Sender<TxHash>,
 }
+
+/// Arrivals that a listener may be behind before it misses some.
+const ARRIVALS_HELD: usize = 8_192;
 
 impl SharedPool {
     /// Shares a pool.
     pub fn new(pool: Pool) -> Arc<Self> {
-        Arc::new(Self { pool: Mutex::new(pool), changed: Notify::new() })
+        let (arrivals, _) = broadcast::channel(ARRIVALS_HELD);
+        Arc::new(Self { pool: Mutex::new(pool), changed: Notify::new(), arrivals })
     }
 
     /// The pool itself, for a moment.
@@ -30,6 +35,17 @@ impl SharedPool {
     /// Wakes the engine: there may be something to include.
     pub fn wake(&self) {
         self.changed.notify_one();
+    }
+
+    /// Hashes of transactions that come in from here on.
+    pub fn listen(&self) -> broadcast::Receiver<TxHash> {
+        self.arrivals.subscribe()
+    }
+
+    fn announce(&self, hash: TxHash) {
+        // Nobody may be listening.
+        let _ = self.arrivals.send(hash);
+        self.wake();
     }
 
     /// Waits for the next [`wake`](Self::wake), or for one that nobody has heard yet.
@@ -96,7 +112,7 @@ impl Admission {
         check_submission(recovered.transaction(), recovered.sender(), &sender, floor)?;
         pool.insert(recovered, SenderState { nonce: sender.nonce, balance: sender.balance })?;
         drop(pool);
-        self.pool.wake();
+        self.pool.announce(hash);
         Ok(hash)
     }
 }

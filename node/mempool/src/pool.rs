@@ -131,6 +131,11 @@ impl Pool {
         self.slots.contains_key(&hash)
     }
 
+    /// Everybody who has a transaction here, in no order.
+    pub fn senders(&self) -> impl Iterator<Item = Address> {
+        self.senders.keys().copied()
+    }
+
     /// A sender's transactions in order of their numbers.
     pub fn pending_of(&self, sender: Address) -> impl Iterator<Item = (&RecoveredTransaction, Readiness)> {
         let sender = self.senders.get(&sender);

@@ -1,6 +1,6 @@
 //! What goes wrong, in the codes and phrases that Ethereum clients look for.
 
-use alloy_primitives::{Bytes, hex};
+use alloy_primitives::{Bytes, TxHash, hex};
 use almanac_consensus::SubmitError;
 use almanac_exec::{CallResult, SimulateError};
 use almanac_primitives::Outcome;
@@ -10,6 +10,10 @@ use jsonrpsee::types::ErrorObjectOwned;
 const SERVER_ERROR: i32 = -32_000;
 /// A parameter is not of the form that the method takes.
 const INVALID_PARAMS: i32 = -32_602;
+/// EIP-1474: the request asks for too much.
+const LIMIT_EXCEEDED: i32 = -32_005;
+/// EIP-7966: the transaction was taken, but not included in time.
+const NOT_IN_TIME: i32 = 4;
 /// Something of ours failed.
 const INTERNAL: i32 = -32_603;
 /// A call reverted; the data says with what.
@@ -54,6 +58,32 @@ pub(crate) fn unknown_block(asked: impl std::fmt::Display) -> ErrorObjectOwned {
         SERVER_ERROR,
         format!("header not found: there is no block {asked}, or its state is no longer kept"),
     )
+}
+
+/// A method that this chain cannot serve, and what serves instead.
+pub(crate) fn unsupported(method: &str, instead: &str) -> ErrorObjectOwned {
+    plain(SERVER_ERROR, format!("unsupported: {method}: {instead}"))
+}
+
+/// A parameter that makes no sense.
+pub(crate) fn invalid(reason: impl std::fmt::Display) -> ErrorObjectOwned {
+    plain(INVALID_PARAMS, reason.to_string())
+}
+
+/// More than one request may ask for.
+pub(crate) fn limit(reason: impl std::fmt::Display) -> ErrorObjectOwned {
+    plain(LIMIT_EXCEEDED, reason.to_string())
+}
+
+/// Something that the node will not do.
+pub(crate) fn refused(reason: impl std::fmt::Display) -> ErrorObjectOwned {
+    plain(SERVER_ERROR, reason.to_string())
+}
+
+/// EIP-7966: the transaction is in the pool, but in no block yet.
+pub(crate) fn not_included_in_time(hash: TxHash, waited: std::time::Duration) -> ErrorObjectOwned {
+    let message = format!("transaction {hash} was taken, but is in no block after {} ms", waited.as_millis());
+    ErrorObjectOwned::owned(NOT_IN_TIME, message, Some(hash))
 }
 
 /// A fault of ours.

@@ -1,8 +1,11 @@
-//! The HTTP server: where it listens, and what it refuses before looking at it.
+//! The HTTP and WebSocket server: where it listens, and what it refuses before looking at it.
 
-use crate::eth::{Eth, EthApiServer as _};
-use jsonrpsee::server::{BatchRequestConfig, ServerBuilder, ServerConfig, ServerHandle};
+use jsonrpsee::{
+    Methods,
+    server::{BatchRequestConfig, PingConfig, ServerBuilder, ServerConfig, ServerHandle},
+};
 use std::net::SocketAddr;
+use tower_http::cors::CorsLayer;
 
 /// What one client may ask for.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +18,8 @@ pub struct Limits {
     pub batch_max: u32,
     /// Most connections at once.
     pub connections_max: u32,
+    /// Most subscriptions of one connection.
+    pub subscriptions_max: u32,
 }
 
 impl Default for Limits {
@@ -24,6 +29,7 @@ impl Default for Limits {
             response_bytes_max: 10 * 1024 * 1024,
             batch_max: 100,
             connections_max: 200,
+            subscriptions_max: 32,
         }
     }
 }
@@ -47,19 +53,27 @@ pub struct ServerError {
 }
 
 impl Server {
-    /// Listens on `address` and answers with `eth`.
-    pub async fn start(address: SocketAddr, limits: Limits, eth: Eth) -> Result<Self, ServerError> {
+    /// Listens on `address` and answers with `methods`.
+    pub async fn start(
+        address: SocketAddr,
+        limits: Limits,
+        methods: impl Into<Methods>,
+    ) -> Result<Self, ServerError> {
         let config = ServerConfig::builder()
             .max_request_body_size(limits.request_bytes_max)
             .max_response_body_size(limits.response_bytes_max)
             .max_connections(limits.connections_max)
+            .max_subscriptions_per_connection(limits.subscriptions_max)
             .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_max))
-            .http_only()
+            .enable_ws_ping(PingConfig::default())
             .build();
         let fail = |source| ServerError { address, source };
-        let server = ServerBuilder::with_config(config).build(address).await.map_err(fail)?;
+        // Pages in a browser may use a developer's chain.
+        let middleware = tower::ServiceBuilder::new().layer(CorsLayer::permissive());
+        let server = ServerBuilder::with_config(config).set_http_middleware(middleware);
+        let server = server.build(address).await.map_err(fail)?;
         let address = server.local_addr().map_err(fail)?;
-        Ok(Self { handle: server.start(eth.into_rpc()), address })
+        Ok(Self { handle: server.start(methods), address })
     }
 
     /// Where it listens; the port is the real one if 0 was asked for.

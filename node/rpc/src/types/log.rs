@@ -37,9 +37,4 @@ impl RpcLog {
             removed: false,
         }
     }
-
-    /// The same log once its block was taken back.
-    pub fn removed(self) -> Self {
-        Self { removed: true, ..self }
-    }
 }

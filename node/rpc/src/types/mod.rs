@@ -9,3 +9,4 @@ pub use block::{RpcBlock, RpcHeader};
 pub use log::RpcLog;
 pub use receipt::RpcReceipt;
 pub use transaction::RpcTransaction;
+pub(crate) use transaction::user_transaction;

@@ -1,0 +1,122 @@
+//! A call to be tried: in which block, on which state, at which price.
+
+use super::{Eth, fees::upcoming, overlay::Overlay};
+use crate::error;
+use alloy_eips::BlockId;
+use alloy_primitives::{TxKind, U256};
+use alloy_rpc_types_eth::{BlockOverrides, TransactionRequest, state::StateOverride};
+use almanac_exec::{Call, CallResult, Environment, SimulateError, environment::read_parameters, simulate_in};
+use almanac_index::HistoricalState;
+use almanac_primitives::{Gas, GasPrice, TimestampMs};
+use jsonrpsee::core::RpcResult;
+
+/// What a request wants to be different.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Overrides {
+    pub(super) state: Option<StateOverride>,
+    pub(super) block: Option<Box<BlockOverrides>>,
+}
+
+/// The state and the block that calls are tried in.
+pub(super) struct Attempt {
+    pub(super) state: Overlay<HistoricalState>,
+    pub(super) environment: Environment,
+}
+
+impl Attempt {
+    /// Tries a call.
+    pub(super) fn run(&self, call: Call) -> Result<CallResult, SimulateError> {
+        simulate_in(&self.state, &self.environment, call)
+    }
+
+    /// A request as a call.
+    pub(super) fn call(&self, request: TransactionRequest) -> RpcResult<Call> {
+        let gas_price = self.price(&request)?;
+        let value = request.value.unwrap_or_default();
+        let gas_max = self.environment.gas_limit;
+        Ok(Call {
+            from: request.from.unwrap_or_default(),
+            to: request.to.and_then(TxKind::into_to),
+            value,
+            input: request.input.into_input().unwrap_or_default(),
+            // Nobody can make a node work longer than a block may.
+            gas_limit: request.gas.map_or(gas_max, |gas| Gas(gas).min(gas_max)),
+            gas_price,
+            access_list: request.access_list.unwrap_or_default(),
+            authorizations: request.authorization_list.unwrap_or_default(),
+            nonce: request.nonce,
+        })
+    }
+
+    /// What the request pays per gas in this block; nothing where it does not say.
+    fn price(&self, request: &TransactionRequest) -> RpcResult<GasPrice> {
+        if request.gas_price.is_some() && request.max_fee_per_gas.is_some() {
+            return Err(error::invalid("both gasPrice and maxFeePerGas are given: give one of them"));
+        }
+        let Some(cap) = request.gas_price.or(request.max_fee_per_gas) else { return Ok(GasPrice(0)) };
+        let tip = request.gas_price.or(request.max_priority_fee_per_gas).unwrap_or_default();
+        Ok(GasPrice(cap.min(self.environment.base_fee.0.saturating_add(tip))))
+    }
+
+    /// Makes the block another one.
+    pub(super) fn override_block(&mut self, overrides: &BlockOverrides) -> RpcResult<()> {
+        if overrides.random.is_some() || overrides.block_hash.is_some() {
+            return Err(error::invalid(
+                "random and blockHash follow from the parent and cannot be overridden",
+            ));
+        }
+        let environment = &mut self.environment;
+        if let Some(number) = overrides.number {
+            environment.number = small("number", number)?;
+        }
+        if let Some(seconds) = overrides.time {
+            let milliseconds = seconds.checked_mul(1_000);
+            environment.timestamp = TimestampMs(
+                milliseconds.ok_or_else(|| error::invalid(format!("time {seconds} is too far")))?,
+            );
+        }
+        if let Some(gas_limit) = overrides.gas_limit {
+            environment.gas_limit = Gas(gas_limit.min(environment.parameters.block_gas_max().0));
+        }
+        if let Some(base_fee) = overrides.base_fee {
+            environment.base_fee = GasPrice(small("baseFeePerGas", base_fee)?.into());
+        }
+        environment.fee_recipient = overrides.coinbase.unwrap_or(environment.fee_recipient);
+        Ok(())
+    }
+}
+
+fn small(what: &str, given: U256) -> RpcResult<u64> {
+    u64::try_from(given).map_err(|_| error::invalid(format!("{what} {given} is above 2^64 - 1")))
+}
+
+impl Eth {
+    /// The block that `id` names ("pending": the next one), with what a request wants to be different.
+    pub(super) fn attempt(&self, id: Option<BlockId>, overrides: Overrides) -> RpcResult<Attempt> {
+        let (block, state) = self.view.state(id)?;
+        let parameters = read_parameters(&state).map_err(error::internal)?;
+        let is_pending = id.is_some_and(|id| id.is_pending());
+        let header = if is_pending { upcoming(&block, &parameters) } else { block.block.header.clone() };
+        let environment = Environment::of_header(&header, self.view.chain_id, parameters);
+        let mut attempt = Attempt { state: Overlay::new(state), environment };
+        if let Some(state) = overrides.state {
+            attempt.state.override_state(state)?;
+        }
+        if let Some(block) = overrides.block {
+            attempt.override_block(&block)?;
+        }
+        Ok(attempt)
+    }
+
+    /// Works on an attempt, off the threads that serve connections.
+    pub(super) async fn try_out<T: Send + 'static>(
+        &self,
+        id: Option<BlockId>,
+        overrides: Overrides,
+        work: impl FnOnce(Attempt) -> RpcResult<T> + Send + 'static,
+    ) -> RpcResult<T> {
+        let attempt = self.attempt(id, overrides)?;
+        let task = tokio::task::spawn_blocking(move || work(attempt));
+        task.await.map_err(error::internal)?
+    }
+}

@@ -1,0 +1,127 @@
+//! Calls that change nothing: tried out, measured, or several after each other.
+
+use super::{
+    Eth,
+    attempt::Overrides,
+    estimate::estimate,
+    simulate::{SimulatedBlock, simulate_blocks},
+};
+use crate::error;
+use alloy_eips::{BlockId, eip2930::AccessListResult};
+use alloy_primitives::{Bytes, U64, U256};
+use alloy_rpc_types_eth::{
+    BlockOverrides, TransactionRequest, simulate::SimulatePayload, state::StateOverride,
+};
+use almanac_exec::simulate_with;
+use jsonrpsee::{core::RpcResult, proc_macros::rpc};
+use revm_inspectors::access_list::AccessListInspector;
+
+#[rpc(server)]
+pub(crate) trait CallsApi {
+    /// Tries a call out.
+    #[method(name = "eth_call")]
+    async fn call(
+        &self,
+        request: TransactionRequest,
+        block: Option<BlockId>,
+        state_overrides: Option<StateOverride>,
+        block_overrides: Option<Box<BlockOverrides>>,
+    ) -> RpcResult<Bytes>;
+
+    /// The gas that a call needs.
+    #[method(name = "eth_estimateGas")]
+    async fn estimate_gas(
+        &self,
+        request: TransactionRequest,
+        block: Option<BlockId>,
+        state_overrides: Option<StateOverride>,
+        block_overrides: Option<Box<BlockOverrides>>,
+    ) -> RpcResult<U64>;
+
+    /// The accounts and slots that a call touches.
+    #[method(name = "eth_createAccessList")]
+    async fn create_access_list(
+        &self,
+        request: TransactionRequest,
+        block: Option<BlockId>,
+        state_overrides: Option<StateOverride>,
+    ) -> RpcResult<AccessListResult>;
+
+    /// Tries blocks of calls, each on what the ones before would have changed.
+    #[method(name = "eth_simulateV1")]
+    async fn simulate_v1(
+        &self,
+        payload: SimulatePayload,
+        block: Option<BlockId>,
+    ) -> RpcResult<Vec<SimulatedBlock>>;
+}
+
+#[jsonrpsee::core::async_trait]
+impl CallsApiServer for Eth {
+    async fn call(
+        &self,
+        request: TransactionRequest,
+        block: Option<BlockId>,
+        state: Option<StateOverride>,
+        block_overrides: Option<Box<BlockOverrides>>,
+    ) -> RpcResult<Bytes> {
+        self.try_out(block, Overrides { state, block: block_overrides }, |attempt| {
+            let call = attempt.call(request)?;
+            let result = attempt.run(call).map_err(|error| error::simulate(&error))?;
+            if result.outcome.is_success() { Ok(result.output) } else { Err(error::failed_call(&result)) }
+        })
+        .await
+    }
+
+    async fn estimate_gas(
+        &self,
+        request: TransactionRequest,
+        block: Option<BlockId>,
+        state: Option<StateOverride>,
+        block_overrides: Option<Box<BlockOverrides>>,
+    ) -> RpcResult<U64> {
+        let block = block.unwrap_or(BlockId::pending());
+        self.try_out(Some(block), Overrides { state, block: block_overrides }, |attempt| {
+            let call = attempt.call(request)?;
+            match estimate(&call, |call| attempt.run(call)).map_err(|error| error::simulate(&error))? {
+                Ok(gas) => Ok(U64::from(gas.0)),
+                Err(failed) => Err(error::failed_call(&failed)),
+            }
+        })
+        .await
+    }
+
+    async fn create_access_list(
+        &self,
+        request: TransactionRequest,
+        block: Option<BlockId>,
+        state: Option<StateOverride>,
+    ) -> RpcResult<AccessListResult> {
+        let block = block.unwrap_or(BlockId::pending());
+        self.try_out(Some(block), Overrides { state, block: None }, |attempt| {
+            let call = attempt.call(request)?;
+            let mut inspector = AccessListInspector::new(call.access_list.clone());
+            let (state, environment) = (&attempt.state, &attempt.environment);
+            let tried = simulate_with(state, environment, call.clone(), &mut inspector);
+            tried.map_err(|error| error::simulate(&error))?;
+            let access_list = inspector.into_access_list();
+            // What the list costs and saves shows only with it.
+            let with_list = almanac_exec::Call { access_list: access_list.clone(), ..call };
+            let result = attempt.run(with_list).map_err(|error| error::simulate(&error))?;
+            let error =
+                (!result.outcome.is_success()).then(|| error::failed_call(&result).message().to_owned());
+            Ok(AccessListResult { access_list, gas_used: U256::from(result.gas_used.0), error })
+        })
+        .await
+    }
+
+    async fn simulate_v1(
+        &self,
+        payload: SimulatePayload,
+        block: Option<BlockId>,
+    ) -> RpcResult<Vec<SimulatedBlock>> {
+        let base = self.view.block(block)?;
+        self.try_out(block, Overrides::default(), move |attempt| simulate_blocks(&base, attempt, payload))
+            .await
+    }
+}

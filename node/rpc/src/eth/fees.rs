@@ -1,0 +1,176 @@
+//! What blocks ask for gas, and what was paid.
+
+use super::Eth;
+use crate::error;
+use alloy_eips::BlockNumberOrTag;
+use alloy_primitives::{Address, U64, U256};
+use alloy_rpc_types_eth::FeeHistory;
+use almanac_exec::environment::read_parameters;
+use almanac_index::IndexedBlock;
+use almanac_primitives::{GasPrice, Header, TimestampMs, fees::next_base_fee, params::Parameters};
+use jsonrpsee::{core::RpcResult, proc_macros::rpc};
+use std::sync::Arc;
+
+/// A tip that gets a transaction into the next block that is not full.
+pub(super) const TIP: GasPrice = GasPrice(1_000_000_000);
+
+/// Most blocks that one fee history tells of.
+const HISTORY_BLOCKS_MAX: u64 = 1_024;
+/// Most percentiles that one fee history computes.
+const PERCENTILES_MAX: usize = 100;
+
+#[rpc(server)]
+pub(crate) trait FeesApi {
+    /// A price per gas that the next block takes.
+    #[method(name = "eth_gasPrice")]
+    fn gas_price(&self) -> RpcResult<U256>;
+
+    /// A tip that gets a transaction into the next block.
+    #[method(name = "eth_maxPriorityFeePerGas")]
+    fn max_priority_fee(&self) -> RpcResult<U256>;
+
+    /// There are no blobs; this is what BLOBBASEFEE answers.
+    #[method(name = "eth_blobBaseFee")]
+    fn blob_base_fee(&self) -> RpcResult<U256>;
+
+    /// Base fees, how full blocks were, and percentiles of the tips paid.
+    #[method(name = "eth_feeHistory")]
+    fn fee_history(
+        &self,
+        count: U64,
+        newest: BlockNumberOrTag,
+        percentiles: Option<Vec<f64>>,
+    ) -> RpcResult<FeeHistory>;
+
+    /// Who got the tips of the last block.
+    #[method(name = "eth_coinbase")]
+    fn coinbase(&self) -> RpcResult<Address>;
+}
+
+impl Eth {
+    /// Header of the block that would come next, as far as it is known.
+    pub(super) fn upcoming(&self) -> RpcResult<Header> {
+        let (tip, state) = self.view.state(None)?;
+        let parameters = read_parameters(&state).map_err(error::internal)?;
+        Ok(upcoming(&tip, &parameters))
+    }
+
+    /// The block that would come next, still empty.
+    pub(super) fn upcoming_block(&self) -> RpcResult<IndexedBlock> {
+        let block = almanac_primitives::Block { header: self.upcoming()?, transactions: Vec::new() };
+        let hash = block.hash();
+        Ok(IndexedBlock { block: Arc::new(block), hash, receipts: Vec::new(), parties: Vec::new() })
+    }
+}
+
+/// Header of the block on `tip`, as far as it is known.
+pub(super) fn upcoming(tip: &IndexedBlock, parameters: &Parameters) -> Header {
+    let header = &tip.block.header;
+    Header {
+        number: header.number.saturating_add(1),
+        parent_hash: tip.hash,
+        timestamp: TimestampMs(header.timestamp.0.saturating_add(1)),
+        gas_limit: parameters.block_gas_max(),
+        base_fee: next_base_fee(
+            header.base_fee,
+            header.gas_used,
+            header.gas_limit,
+            parameters.base_fee_floor(),
+        ),
+        ..header.clone()
+    }
+}
+
+impl FeesApiServer for Eth {
+    fn gas_price(&self) -> RpcResult<U256> {
+        let base_fee = self.upcoming()?.base_fee.0;
+        // Room for one full block in between, and a tip.
+        Ok(U256::from(base_fee) + U256::from(base_fee / 8) + U256::from(TIP.0))
+    }
+
+    fn max_priority_fee(&self) -> RpcResult<U256> {
+        Ok(U256::from(TIP.0))
+    }
+
+    fn blob_base_fee(&self) -> RpcResult<U256> {
+        Ok(U256::ONE)
+    }
+
+    fn fee_history(
+        &self,
+        count: U64,
+        newest: BlockNumberOrTag,
+        percentiles: Option<Vec<f64>>,
+    ) -> RpcResult<FeeHistory> {
+        let percentiles = check_percentiles(percentiles)?;
+        let last = self.view.block(Some(newest.into()))?.number();
+        let count = count.to::<u64>().min(HISTORY_BLOCKS_MAX).min(last + 1);
+        let oldest_block = last + 1 - count;
+        let mut history = FeeHistory { oldest_block, ..FeeHistory::default() };
+        let mut rewards = Vec::new();
+        for number in oldest_block..last + 1 {
+            let block = self.view.block(Some(number.into()))?;
+            let header = &block.block.header;
+            history.base_fee_per_gas.push(header.base_fee.0);
+            history.gas_used_ratio.push(header.gas_used.0 as f64 / header.gas_limit.0.max(1) as f64);
+            if let Some(percentiles) = &percentiles {
+                rewards.push(tips(&block, percentiles));
+            }
+        }
+        if count > 0 {
+            history.base_fee_per_gas.push(self.base_fee_after(last)?);
+        }
+        history.base_fee_per_blob_gas = vec![1; history.base_fee_per_gas.len()];
+        history.blob_gas_used_ratio = vec![0.0; history.gas_used_ratio.len()];
+        history.reward = percentiles.map(|_| rewards);
+        Ok(history)
+    }
+
+    fn coinbase(&self) -> RpcResult<Address> {
+        Ok(self.view.index.tip().block.header.fee_recipient)
+    }
+}
+
+impl Eth {
+    fn base_fee_after(&self, number: u64) -> RpcResult<u128> {
+        match self.view.find((number + 1).into())? {
+            Some(next) => Ok(next.block.header.base_fee.0),
+            None => Ok(self.upcoming()?.base_fee.0),
+        }
+    }
+}
+
+fn check_percentiles(percentiles: Option<Vec<f64>>) -> RpcResult<Option<Vec<f64>>> {
+    let Some(percentiles) = percentiles else { return Ok(None) };
+    if percentiles.len() > PERCENTILES_MAX {
+        let given = percentiles.len();
+        return Err(error::limit(format!("{given} percentiles are above the limit of {PERCENTILES_MAX}")));
+    }
+    let is_rising = percentiles.windows(2).all(|pair| pair[0] <= pair[1]);
+    if !is_rising || percentiles.iter().any(|percentile| !(0.0..=100.0).contains(percentile)) {
+        return Err(error::invalid(format!("percentiles must rise from 0 to 100, got {percentiles:?}")));
+    }
+    Ok(Some(percentiles))
+}
+
+/// The tips below which the given percentages of a block's gas paid.
+fn tips(block: &IndexedBlock, percentiles: &[f64]) -> Vec<u128> {
+    let base_fee = block.block.header.base_fee.0;
+    let seen = &block.receipts[block.unseen()..];
+    let mut paid: Vec<(u128, u64)> = seen
+        .iter()
+        .map(|receipt| (receipt.effective_gas_price.0.saturating_sub(base_fee), receipt.gas_used.0))
+        .collect();
+    paid.sort_unstable();
+    let total: u64 = paid.iter().map(|(_, gas)| gas).sum();
+    let at = |percentile: &f64| {
+        let wanted = (total as f64 * percentile / 100.0) as u64;
+        let mut gas_before = 0;
+        let found = paid.iter().find(|(_, gas)| {
+            gas_before += gas;
+            gas_before >= wanted
+        });
+        found.map_or(0, |(tip, _)| *tip)
+    };
+    percentiles.iter().map(at).collect()
+}

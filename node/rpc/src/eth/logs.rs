@@ -1,0 +1,195 @@
+//! Logs, and filters over logs, blocks and pending transactions.
+
+use super::Eth;
+use crate::{
+    error,
+    filters::{Kind, Progress, drain},
+    types::RpcLog,
+};
+use alloy_eips::BlockNumberOrTag;
+use alloy_primitives::{B256, U64};
+use alloy_rpc_types_eth::{Filter, FilterBlockOption};
+use almanac_index::{LogFilter, LogsError};
+use jsonrpsee::{core::RpcResult, proc_macros::rpc};
+use serde::Serialize;
+
+/// Most logs of one answer.
+const LOGS_MAX: usize = 10_000;
+/// Most blocks that one request may ask about.
+const RANGE_MAX: u64 = 10_000;
+/// Most contracts, and most topics at one position.
+const CHOICES_MAX: usize = 100;
+
+#[rpc(server)]
+pub(crate) trait LogsApi {
+    /// The logs that a filter asks for.
+    #[method(name = "eth_getLogs")]
+    async fn logs(&self, filter: Filter) -> RpcResult<Vec<RpcLog>>;
+
+    /// A filter over the logs of blocks to come.
+    #[method(name = "eth_newFilter")]
+    fn new_filter(&self, filter: Filter) -> RpcResult<U64>;
+
+    /// A filter over blocks to come.
+    #[method(name = "eth_newBlockFilter")]
+    fn new_block_filter(&self) -> RpcResult<U64>;
+
+    /// A filter over transactions that come into the pool.
+    #[method(name = "eth_newPendingTransactionFilter")]
+    fn new_pending_filter(&self) -> RpcResult<U64>;
+
+    /// Removes a filter.
+    #[method(name = "eth_uninstallFilter")]
+    fn uninstall(&self, id: U64) -> RpcResult<bool>;
+
+    /// What is new since the last time.
+    #[method(name = "eth_getFilterChanges")]
+    async fn changes(&self, id: U64) -> RpcResult<Changes>;
+
+    /// All logs that a filter asks for.
+    #[method(name = "eth_getFilterLogs")]
+    async fn filter_logs(&self, id: U64) -> RpcResult<Vec<RpcLog>>;
+}
+
+/// News of a filter.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Changes {
+    /// Of blocks or transactions.
+    Hashes(Vec<B256>),
+    /// Of logs.
+    Logs(Vec<RpcLog>),
+}
+
+#[jsonrpsee::core::async_trait]
+impl LogsApiServer for Eth {
+    async fn logs(&self, filter: Filter) -> RpcResult<Vec<RpcLog>> {
+        let filter = self.log_filter(&filter)?;
+        self.find_logs(filter).await
+    }
+
+    fn new_filter(&self, filter: Filter) -> RpcResult<U64> {
+        let wanted = self.log_filter(&filter)?;
+        // It tells of blocks from now on, or from a later one if the client says so; or up to one.
+        let from = wanted.from.max(self.view.index.height().saturating_add(1));
+        let to = open_end(&filter).unwrap_or(wanted.to);
+        let progress = Progress::after(from.saturating_sub(1), &self.heads);
+        let whole = LogFilter { to, ..wanted };
+        self.filters.add(Kind::Logs(whole, progress)).map(U64::from).map_err(error::refused)
+    }
+
+    fn new_block_filter(&self) -> RpcResult<U64> {
+        let progress = Progress::after(self.view.index.height(), &self.heads);
+        self.filters.add(Kind::Blocks(progress)).map(U64::from).map_err(error::refused)
+    }
+
+    fn new_pending_filter(&self) -> RpcResult<U64> {
+        let pending = self.admission.pool().listen();
+        self.filters.add(Kind::Pending(pending)).map(U64::from).map_err(error::refused)
+    }
+
+    fn uninstall(&self, id: U64) -> RpcResult<bool> {
+        Ok(self.filters.remove(id.to()))
+    }
+
+    async fn changes(&self, id: U64) -> RpcResult<Changes> {
+        let tip = self.view.index.height();
+        let news = self.filters.with(id.to(), |kind| match kind {
+            Kind::Blocks(progress) => News::Blocks(progress.advance(tip, &self.heads)),
+            Kind::Logs(filter, progress) => {
+                let range = progress.advance(tip, &self.heads);
+                let (from, to) = ((*range.start()).max(filter.from), (*range.end()).min(filter.to));
+                News::Logs(LogFilter { from, to, ..filter.clone() })
+            }
+            Kind::Pending(pending) => News::Pending(drain(pending)),
+        });
+        match news.map_err(error::refused)? {
+            News::Pending(hashes) => Ok(Changes::Hashes(hashes)),
+            News::Blocks(heights) => self.hashes(heights).map(Changes::Hashes),
+            News::Logs(filter) => self.find_logs(filter).await.map(Changes::Logs),
+        }
+    }
+
+    async fn filter_logs(&self, id: U64) -> RpcResult<Vec<RpcLog>> {
+        let filter = self.filters.with(id.to(), |kind| match kind {
+            Kind::Logs(filter, _) => Some(filter.clone()),
+            Kind::Blocks(_) | Kind::Pending(_) => None,
+        });
+        let filter = filter.map_err(error::refused)?;
+        let filter = filter.ok_or_else(|| error::invalid("the filter is not one over logs"))?;
+        let to = filter.to.min(self.view.index.height());
+        self.find_logs(LogFilter { to, ..filter }).await
+    }
+}
+
+enum News {
+    Blocks(std::ops::RangeInclusive<u64>),
+    Logs(LogFilter),
+    Pending(Vec<B256>),
+}
+
+impl Eth {
+    /// A client's filter as the index takes it, within all limits.
+    pub(super) fn log_filter(&self, filter: &Filter) -> RpcResult<LogFilter> {
+        let (from, to) = match filter.block_option {
+            FilterBlockOption::AtBlockHash(hash) => {
+                let block = self.view.block(Some(hash.into()))?;
+                (block.number(), block.number())
+            }
+            FilterBlockOption::Range { from_block, to_block } => {
+                (self.height_of(from_block)?, self.height_of(to_block)?)
+            }
+        };
+        if from > to {
+            return Err(error::invalid(format!("the range ends at block {to}, before it begins at {from}")));
+        }
+        if to - from >= RANGE_MAX {
+            let given = to - from + 1;
+            return Err(error::limit(format!("a range of {given} blocks is above the limit of {RANGE_MAX}")));
+        }
+        let addresses: Vec<_> = filter.address.iter().copied().collect();
+        let topics = filter.topics.each_ref().map(|topics| topics.iter().copied().collect::<Vec<_>>());
+        let widest = topics.iter().map(Vec::len).chain([addresses.len()]).max().unwrap_or_default();
+        if widest > CHOICES_MAX {
+            return Err(error::limit(format!(
+                "{widest} addresses or topics at one position are above the limit of {CHOICES_MAX}"
+            )));
+        }
+        Ok(LogFilter { from, to, addresses, topics })
+    }
+
+    fn height_of(&self, tag: Option<BlockNumberOrTag>) -> RpcResult<u64> {
+        match tag.unwrap_or_default() {
+            BlockNumberOrTag::Number(number) => Ok(number),
+            BlockNumberOrTag::Earliest => Ok(0),
+            _ => Ok(self.view.index.height()),
+        }
+    }
+
+    fn hashes(&self, heights: std::ops::RangeInclusive<u64>) -> RpcResult<Vec<B256>> {
+        let blocks = heights.take(LOGS_MAX).map(|height| self.view.find(height.into()));
+        blocks.filter_map(|block| block.map(|found| found.map(|block| block.hash)).transpose()).collect()
+    }
+
+    async fn find_logs(&self, filter: LogFilter) -> RpcResult<Vec<RpcLog>> {
+        let index = self.view.index.clone();
+        let task = tokio::task::spawn_blocking(move || index.logs(&filter, LOGS_MAX));
+        let found = task.await.map_err(error::internal)?;
+        found.map(|entries| entries.iter().map(RpcLog::new).collect()).map_err(|reason| match reason {
+            LogsError::Store(reason) => error::internal(reason),
+            too_much => error::limit(format!("query returned too much: {too_much}")),
+        })
+    }
+}
+
+/// A filter without an end, or with "latest" as its end, goes on.
+fn open_end(filter: &Filter) -> Option<u64> {
+    match filter.block_option {
+        FilterBlockOption::Range {
+            to_block: Some(BlockNumberOrTag::Number(_) | BlockNumberOrTag::Earliest),
+            ..
+        } => None,
+        FilterBlockOption::Range { .. } => Some(u64::MAX),
+        FilterBlockOption::AtBlockHash(_) => None,
+    }
+}

@@ -1,0 +1,68 @@
+//! Ethereum's own methods: everything that a client needs to read the chain and to send to it.
+
+mod accounts;
+mod attempt;
+mod blocks;
+mod calls;
+mod estimate;
+mod fees;
+mod fill;
+mod logs;
+mod overlay;
+mod sending;
+mod simulate;
+mod subscribe;
+mod tools;
+
+use crate::{filters::Filters, heads::Heads, view::View, wallet::Wallet};
+use almanac_consensus::Admission;
+use jsonrpsee::RpcModule;
+use std::sync::Arc;
+
+/// Answers Ethereum's methods.
+#[derive(Clone)]
+pub struct Eth {
+    view: View,
+    admission: Admission,
+    heads: Arc<Heads>,
+    wallet: Arc<Wallet>,
+    filters: Arc<Filters>,
+    client_version: Arc<str>,
+}
+
+/// Who answers, as `web3_clientVersion` says it.
+pub const CLIENT_VERSION: &str = concat!("almanac/v", env!("CARGO_PKG_VERSION"));
+
+impl Eth {
+    /// Answers from `view`, hands transactions to `admission`, hears of blocks from `heads`, and signs for the
+    /// accounts of `wallet`.
+    pub fn new(
+        view: View,
+        admission: Admission,
+        heads: Arc<Heads>,
+        wallet: Arc<Wallet>,
+        client_version: &str,
+    ) -> Self {
+        let filters = Arc::new(Filters::default());
+        Self { view, admission, heads, wallet, filters, client_version: client_version.into() }
+    }
+
+    /// All of its methods.
+    pub fn into_module(self) -> RpcModule<()> {
+        let mut all = RpcModule::new(());
+        let parts: [jsonrpsee::Methods; 8] = [
+            blocks::BlocksApiServer::into_rpc(self.clone()).into(),
+            accounts::AccountsApiServer::into_rpc(self.clone()).into(),
+            calls::CallsApiServer::into_rpc(self.clone()).into(),
+            fees::FeesApiServer::into_rpc(self.clone()).into(),
+            logs::LogsApiServer::into_rpc(self.clone()).into(),
+            sending::SendingApiServer::into_rpc(self.clone()).into(),
+            subscribe::SubscribeApiServer::into_rpc(self.clone()).into(),
+            tools::ToolsApiServer::into_rpc(self).into(),
+        ];
+        for part in parts {
+            all.merge(part).expect("no two parts have a method of the same name");
+        }
+        all
+    }
+}

@@ -1,0 +1,162 @@
+//! Transactions on their way in: signed ones, and those that the node signs for a developer.
+
+use super::{Eth, blocks::BlocksApiServer as _, fill::unsigned};
+use crate::{
+    error,
+    heads::Head,
+    types::{RpcReceipt, RpcTransaction},
+    wallet::encode_signed,
+};
+use alloy_consensus::{Transaction as _, transaction::Recovered};
+use alloy_dyn_abi::TypedData;
+use alloy_primitives::{Address, Bytes, Signature, TxHash, U64, U256};
+use alloy_rpc_types_eth::{Transaction, TransactionRequest};
+use jsonrpsee::{core::RpcResult, proc_macros::rpc};
+use serde::Serialize;
+use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
+
+/// How long a client waits for a receipt, unless it says otherwise; and at most.
+const WAIT: Duration = Duration::from_secs(2);
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+#[rpc(server)]
+pub(crate) trait SendingApi {
+    /// Takes a signed transaction into the pool.
+    #[method(name = "eth_sendRawTransaction")]
+    async fn send_raw(&self, encoded: Bytes) -> RpcResult<TxHash>;
+
+    /// Takes a signed transaction and answers with its receipt.
+    #[method(name = "eth_sendRawTransactionSync")]
+    async fn send_raw_sync(&self, encoded: Bytes, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt>;
+
+    /// Completes, signs and takes a transaction of one of the node's accounts.
+    #[method(name = "eth_sendTransaction")]
+    async fn send(&self, request: TransactionRequest) -> RpcResult<TxHash>;
+
+    /// The same, and answers with its receipt.
+    #[method(name = "eth_sendTransactionSync")]
+    async fn send_sync(&self, request: TransactionRequest, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt>;
+
+    /// Completes a transaction without sending it.
+    #[method(name = "eth_fillTransaction")]
+    async fn fill_transaction(&self, request: TransactionRequest) -> RpcResult<Filled>;
+
+    /// Completes and signs a transaction without sending it.
+    #[method(name = "eth_signTransaction")]
+    async fn sign_transaction(&self, request: TransactionRequest) -> RpcResult<Bytes>;
+
+    /// Signs a message (EIP-191).
+    #[method(name = "eth_sign")]
+    fn sign(&self, address: Address, message: Bytes) -> RpcResult<Bytes>;
+
+    /// Signs a message (EIP-191), with the parameters the other way round.
+    #[method(name = "personal_sign")]
+    fn personal_sign(&self, message: Bytes, address: Address) -> RpcResult<Bytes>;
+
+    /// Signs typed data (EIP-712).
+    #[method(name = "eth_signTypedData_v4", aliases = ["eth_signTypedData", "eth_signTypedData_v3"])]
+    fn sign_typed_data(&self, address: Address, data: serde_json::Value) -> RpcResult<Bytes>;
+}
+
+/// A completed transaction: its encoding with an empty signature, and its fields.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Filled {
+    raw: Bytes,
+    tx: RpcTransaction,
+}
+
+#[jsonrpsee::core::async_trait]
+impl SendingApiServer for Eth {
+    async fn send_raw(&self, encoded: Bytes) -> RpcResult<TxHash> {
+        self.submit(encoded).await
+    }
+
+    async fn send_raw_sync(&self, encoded: Bytes, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt> {
+        self.submit_and_wait(encoded, timeout_ms).await
+    }
+
+    async fn send(&self, request: TransactionRequest) -> RpcResult<TxHash> {
+        let encoded = self.signed(request).await?;
+        self.submit(encoded).await
+    }
+
+    async fn send_sync(&self, request: TransactionRequest, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt> {
+        let encoded = self.signed(request).await?;
+        self.submit_and_wait(encoded, timeout_ms).await
+    }
+
+    async fn fill_transaction(&self, request: TransactionRequest) -> RpcResult<Filled> {
+        let (from, request) = self.fill(request).await?;
+        let empty = Signature::new(U256::ZERO, U256::ZERO, false);
+        let transaction = unsigned(request)?;
+        let raw = encode_signed(transaction.clone(), empty);
+        let price = transaction.max_fee_per_gas();
+        let envelope = transaction.into_envelope(empty).map_eip4844(alloy_consensus::TxEip4844::from);
+        let tx = RpcTransaction::User(Box::new(Transaction {
+            inner: Recovered::new_unchecked(envelope, from),
+            block_hash: None,
+            block_number: None,
+            transaction_index: None,
+            effective_gas_price: Some(price),
+            block_timestamp: None,
+        }));
+        Ok(Filled { raw, tx })
+    }
+
+    async fn sign_transaction(&self, request: TransactionRequest) -> RpcResult<Bytes> {
+        self.signed(request).await
+    }
+
+    fn sign(&self, address: Address, message: Bytes) -> RpcResult<Bytes> {
+        self.wallet.sign_message(address, &message).map_err(error::refused)
+    }
+
+    fn personal_sign(&self, message: Bytes, address: Address) -> RpcResult<Bytes> {
+        self.sign(address, message)
+    }
+
+    fn sign_typed_data(&self, address: Address, data: serde_json::Value) -> RpcResult<Bytes> {
+        // Older clients send the data as a string of JSON.
+        let data = match data {
+            serde_json::Value::String(text) => serde_json::from_str::<TypedData>(&text),
+            object => serde_json::from_value(object),
+        };
+        let data =
+            data.map_err(|error| error::invalid(format!("this is no typed data of EIP-712: {error}")))?;
+        self.wallet.sign_typed_data(address, &data).map_err(error::refused)
+    }
+}
+
+impl Eth {
+    async fn signed(&self, request: TransactionRequest) -> RpcResult<Bytes> {
+        let (from, request) = self.fill(request).await?;
+        self.wallet.sign_transaction(from, unsigned(request)?).map_err(error::refused)
+    }
+
+    async fn submit(&self, encoded: Bytes) -> RpcResult<TxHash> {
+        let admission = self.admission.clone();
+        // Recovering a signature takes tens of microseconds of pure computing.
+        let task = tokio::task::spawn_blocking(move || admission.submit(&encoded));
+        task.await.map_err(error::internal)?.map_err(|error| error::submit(&error))
+    }
+
+    async fn submit_and_wait(&self, encoded: Bytes, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt> {
+        let wait = timeout_ms.map_or(WAIT, |ms| Duration::from_millis(ms.to())).min(WAIT_MAX);
+        let mut news = self.heads.listen();
+        let hash = self.submit(encoded).await?;
+        let included = async {
+            loop {
+                if let Some(receipt) = self.transaction_receipt(hash)? {
+                    return Ok(receipt);
+                }
+                match news.recv().await {
+                    Ok(Head::New(_) | Head::Reverted(_)) | Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return Err(error::internal("the node is stopping")),
+                }
+            }
+        };
+        let answer = tokio::time::timeout(wait, included).await;
+        answer.unwrap_or_else(|_| Err(error::not_included_in_time(hash, wait)))
+    }
+}

@@ -1,0 +1,193 @@
+//! `eth_simulateV1`: blocks that never were, each on what the ones before would have changed.
+
+use super::attempt::Attempt;
+use crate::{
+    error,
+    types::{RpcBlock, RpcLog},
+};
+use alloy_primitives::{B256, Bytes, U64, keccak256};
+use alloy_rpc_types_eth::{
+    TransactionRequest,
+    simulate::{SimBlock, SimulateError, SimulatePayload},
+};
+use almanac_exec::{CallResult, simulate_step};
+use almanac_index::{IndexedBlock, Parties};
+use almanac_primitives::{Block, Gas, Header, Outcome, Receipt, block::receipts_root, fees::next_base_fee};
+use jsonrpsee::core::RpcResult;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Most blocks of one request; other nodes allow as many.
+const BLOCKS_MAX: usize = 256;
+/// Most calls of one request.
+const CALLS_MAX: usize = 1_000;
+/// Error code of a call that reverted, and of one that failed otherwise.
+const REVERTED: i32 = 3;
+const FAILED: i32 = -32_015;
+
+/// A block that never was.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SimulatedBlock {
+    #[serde(flatten)]
+    block: RpcBlock,
+    calls: Vec<SimulatedCall>,
+}
+
+/// What one call gave.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SimulatedCall {
+    return_data: Bytes,
+    logs: Vec<RpcLog>,
+    gas_used: U64,
+    status: U64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<SimulateError>,
+}
+
+/// Tries all blocks, one after the other, on `base`.
+pub(super) fn simulate_blocks(
+    base: &IndexedBlock,
+    mut attempt: Attempt,
+    payload: SimulatePayload,
+) -> RpcResult<Vec<SimulatedBlock>> {
+    check_size(&payload)?;
+    if payload.trace_transfers {
+        return Err(error::invalid("traceTransfers is not supported: transfers of value make no logs here"));
+    }
+    let mut parent = (base.block.header.clone(), base.hash);
+    let mut gas_left = attempt.environment.parameters.block_gas_max();
+    let mut simulated = Vec::new();
+    for wanted in payload.block_state_calls {
+        begin(&mut attempt, &parent, payload.validation);
+        let (block, calls) = run_block(&mut attempt, wanted, &parent.0, payload.validation, &mut gas_left)?;
+        parent = (block.block.header.clone(), block.hash);
+        let block = RpcBlock::new(&block, attempt.environment.chain_id, false);
+        simulated.push(SimulatedBlock { block, calls });
+    }
+    Ok(simulated)
+}
+
+fn check_size(payload: &SimulatePayload) -> RpcResult<()> {
+    let blocks = payload.block_state_calls.len();
+    let calls: usize = payload.block_state_calls.iter().map(|block| block.calls.len()).sum();
+    if blocks > BLOCKS_MAX {
+        return Err(error::limit(format!("{blocks} blocks are above the limit of {BLOCKS_MAX}")));
+    }
+    if calls > CALLS_MAX {
+        return Err(error::limit(format!("{calls} calls are above the limit of {CALLS_MAX}")));
+    }
+    Ok(())
+}
+
+/// Moves on to the block after `parent`.
+fn begin(attempt: &mut Attempt, (parent, hash): &(Header, B256), is_strict: bool) {
+    let environment = &mut attempt.environment;
+    environment.number = parent.number.saturating_add(1);
+    environment.timestamp.0 = parent.timestamp.0.saturating_add(1_000);
+    environment.parent_hash = *hash;
+    environment.gas_limit = environment.parameters.block_gas_max();
+    // Who does not ask for validity does not pay for gas either.
+    environment.base_fee = if is_strict {
+        let floor = environment.parameters.base_fee_floor();
+        next_base_fee(parent.base_fee, parent.gas_used, parent.gas_limit, floor)
+    } else {
+        almanac_primitives::GasPrice(0)
+    };
+}
+
+fn run_block(
+    attempt: &mut Attempt,
+    wanted: SimBlock,
+    parent: &Header,
+    is_strict: bool,
+    gas_left: &mut Gas,
+) -> RpcResult<(IndexedBlock, Vec<SimulatedCall>)> {
+    if let Some(overrides) = &wanted.block_overrides {
+        attempt.override_block(overrides)?;
+    }
+    if let Some(overrides) = wanted.state_overrides {
+        attempt.state.override_state(overrides)?;
+    }
+    let (mut receipts, mut parties, mut results, mut used) = (Vec::new(), Vec::new(), Vec::new(), Gas::ZERO);
+    for (index, request) in wanted.calls.into_iter().enumerate() {
+        let hash = name_of(&request, attempt.environment.number, index);
+        let mut call = attempt.call(request)?;
+        call.gas_limit = call.gas_limit.min(*gas_left);
+        let party = Parties { from: call.from, to: call.to, run: None };
+        let (result, diff) = simulate_step(&attempt.state, &attempt.environment, call, is_strict)
+            .map_err(|error| error::simulate(&error))?;
+        attempt.state.apply(&diff);
+        used = Gas(used.0.saturating_add(result.gas_used.0));
+        *gas_left = Gas(gas_left.0.saturating_sub(result.gas_used.0));
+        receipts.push(receipt(hash, &result, used));
+        parties.push(party);
+        results.push(result);
+    }
+    let block = finish(attempt, parent, receipts, parties, used);
+    let calls = results.into_iter().enumerate().map(|(index, result)| shown(&block, index, result)).collect();
+    Ok((block, calls))
+}
+
+/// A call has no signature and so no hash of its own; this names it within the answer.
+fn name_of(request: &TransactionRequest, number: u64, index: usize) -> B256 {
+    keccak256(format!("{number} {index} {request:?}"))
+}
+
+fn receipt(transaction_hash: B256, result: &CallResult, used: Gas) -> Receipt {
+    Receipt {
+        transaction_type: 2,
+        transaction_hash,
+        outcome: result.outcome.clone(),
+        gas_used: result.gas_used,
+        cumulative_gas_used: used,
+        effective_gas_price: almanac_primitives::GasPrice(0),
+        contract_address: None,
+        schedule_ref: None,
+        logs: result.logs.clone(),
+    }
+}
+
+fn finish(
+    attempt: &Attempt,
+    parent: &Header,
+    receipts: Vec<Receipt>,
+    parties: Vec<Parties>,
+    used: Gas,
+) -> IndexedBlock {
+    let environment = &attempt.environment;
+    let header = Header {
+        parent_hash: environment.parent_hash,
+        number: environment.number,
+        timestamp: environment.timestamp,
+        fee_recipient: environment.fee_recipient,
+        gas_limit: environment.gas_limit,
+        gas_used: used,
+        base_fee: environment.base_fee,
+        receipts_root: receipts_root(&receipts),
+        commitment: parent.commitment,
+        consensus: parent.consensus,
+        ..Header::default()
+    };
+    let block = Block { header, transactions: Vec::new() };
+    IndexedBlock { hash: block.hash(), block: Arc::new(block), receipts, parties }
+}
+
+fn shown(block: &IndexedBlock, index: usize, result: CallResult) -> SimulatedCall {
+    let error = match &result.outcome {
+        Outcome::Success => None,
+        outcome => {
+            let failed = error::failed_call(&result);
+            let code = if matches!(outcome, Outcome::Reverted(_)) { REVERTED } else { FAILED };
+            let message = failed.message().to_owned();
+            Some(SimulateError { code, message, data: Some(result.output.clone()) })
+        }
+    };
+    SimulatedCall {
+        logs: block.logs_of(index).map(|entry| RpcLog::new(&entry)).collect(),
+        gas_used: U64::from(result.gas_used.0),
+        status: U64::from(u64::from(result.outcome.is_success())),
+        return_data: result.output,
+        error,
+    }
+}

@@ -1,0 +1,213 @@
+//! Small things that clients ask before they begin: who is there, what is spoken, what waits.
+
+use super::Eth;
+use crate::{error, types::RpcTransaction};
+use alloy_primitives::{Address, B256, Bytes, U64, keccak256};
+use almanac_mempool::{Pool, Readiness};
+use jsonrpsee::{core::RpcResult, proc_macros::rpc};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+#[rpc(server)]
+pub(crate) trait ToolsApi {
+    /// Chain id that transactions must be signed for.
+    #[method(name = "eth_chainId")]
+    fn chain_id(&self) -> RpcResult<U64>;
+
+    /// Whether blocks are still being fetched. Never: a node answers for what it has.
+    #[method(name = "eth_syncing")]
+    fn syncing(&self) -> RpcResult<bool>;
+
+    /// Version of Ethereum's wire protocol that clients expect.
+    #[method(name = "eth_protocolVersion")]
+    fn protocol_version(&self) -> RpcResult<String>;
+
+    /// Whether blocks are mined. There is no mining.
+    #[method(name = "eth_mining")]
+    fn mining(&self) -> RpcResult<bool>;
+
+    /// Hashes per second.
+    #[method(name = "eth_hashrate")]
+    fn hashrate(&self) -> RpcResult<U64>;
+
+    /// The chain id again, as a decimal string.
+    #[method(name = "net_version")]
+    fn net_version(&self) -> RpcResult<String>;
+
+    /// Whether connections are taken.
+    #[method(name = "net_listening")]
+    fn net_listening(&self) -> RpcResult<bool>;
+
+    /// Other nodes that this one speaks to.
+    #[method(name = "net_peerCount")]
+    fn net_peer_count(&self) -> RpcResult<U64>;
+
+    /// Who answers here.
+    #[method(name = "web3_clientVersion")]
+    fn client_version(&self) -> RpcResult<String>;
+
+    /// Keccak-256 of the bytes.
+    #[method(name = "web3_sha3")]
+    fn sha3(&self, data: Bytes) -> RpcResult<B256>;
+
+    /// Namespaces that are served.
+    #[method(name = "rpc_modules")]
+    fn modules(&self) -> RpcResult<BTreeMap<&'static str, &'static str>>;
+
+    /// How many transactions wait, and how many of them wait for another.
+    #[method(name = "txpool_status")]
+    fn txpool_status(&self) -> RpcResult<PoolStatus>;
+
+    /// All that wait, by sender and number.
+    #[method(name = "txpool_content")]
+    fn txpool_content(&self) -> RpcResult<PoolContent<RpcTransaction>>;
+
+    /// What waits of one sender.
+    #[method(name = "txpool_contentFrom")]
+    fn txpool_content_from(&self, sender: Address) -> RpcResult<SenderContent<RpcTransaction>>;
+
+    /// All that wait, a line each.
+    #[method(name = "txpool_inspect")]
+    fn txpool_inspect(&self) -> RpcResult<PoolContent<String>>;
+
+    /// Merkle-Patricia proofs, which this chain does not have.
+    #[method(name = "eth_getProof")]
+    fn proof(
+        &self,
+        params: Option<Address>,
+        _slots: Option<serde_json::Value>,
+        _block: Option<serde_json::Value>,
+    ) -> RpcResult<()>;
+}
+
+/// How many transactions wait.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct PoolStatus {
+    pending: U64,
+    queued: U64,
+}
+
+/// What waits, by sender and number: ready for a block, and waiting for something.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct PoolContent<T: Clone> {
+    pending: BTreeMap<Address, BTreeMap<String, T>>,
+    queued: BTreeMap<Address, BTreeMap<String, T>>,
+}
+
+/// What waits of one sender, by number.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SenderContent<T: Clone> {
+    pending: BTreeMap<String, T>,
+    queued: BTreeMap<String, T>,
+}
+
+impl ToolsApiServer for Eth {
+    fn chain_id(&self) -> RpcResult<U64> {
+        Ok(U64::from(self.view.chain_id))
+    }
+
+    fn syncing(&self) -> RpcResult<bool> {
+        Ok(false)
+    }
+
+    fn protocol_version(&self) -> RpcResult<String> {
+        Ok("0x41".to_owned())
+    }
+
+    fn mining(&self) -> RpcResult<bool> {
+        Ok(false)
+    }
+
+    fn hashrate(&self) -> RpcResult<U64> {
+        Ok(U64::ZERO)
+    }
+
+    fn net_version(&self) -> RpcResult<String> {
+        Ok(self.view.chain_id.to_string())
+    }
+
+    fn net_listening(&self) -> RpcResult<bool> {
+        Ok(true)
+    }
+
+    fn net_peer_count(&self) -> RpcResult<U64> {
+        Ok(U64::ZERO)
+    }
+
+    fn client_version(&self) -> RpcResult<String> {
+        Ok(self.client_version.to_string())
+    }
+
+    fn sha3(&self, data: Bytes) -> RpcResult<B256> {
+        Ok(keccak256(data))
+    }
+
+    fn modules(&self) -> RpcResult<BTreeMap<&'static str, &'static str>> {
+        Ok(["eth", "net", "web3", "txpool", "rpc"].map(|name| (name, "1.0")).into())
+    }
+
+    fn txpool_status(&self) -> RpcResult<PoolStatus> {
+        let pool = self.admission.pool().lock();
+        Ok(PoolStatus { pending: U64::from(pool.ready_count()), queued: U64::from(pool.parked_count()) })
+    }
+
+    fn txpool_content(&self) -> RpcResult<PoolContent<RpcTransaction>> {
+        Ok(content(&self.admission.pool().lock(), RpcTransaction::pending))
+    }
+
+    fn txpool_content_from(&self, sender: Address) -> RpcResult<SenderContent<RpcTransaction>> {
+        Ok(content_of(&self.admission.pool().lock(), sender, &RpcTransaction::pending))
+    }
+
+    fn txpool_inspect(&self) -> RpcResult<PoolContent<String>> {
+        Ok(content(&self.admission.pool().lock(), |waiting| {
+            use alloy_consensus::Transaction as _;
+            let transaction = waiting.transaction().envelope();
+            let to = transaction.to().map_or("contract creation".to_owned(), |to| to.to_string());
+            let (value, gas) = (transaction.value(), transaction.gas_limit());
+            format!("{to}: {value} wei + {gas} gas × {} wei", transaction.max_fee_per_gas())
+        }))
+    }
+
+    fn proof(
+        &self,
+        _: Option<Address>,
+        _: Option<serde_json::Value>,
+        _: Option<serde_json::Value>,
+    ) -> RpcResult<()> {
+        Err(error::unsupported(
+            "eth_getProof",
+            "the state is no Merkle-Patricia trie; use almanac_getProof, or `almanac proof get`",
+        ))
+    }
+}
+
+fn content<T: Clone>(
+    pool: &Pool,
+    show: impl Fn(&almanac_primitives::RecoveredTransaction) -> T,
+) -> PoolContent<T> {
+    let (mut pending, mut queued) = (BTreeMap::new(), BTreeMap::new());
+    for sender in pool.senders() {
+        let of_sender = content_of(pool, sender, &show);
+        if !of_sender.pending.is_empty() {
+            pending.insert(sender, of_sender.pending);
+        }
+        if !of_sender.queued.is_empty() {
+            queued.insert(sender, of_sender.queued);
+        }
+    }
+    PoolContent { pending, queued }
+}
+
+fn content_of<T: Clone>(
+    pool: &Pool,
+    sender: Address,
+    show: &impl Fn(&almanac_primitives::RecoveredTransaction) -> T,
+) -> SenderContent<T> {
+    let (mut pending, mut queued) = (BTreeMap::new(), BTreeMap::new());
+    for (waiting, readiness) in pool.pending_of(sender) {
+        let list = if readiness == Readiness::Ready { &mut pending } else { &mut queued };
+        list.insert(waiting.transaction().nonce().to_string(), show(waiting));
+    }
+    SenderContent { pending, queued }
+}
