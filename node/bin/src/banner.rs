@@ -1,6 +1,7 @@
 //! What a developer sees first.
 
 use crate::accounts::{ACCOUNTS, COINS, MNEMONIC};
+use serde_json::json;
 use std::{fmt::Write as _, net::SocketAddr, path::Path};
 
 /// Facts for the banner.
@@ -13,6 +14,25 @@ pub(crate) struct Banner<'a> {
 }
 
 impl Banner<'_> {
+    /// The same facts for a program: one JSON object on one line.
+    pub(crate) fn json(&self) -> String {
+        let accounts: Vec<_> = ACCOUNTS
+            .iter()
+            .map(|account| json!({ "address": account.address, "privateKey": account.secret }))
+            .collect();
+        let facts = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "http": format!("http://{}", self.rpc),
+            "ws": format!("ws://{}", self.rpc),
+            "chainId": self.chain_id,
+            "height": self.height,
+            "mnemonic": MNEMONIC,
+            "accounts": accounts,
+            "datadir": self.datadir,
+        });
+        facts.to_string()
+    }
+
     /// The text, one fact a line.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
@@ -26,6 +46,8 @@ impl Banner<'_> {
         line(format!("  mnemonic  {MNEMONIC}"));
         line(String::new());
         line(format!("  rpc       http://{}", self.rpc));
+        line(format!("            ws://{}", self.rpc));
+        line(format!("  health    http://{}/health    figures http://{0}/metrics", self.rpc));
         line(format!("  chain id  {}", self.chain_id));
         line(format!("  height    {}", self.height));
         line(format!("  blocks    {}", self.blocks));

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::{db::DbCommand, index_command::IndexCommand, proof::ProofCommand};
+use crate::{db::DbCommand, index_command::IndexCommand, logging::LogFormat, proof::ProofCommand};
 use almanac_primitives::DurationMs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -40,6 +40,7 @@ pub(crate) enum Command {
   almanac dev --block-time 200ms           a block every 200 ms
   almanac dev --datadir ./chain            keep the blocks; the next start goes on from them
   almanac dev --port 0                     any free port; the banner says which
+  almanac dev --json --log-format json     for programs that start a chain
 
 Logs go to standard error; RUST_LOG=debug shows more, RUST_LOG=off none.")]
 pub(crate) struct DevConfig {
@@ -58,6 +59,26 @@ pub(crate) struct DevConfig {
     /// Keep the chain in this directory; it is made if it does not exist.
     #[arg(long, value_name = "DIR")]
     pub(crate) datadir: Option<PathBuf>,
+
+    /// Who `web3_clientVersion` says it is; some tools insist on a name that they know, such as anvil/v1.0.0.
+    #[arg(long, value_name = "TEXT", default_value = almanac_rpc::eth::CLIENT_VERSION)]
+    pub(crate) client_version: String,
+
+    /// Print what the banner says as one JSON object.
+    #[arg(long = "json")]
+    pub(crate) is_json: bool,
+
+    /// Print nothing but the address, and log nothing.
+    #[arg(long = "silent")]
+    pub(crate) is_silent: bool,
+
+    /// How log lines look.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) log_format: LogFormat,
+
+    /// Calls per second that one client may make [default: any number].
+    #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rate_limit: Option<u32>,
 
     /// Answer about the state of this many blocks before the last one [default: all].
     #[arg(long, value_name = "BLOCKS")]

@@ -1,9 +1,10 @@
 //! Who hears of final blocks: the index, and the reader of the log.
 
 use almanac_consensus::{Sink, SinkError, TipState};
-use almanac_exec::BlockOutput;
+use almanac_exec::{BlockOutput, Executed};
 use almanac_index::{Index, Parties};
-use almanac_primitives::{Block, StateRead};
+use almanac_primitives::{Block, Outcome, Receipt, StateRead};
+use almanac_rpc::revert;
 use std::sync::Arc;
 
 /// Feeds the index, and answers admission from it.
@@ -57,6 +58,15 @@ impl Sink for BlockLines {
             gwei(header.base_fee.0),
             block.hash(),
         );
+        let ran = output.transactions.iter().zip(&output.receipts);
+        let seen = ran.filter(|(ran, _)| !matches!(ran, Executed::Prologue(_)));
+        for (ran, receipt) in seen.take(LINES_MAX) {
+            tracing::info!("  {}", describe(ran, receipt));
+        }
+        let left = users.saturating_sub(LINES_MAX);
+        if left > 0 {
+            tracing::info!("  and {left} more");
+        }
         Ok(())
     }
 
@@ -64,6 +74,25 @@ impl Sink for BlockLines {
         tracing::info!("back at block {height}");
         Ok(())
     }
+}
+
+/// Transactions of one block that get a line of their own; a busy chain would write nothing else.
+const LINES_MAX: usize = 5;
+
+/// One transaction: who called whom, and what became of it.
+fn describe(ran: &Executed, receipt: &Receipt) -> String {
+    let to = match (ran.to(), receipt.contract_address) {
+        (Some(to), _) => to.to_string(),
+        (None, Some(created)) => format!("new contract {created}"),
+        (None, None) => "no new contract".to_owned(),
+    };
+    let outcome = match &receipt.outcome {
+        Outcome::Success => "ok".to_owned(),
+        Outcome::Reverted(data) => format!("reverted: {}", revert::explain(data)),
+        Outcome::Halted(halt) => format!("stopped: {halt:?}"),
+    };
+    let gas = receipt.gas_used.0;
+    format!("{} · {} → {to} · {gas} gas · {outcome}", receipt.transaction_hash, ran.from())
 }
 
 /// A price as people read it: gwei with up to nine decimals, no trailing zeroes.

@@ -9,8 +9,10 @@ mod cli;
 mod control;
 mod datadir;
 mod db;
+mod figures;
 mod index_command;
 mod listen;
+mod logging;
 mod progress;
 mod proof;
 mod run;
@@ -21,8 +23,12 @@ use std::{io::Write as _, process::ExitCode};
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_writer(std::io::stderr).init();
+    match &cli.command {
+        cli::Command::Dev(config) => {
+            logging::start(config.log_format, if config.is_silent { "off" } else { "info" });
+        }
+        _ => logging::start(logging::LogFormat::Text, "info"),
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .on_thread_start(almanac_rpc::priority::yield_to_blocks)

@@ -7,6 +7,7 @@ use crate::{
     cli::DevConfig,
     control::Control,
     datadir::Datadir,
+    figures::{self, BlockFigures},
     index_command,
     listen::{BlockLines, IndexFeed},
     shutdown::Shutdown,
@@ -18,13 +19,7 @@ use almanac_consensus::{
 use almanac_index::{Index, IndexConfig};
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::Genesis;
-use almanac_rpc::{
-    Limits, Server,
-    eth::{CLIENT_VERSION, Eth},
-    heads::Heads,
-    view::View,
-    wallet::Wallet,
-};
+use almanac_rpc::{Limits, Server, eth::Eth, heads::Heads, server::Page, view::View, wallet::Wallet};
 use almanac_schedule::EmptyAgenda;
 use almanac_state::StateStore;
 use anyhow::Context as _;
@@ -53,10 +48,15 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let admission = Admission::new(genesis.chain_id, pool, feed);
     let view = View { chain_id: genesis.chain_id, index, agenda: Arc::new(EmptyAgenda) };
     let wallet = Arc::new(Wallet::new(accounts::ACCOUNTS.map(|account| account.secret)));
+    let figures = figures::start()?;
+    let limits = Limits { calls_per_second_max: config.rate_limit, ..Limits::default() };
+    let pages: Vec<(&str, Page)> =
+        vec![("/health", health(view.index.clone())), ("/metrics", Arc::new(move || figures.render()))];
     let server = Server::start(
         (Ipv4Addr::LOCALHOST, config.port).into(),
-        Limits::default(),
-        Eth::new(view, admission, heads, wallet, CLIENT_VERSION).into_module(),
+        limits,
+        Eth::new(view, admission, heads, wallet, &config.client_version).into_module(),
+        pages,
     )
     .await?;
     let banner = Banner {
@@ -66,8 +66,13 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
         blocks: describe(mode),
         datadir: config.datadir.as_deref(),
     };
+    let banner = match (config.is_json, config.is_silent) {
+        (true, _) => banner.json(),
+        (false, true) => format!("http://{}", server.address()),
+        (false, false) => banner.text(),
+    };
     // Whoever started us may have closed the pipe; that is no reason to stop.
-    let _ = writeln!(std::io::stdout(), "{}", banner.text());
+    let _ = writeln!(std::io::stdout(), "{banner}");
 
     tokio::select! {
         signal = shutdown.requested() => tracing::info!("{signal}: stopping"),
@@ -81,6 +86,15 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     // The thread ends with its future; joining shows a panic that would otherwise be lost.
     thread.join().map_err(|_| anyhow::anyhow!("the sequencer's thread panicked"))?;
     stopped
+}
+
+/// Says that the node answers, and how far it is.
+fn health(index: Arc<Index>) -> Page {
+    Arc::new(move || {
+        let tip = index.tip();
+        let (number, time) = (tip.number(), tip.block.header.timestamp.0);
+        format!("{{\"status\":\"ok\",\"block\":{number},\"timestampMs\":{time}}}\n")
+    })
 }
 
 /// What the rest of the node needs of a running sequencer.
@@ -150,7 +164,8 @@ where
     let heads = Heads::new(index.clone());
     // In this order: whoever hears of a block finds it in the index.
     let feed = Arc::new(IndexFeed(index.clone()));
-    let sinks: Vec<Arc<dyn Sink>> = vec![feed, heads.clone(), Arc::new(BlockLines)];
+    let sinks: Vec<Arc<dyn Sink>> =
+        vec![feed, heads.clone(), Arc::new(BlockFigures { pool: pool.clone() }), Arc::new(BlockLines)];
     let config = SoloConfig { mode, fee_recipient: Address::ZERO };
     let (solo, sequencer) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, SystemClock, config);
     tell(ready, Ok(Started { solo, pool, index, heads, height }));

@@ -1,5 +1,6 @@
 //! What goes wrong, in the codes and phrases that Ethereum clients look for.
 
+use crate::revert::reason;
 use alloy_primitives::{Bytes, TxHash, hex};
 use almanac_consensus::SubmitError;
 use almanac_exec::{CallResult, SimulateError};
@@ -18,9 +19,6 @@ const NOT_IN_TIME: i32 = 4;
 const INTERNAL: i32 = -32_603;
 /// A call reverted; the data says with what.
 const REVERTED: i32 = 3;
-
-/// The selector of Solidity's `Error(string)`.
-const ERROR_STRING: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
 
 /// A transaction that is not taken.
 pub(crate) fn submit(error: &SubmitError) -> ErrorObjectOwned {
@@ -99,35 +97,5 @@ fn revert_message(output: &Bytes) -> String {
     match reason(output) {
         Some(reason) => format!("execution reverted: {reason}"),
         None => "execution reverted".to_owned(),
-    }
-}
-
-/// The text of `Error(string)`: selector, offset, length, bytes.
-fn reason(output: &[u8]) -> Option<String> {
-    let arguments = output.strip_prefix(&ERROR_STRING)?;
-    let length = usize::try_from(alloy_primitives::U256::from_be_slice(arguments.get(32..64)?)).ok()?;
-    let text = arguments.get(64..64usize.checked_add(length)?)?;
-    Some(String::from_utf8_lossy(text).into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_solidity_reasons_and_survives_nonsense() {
-        let encoded = hex!(
-            "08c379a0"
-            "0000000000000000000000000000000000000000000000000000000000000020"
-            "0000000000000000000000000000000000000000000000000000000000000004"
-            "6e6f706500000000000000000000000000000000000000000000000000000000"
-        );
-        assert_eq!(reason(&encoded), Some("nope".to_owned()));
-        for length in 0..encoded.len() - 28 {
-            assert_eq!(reason(&encoded[..length]), None, "{length}");
-        }
-        let mut huge = encoded;
-        huge[36..68].fill(0xff);
-        assert_eq!(reason(&huge), None);
     }
 }

@@ -1,13 +1,23 @@
-//! The HTTP and WebSocket server: where it listens, and what it refuses before looking at it.
+//! The HTTP and WebSocket server: where it listens, and for how many.
 
+use crate::{
+    gate::{Gate, Peer},
+    meter::{Meter, MeterLayer},
+    rate::Rate,
+};
 use jsonrpsee::{
     Methods,
-    server::{BatchRequestConfig, PingConfig, ServerBuilder, ServerConfig, ServerHandle},
+    core::middleware::RpcServiceBuilder,
+    server::{
+        BatchRequestConfig, PingConfig, ServerBuilder, ServerConfig, ServerHandle, StopHandle,
+        serve_with_graceful_shutdown, stop_channel,
+    },
 };
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{net::TcpListener, sync::Semaphore};
 use tower_http::cors::CorsLayer;
 
-/// What one client may ask for.
+/// What clients may ask for.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Largest request in bytes.
@@ -20,6 +30,10 @@ pub struct Limits {
     pub connections_max: u32,
     /// Most subscriptions of one connection.
     pub subscriptions_max: u32,
+    /// Calls per second of one client; `None` for no limit.
+    pub calls_per_second_max: Option<u32>,
+    /// A client that has not sent its whole request after this long is cut off.
+    pub request_time_max: Duration,
 }
 
 impl Default for Limits {
@@ -30,6 +44,8 @@ impl Default for Limits {
             batch_max: 100,
             connections_max: 200,
             subscriptions_max: 32,
+            calls_per_second_max: None,
+            request_time_max: Duration::from_secs(10),
         }
     }
 }
@@ -52,28 +68,25 @@ pub struct ServerError {
     pub source: std::io::Error,
 }
 
+/// Pages for people and machines beside JSON-RPC, by path.
+pub type Page = Arc<dyn Fn() -> String + Send + Sync>;
+
 impl Server {
-    /// Listens on `address` and answers with `methods`.
+    /// Listens on `address`, answers calls with `methods`, and GET requests with `pages`.
     pub async fn start(
         address: SocketAddr,
         limits: Limits,
         methods: impl Into<Methods>,
+        pages: Vec<(&'static str, Page)>,
     ) -> Result<Self, ServerError> {
-        let config = ServerConfig::builder()
-            .max_request_body_size(limits.request_bytes_max)
-            .max_response_body_size(limits.response_bytes_max)
-            .max_connections(limits.connections_max)
-            .max_subscriptions_per_connection(limits.subscriptions_max)
-            .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_max))
-            .enable_ws_ping(PingConfig::default())
-            .build();
         let fail = |source| ServerError { address, source };
-        // Pages in a browser may use a developer's chain.
-        let middleware = tower::ServiceBuilder::new().layer(CorsLayer::permissive());
-        let server = ServerBuilder::with_config(config).set_http_middleware(middleware);
-        let server = server.build(address).await.map_err(fail)?;
-        let address = server.local_addr().map_err(fail)?;
-        Ok(Self { handle: server.start(methods), address })
+        let listener = TcpListener::bind(address).await.map_err(fail)?;
+        let address = listener.local_addr().map_err(fail)?;
+        let (stop, handle) = stop_channel();
+        let rate = Rate::new(limits.calls_per_second_max);
+        let gate = Gate::new(limits, rate.clone(), pages);
+        tokio::spawn(accept(listener, stop, limits, methods.into(), gate, rate));
+        Ok(Self { handle, address })
     }
 
     /// Where it listens; the port is the real one if 0 was asked for.
@@ -87,4 +100,62 @@ impl Server {
         let _ = self.handle.stop();
         self.handle.stopped().await;
     }
+}
+
+async fn accept(
+    listener: TcpListener,
+    stop: StopHandle,
+    limits: Limits,
+    methods: Methods,
+    gate: Gate,
+    rate: Arc<Rate>,
+) {
+    let meter = Arc::new(Meter::new(&methods, rate));
+    let services = ServerBuilder::with_config(config(limits))
+        .set_rpc_middleware(RpcServiceBuilder::new().layer(MeterLayer(meter)))
+        // Pages in a browser may use a developer's chain.
+        .set_http_middleware(tower::ServiceBuilder::new().layer(CorsLayer::permissive()))
+        .to_service_builder();
+    let places = Arc::new(Semaphore::new(usize::try_from(limits.connections_max).unwrap_or(usize::MAX)));
+    loop {
+        let (socket, from) = tokio::select! {
+            () = stop.clone().shutdown() => return,
+            accepted = listener.accept() => match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Out of files, most likely: others must close before we can go on.
+                    tracing::warn!("a connection could not be taken: {error}");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            },
+        };
+        let Ok(place) = places.clone().try_acquire_owned() else {
+            tracing::debug!("{from} was turned away: {} connections are open", limits.connections_max);
+            continue;
+        };
+        // An answer must not wait for a packet to fill up; a socket that refuses is only slower.
+        let _ = socket.set_nodelay(true);
+        let service = services.clone().build(methods.clone(), stop.clone());
+        let gate = gate.clone();
+        let service =
+            tower::service_fn(move |request| gate.clone().serve(request, Peer(from.ip()), service.clone()));
+        let stopped = stop.clone().shutdown();
+        tokio::spawn(async move {
+            // A client that breaks off is the client's business.
+            let _ = serve_with_graceful_shutdown(socket, service, stopped).await;
+            drop(place);
+        });
+    }
+}
+
+fn config(limits: Limits) -> ServerConfig {
+    ServerConfig::builder()
+        .max_request_body_size(limits.request_bytes_max)
+        .max_response_body_size(limits.response_bytes_max)
+        .max_connections(limits.connections_max)
+        .max_subscriptions_per_connection(limits.subscriptions_max)
+        .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_max))
+        .enable_ws_ping(PingConfig::default())
+        .build()
 }

@@ -94,7 +94,7 @@ impl Eth {
         let block = self.named(id)?;
         let show =
             |block: Arc<IndexedBlock>| RpcBlock::new(&block, self.view.chain_id, is_full.unwrap_or(false));
-        Ok(block.map(show).map(|block| if id.is_pending() { block.without_hash() } else { block }))
+        Ok(block.map(show))
     }
 
     fn count(&self, id: BlockId) -> RpcResult<Option<U64>> {

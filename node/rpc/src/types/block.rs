@@ -11,7 +11,7 @@ use serde::Serialize;
 #[serde(rename_all = "camelCase")]
 pub struct RpcHeader {
     number: U64,
-    hash: Option<BlockHash>,
+    hash: BlockHash,
     parent_hash: BlockHash,
     nonce: B64,
     sha3_uncles: B256,
@@ -55,7 +55,7 @@ impl RpcHeader {
         let header = &indexed.block.header;
         Self {
             number: U64::from(header.number),
-            hash: Some(indexed.hash),
+            hash: indexed.hash,
             parent_hash: header.parent_hash,
             nonce: B64::ZERO,
             sha3_uncles: EMPTY_OMMER_ROOT_HASH,
@@ -96,11 +96,5 @@ impl RpcBlock {
             withdrawals: [],
             transactions,
         }
-    }
-
-    /// The same, for a block that is not made yet and so has no name.
-    pub fn without_hash(mut self) -> Self {
-        self.header.hash = None;
-        self
     }
 }

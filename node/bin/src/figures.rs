@@ -1,0 +1,60 @@
+//! What the node counts, as Prometheus reads it.
+
+use almanac_consensus::{SharedPool, Sink, SinkError};
+use almanac_exec::BlockOutput;
+use almanac_primitives::Block;
+use anyhow::Context as _;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use std::{sync::Arc, time::Duration};
+
+/// Samples are put into their buckets this often, so that they do not pile up where nobody asks for them.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Bounds of the buckets that calls are sorted into by how long they took.
+const SECONDS: [f64; 9] = [0.0002, 0.0005, 0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0];
+
+/// Begins to count. Must be called on the runtime that serves requests.
+pub(crate) fn start() -> anyhow::Result<PrometheusHandle> {
+    let recorder = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
+        .build_recorder();
+    let handle = recorder.handle();
+    metrics::set_global_recorder(recorder).context("figures are recorded already")?;
+    let figures = handle.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(UPKEEP).await;
+            figures.run_upkeep();
+        }
+    });
+    Ok(handle)
+}
+
+/// Counts blocks and what is in them.
+pub(crate) struct BlockFigures {
+    pub(crate) pool: Arc<SharedPool>,
+}
+
+impl Sink for BlockFigures {
+    fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
+        let header = &block.header;
+        metrics::gauge!("almanac_block_height").set(header.number as f64);
+        metrics::gauge!("almanac_block_time_seconds").set(header.timestamp.0 as f64 / 1e3);
+        metrics::gauge!("almanac_base_fee_wei").set(header.base_fee.0 as f64);
+        metrics::counter!("almanac_gas_used_total").increment(header.gas_used.0 + header.reserved_gas_used.0);
+        metrics::counter!("almanac_transactions_total").increment(block.transactions.len() as u64);
+        let runs = output.transactions.iter().filter(|ran| ran.run().is_some()).count();
+        metrics::counter!("almanac_runs_total").increment(runs as u64);
+        let failed = output.receipts.iter().filter(|receipt| !receipt.outcome.is_success()).count();
+        metrics::counter!("almanac_failed_total").increment(failed as u64);
+        let pool = self.pool.lock();
+        metrics::gauge!("almanac_pool_ready").set(pool.ready_count() as f64);
+        metrics::gauge!("almanac_pool_parked").set(pool.parked_count() as f64);
+        Ok(())
+    }
+
+    fn reverted(&self, height: u64) -> Result<(), SinkError> {
+        metrics::gauge!("almanac_block_height").set(height as f64);
+        Ok(())
+    }
+}

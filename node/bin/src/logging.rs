@@ -1,0 +1,24 @@
+//! Where log lines go, and what they look like.
+
+use clap::ValueEnum;
+use tracing_subscriber::{EnvFilter, fmt};
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line, for machines.
+    Json,
+}
+
+/// Writes log lines to standard error from here on. RUST_LOG says which; without it, `level` does.
+pub(crate) fn start(format: LogFormat, level: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
+    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => lines.with_target(false).init(),
+        LogFormat::Json => lines.json().flatten_event(true).init(),
+    }
+}
