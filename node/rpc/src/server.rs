@@ -7,13 +7,21 @@ use crate::{
 };
 use jsonrpsee::{
     Methods,
-    core::middleware::RpcServiceBuilder,
+    core::{middleware::RpcServiceBuilder, traits::IdProvider},
     server::{
         BatchRequestConfig, PingConfig, ServerBuilder, ServerConfig, ServerHandle, StopHandle,
         serve_with_graceful_shutdown, stop_channel,
     },
+    types::SubscriptionId,
 };
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{net::TcpListener, sync::Semaphore};
 use tower_http::cors::CorsLayer;
 
@@ -149,6 +157,18 @@ async fn accept(
     }
 }
 
+/// Names subscriptions as Ethereum's clients expect it: by a hexadecimal string. A name counts on its own
+/// connection only, so it need not be a secret.
+#[derive(Debug, Default)]
+struct HexIds(AtomicU64);
+
+impl IdProvider for HexIds {
+    fn next_id(&self) -> SubscriptionId<'static> {
+        let count = self.0.fetch_add(1, Ordering::Relaxed);
+        SubscriptionId::Str(format!("{count:#034x}").into())
+    }
+}
+
 fn config(limits: Limits) -> ServerConfig {
     ServerConfig::builder()
         .max_request_body_size(limits.request_bytes_max)
@@ -156,6 +176,7 @@ fn config(limits: Limits) -> ServerConfig {
         .max_connections(limits.connections_max)
         .max_subscriptions_per_connection(limits.subscriptions_max)
         .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_max))
+        .set_id_provider(HexIds::default())
         .enable_ws_ping(PingConfig::default())
         .build()
 }

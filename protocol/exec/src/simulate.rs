@@ -98,14 +98,18 @@ pub fn simulate_with<'a, I: Inspector<EvmContext<'a>>>(
 
 /// Tries a call and answers with what it would change too, for a next one to be tried on. A strict call must be
 /// one that a block could hold: its sequence number, price and money are checked.
-pub fn simulate_step(
-    state: &dyn StateRead,
+pub fn simulate_step<'a, I: Inspector<EvmContext<'a>>>(
+    state: &'a dyn StateRead,
     environment: &Environment,
     call: Call,
     is_strict: bool,
+    inspector: Option<I>,
 ) -> Result<(CallResult, StateDiff), SimulateError> {
     let strictness = if is_strict { Strictness::Block } else { Strictness::Simulation };
-    let (result, after) = run_on(state, environment, call, NoOpInspector, false, strictness)?;
+    let (result, after) = match inspector {
+        Some(inspector) => run_on(state, environment, call, inspector, true, strictness)?,
+        None => run_on(state, environment, call, NoOpInspector, false, strictness)?,
+    };
     Ok((result, after.into_diff()?))
 }
 

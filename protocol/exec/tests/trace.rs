@@ -292,7 +292,7 @@ fn calls_are_tried_one_after_the_other() {
     let environment = Environment::derive(&chain.input(), &chain.state).unwrap();
     let count = |chain: &TestChain| {
         let call = trying(person(0).address, Some(COUNTER), vec![]);
-        simulate_step(&chain.state, &environment, call, false).unwrap()
+        simulate_step(&chain.state, &environment, call, false, None::<Counter>).unwrap()
     };
     let (first, diff) = count(&chain);
     assert_eq!(count(&chain).1, diff, "nothing happened yet");
@@ -314,7 +314,8 @@ fn calls_are_tried_one_after_the_other() {
 fn a_strict_call_must_be_valid_in_a_block() {
     let chain = TestChain::new();
     let environment = Environment::derive(&chain.input(), &chain.state).unwrap();
-    let try_it = |call: Call, is_strict| simulate_step(&chain.state, &environment, call, is_strict);
+    let try_it =
+        |call: Call, is_strict| simulate_step(&chain.state, &environment, call, is_strict, None::<Counter>);
     let good = Call {
         gas_price: environment.base_fee,
         nonce: Some(0),
@@ -338,14 +339,17 @@ fn access_lists_and_delegations_take_part() {
     let plain = trying(person(0).address, Some(COUNTER), vec![]);
     let listed = AccessList(vec![AccessListItem { address: person(5).address, storage_keys: vec![] }]);
     let with_list = Call { access_list: listed, ..plain.clone() };
-    let gas = |call: Call| simulate_step(&chain.state, &environment, call, false).unwrap().0.gas_used.0;
+    let gas = |call: Call| {
+        simulate_step(&chain.state, &environment, call, false, None::<Counter>).unwrap().0.gas_used.0
+    };
     assert_eq!(gas(with_list), gas(plain) + 2_400, "EIP-2930's price of an address");
 
     let delegating = Call {
         authorizations: vec![authorize(person(1), 0, COUNTER)],
         ..trying(person(0).address, Some(person(1).address), vec![])
     };
-    let (_, diff) = simulate_step(&chain.state, &environment, delegating, false).unwrap();
+    let mut seen = Counter::default();
+    let (_, diff) = simulate_step(&chain.state, &environment, delegating, false, Some(&mut seen)).unwrap();
     let is_counted = |key: &StateKey| matches!(key, StateKey::Slot(who, _) if *who == person(1).address);
     assert!(
         diff.changes().iter().any(|change| is_counted(&change.key)),

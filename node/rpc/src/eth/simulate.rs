@@ -14,6 +14,7 @@ use almanac_exec::{CallResult, simulate_step};
 use almanac_index::{IndexedBlock, Parties};
 use almanac_primitives::{Block, Gas, Header, Outcome, Receipt, block::receipts_root, fees::next_base_fee};
 use jsonrpsee::core::RpcResult;
+use revm_inspectors::transfer::TransferInspector;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -45,6 +46,20 @@ struct SimulatedCall {
     error: Option<SimulateError>,
 }
 
+/// How calls are tried.
+struct Rules {
+    /// Each must be one that a block could hold.
+    is_strict: bool,
+    /// Each transfer of value makes a log, as if money were a token at 0xeeee….
+    shows_transfers: bool,
+}
+
+impl Rules {
+    fn inspector(&self) -> Option<TransferInspector> {
+        self.shows_transfers.then(|| TransferInspector::new(false).with_logs(true))
+    }
+}
+
 /// Tries all blocks, one after the other, on `base`.
 pub(super) fn simulate_blocks(
     base: &IndexedBlock,
@@ -52,15 +67,13 @@ pub(super) fn simulate_blocks(
     payload: SimulatePayload,
 ) -> RpcResult<Vec<SimulatedBlock>> {
     check_size(&payload)?;
-    if payload.trace_transfers {
-        return Err(error::invalid("traceTransfers is not supported: transfers of value make no logs here"));
-    }
+    let rules = Rules { is_strict: payload.validation, shows_transfers: payload.trace_transfers };
     let mut parent = (base.block.header.clone(), base.hash);
     let mut gas_left = attempt.environment.parameters.block_gas_max();
     let mut simulated = Vec::new();
     for wanted in payload.block_state_calls {
         begin(&mut attempt, &parent, payload.validation);
-        let (block, calls) = run_block(&mut attempt, wanted, &parent.0, payload.validation, &mut gas_left)?;
+        let (block, calls) = run_block(&mut attempt, wanted, &parent.0, &rules, &mut gas_left)?;
         parent = (block.block.header.clone(), block.hash);
         let block = RpcBlock::new(&block, attempt.environment.chain_id, false);
         simulated.push(SimulatedBlock { block, calls });
@@ -100,7 +113,7 @@ fn run_block(
     attempt: &mut Attempt,
     wanted: SimBlock,
     parent: &Header,
-    is_strict: bool,
+    rules: &Rules,
     gas_left: &mut Gas,
 ) -> RpcResult<(IndexedBlock, Vec<SimulatedCall>)> {
     if let Some(overrides) = &wanted.block_overrides {
@@ -115,8 +128,9 @@ fn run_block(
         let mut call = attempt.call(request)?;
         call.gas_limit = call.gas_limit.min(*gas_left);
         let party = Parties { from: call.from, to: call.to, run: None };
-        let (result, diff) = simulate_step(&attempt.state, &attempt.environment, call, is_strict)
-            .map_err(|error| error::simulate(&error))?;
+        let (result, diff) =
+            simulate_step(&attempt.state, &attempt.environment, call, rules.is_strict, rules.inspector())
+                .map_err(|error| error::simulate(&error))?;
         attempt.state.apply(&diff);
         used = Gas(used.0.saturating_add(result.gas_used.0));
         *gas_left = Gas(gas_left.0.saturating_sub(result.gas_used.0));
