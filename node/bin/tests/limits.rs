@@ -1,0 +1,168 @@
+//! What a hostile or clumsy client can do: nothing to others.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+use support::*;
+
+fn exchange(address: &str, request: &[u8]) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // The node may answer and hang up before it has read all.
+    let _ = stream.write_all(request);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn with_body(host: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!("POST / HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}").into_bytes()
+}
+
+fn get(node: &Node, path: &str) -> String {
+    exchange(
+        &node.address,
+        format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes(),
+    )
+}
+
+#[test]
+fn pages_for_operators() {
+    let node = Node::start(&[]);
+    node.receipt(&node.send(&to_bob(0))["result"]);
+    let health = get(&node, "/health");
+    assert!(health.starts_with("HTTP/1.1 200") && health.contains(r#""status":"ok","block":1"#), "{health}");
+    let figures = get(&node, "/metrics");
+    assert!(figures.contains("almanac_block_height 1"), "{figures}");
+    assert!(
+        figures.contains(r#"almanac_rpc_calls_total{method="eth_sendRawTransaction",outcome="ok"} 1"#),
+        "{figures}"
+    );
+    let nothing = get(&node, "/nothing");
+    assert!(nothing.starts_with("HTTP/1.1 404") && nothing.contains("/health"), "{nothing}");
+}
+
+#[test]
+fn a_page_of_another_name_is_not_served() {
+    let node = Node::start(&[]);
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}"#;
+    let served = exchange(&node.address, &with_body("localhost", call));
+    assert!(served.contains("0x7a69"), "{served}");
+    let refused = exchange(&node.address, &with_body("rebound.example", call));
+    assert!(refused.starts_with("HTTP/1.1 403") && !refused.contains("0x7a69"), "{refused}");
+}
+
+#[test]
+fn requests_and_batches_have_a_size() {
+    let node = Node::start(&[]);
+    let padded = |bytes: usize| {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}"#;
+        call.to_owned() + &" ".repeat(bytes - call.len())
+    };
+    let limit = 2 * 1024 * 1024;
+    assert!(exchange(&node.address, &with_body("localhost", &padded(limit))).contains("0x7a69"));
+    let refused = exchange(&node.address, &with_body("localhost", &padded(limit + 1)));
+    assert!(refused.starts_with("HTTP/1.1 413"), "{refused}");
+
+    let batch = |count: usize| {
+        let calls: Vec<Value> =
+            (0..count).map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_chainId" })).collect();
+        serde_json::from_str::<Value>(&post(&node.address, &json!(calls).to_string())).unwrap()
+    };
+    let answers = batch(100);
+    assert_eq!(answers.as_array().unwrap().len(), 100);
+    assert!(answers.as_array().unwrap().iter().all(|answer| answer["result"] == "0x7a69"));
+    assert!(batch(101)["error"]["code"].is_i64(), "one too many");
+}
+
+#[test]
+fn a_client_that_asks_too_fast_waits() {
+    let node = Node::start(&["--rate-limit", "5"]);
+    let call = |calls: usize| {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_chainId" });
+        exchange(&node.address, &with_body("localhost", &json!(vec![call; calls]).to_string()))
+    };
+    let answers: Vec<String> = (0..8).map(|_| call(1)).collect();
+    assert!(answers[..5].iter().all(|answer| answer.contains("0x7a69")), "{answers:?}");
+    assert!(answers[5..].iter().any(|answer| answer.starts_with("HTTP/1.1 429")), "{answers:?}");
+    std::thread::sleep(Duration::from_millis(1_100));
+    assert!(call(5).contains("0x7a69"));
+    assert!(call(1).starts_with("HTTP/1.1 429"), "each call of a batch counts");
+}
+
+#[test]
+fn nonsense_is_answered_by_its_name() {
+    let node = Node::start(&[]);
+    let deep = "[".repeat(100_000);
+    let cases = [
+        ("{", -32_700),
+        ("", -32_700),
+        (&deep, -32_700),
+        (r#"{"jsonrpc":"2.0","id":1}"#, -32_600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBalance"}"#, -32_602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":[{},{}]}"#, -32_602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"eth_feeHistory","params":["0x1","latest","x"]}"#, -32_602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"nothing"}"#, -32_601),
+    ];
+    for (body, code) in cases {
+        let answer: Value = serde_json::from_str(&post(&node.address, body)).unwrap_or_default();
+        let shown: String = body.chars().take(60).collect();
+        assert_eq!(answer["error"]["code"], code, "{shown}: {answer}");
+    }
+    assert_eq!(node.result("eth_blockNumber", json!([])), "0x0", "it lives");
+}
+
+/// Truncated frames and headers that never end: cut off, while others are served.
+#[test]
+fn slow_clients_are_cut_off() {
+    let node = Node::start(&[]);
+    let begin = Instant::now();
+    let mut slow: Vec<TcpStream> = (0..20)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&node.address).unwrap();
+            stream
+                .write_all(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{\"json")
+                .unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(node.result("eth_chainId", json!([])), "0x7a69", "others do not wait");
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    for stream in &mut slow {
+        let mut answer = [0; 64];
+        let length = stream.read(&mut answer).unwrap();
+        let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
+        assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    }
+    assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn programs_can_start_it() {
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_almanac"))
+        .args(["dev", "--port", "0", "--json", "--client-version", "anvil/v9.9.9", "--log-format", "json"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    let facts: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&facts["chainId"], facts["accounts"].as_array().unwrap().len()), (&json!(31_337), 10));
+    let address = facts["http"].as_str().unwrap().trim_start_matches("http://").to_owned();
+    let version = post(&address, r#"{"jsonrpc":"2.0","id":1,"method":"web3_clientVersion"}"#);
+    assert!(version.contains("anvil/v9.9.9"), "{version}");
+    std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let log = String::from_utf8_lossy(&output.stderr);
+    let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    assert!(last["message"].as_str().unwrap().contains("stopping"), "{log}");
+}
