@@ -160,7 +160,7 @@ where
         Err(error) => return tell(ready, Err(error.into())),
     };
     let height = tip.header.number;
-    let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
+    let pool = SharedPool::new(Pool::new(PoolConfig::developer(), base_fee));
     let heads = Heads::new(index.clone());
     // In this order: whoever hears of a block finds it in the index.
     let feed = Arc::new(IndexFeed(index.clone()));

@@ -16,6 +16,13 @@ pub struct PoolConfig {
     pub replacement_bump_percent: u32,
 }
 
+impl PoolConfig {
+    /// For a developer's chain: scripts send thousands of transactions of one account ahead, in any order.
+    pub fn developer() -> Self {
+        Self { sender_count_max: 20_000, ..Self::default() }
+    }
+}
+
 impl Default for PoolConfig {
     fn default() -> Self {
         Self {
