@@ -29,6 +29,8 @@ fn main() -> ExitCode {
         }
         _ => logging::start(logging::LogFormat::Text, "info"),
     }
+    // Started here, its threads are as urgent as blocks; started by a request, they would not be.
+    rayon::current_num_threads();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .on_thread_start(almanac_rpc::priority::yield_to_blocks)

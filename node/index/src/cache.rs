@@ -21,9 +21,11 @@ impl BlockCache {
     }
 
     pub(crate) fn put(&self, block: Arc<IndexedBlock>) {
-        let mut slots = self.slots.lock().expect("nobody panics while holding the cache");
-        let slot = slot(block.hash);
-        slots[slot] = Some(block);
+        // Nobody waits to fill a cache, least of all whoever adds a block.
+        if let Ok(mut slots) = self.slots.try_lock() {
+            let slot = slot(block.hash);
+            slots[slot] = Some(block);
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, BlockHash, Bytes, TxHash};
 use almanac_primitives::{Block, Header, Receipt, StateDiff, StateKey};
+use arc_swap::ArcSwap;
 use std::{
     fmt,
     ops::RangeInclusive,
@@ -41,7 +42,8 @@ pub(crate) struct Shared {
     feeding: Mutex<u64>,
     /// The height of every going back, oldest first. While it is read, nobody goes back.
     reverts: RwLock<Vec<u64>>,
-    tip: RwLock<Arc<IndexedBlock>>,
+    /// Swapped without a lock: a reader that the system puts aside must not make a block wait.
+    tip: ArcSwap<IndexedBlock>,
     /// Lowest height whose state may be asked for.
     oldest: AtomicU64,
     blocks: BlockCache,
@@ -82,7 +84,7 @@ impl Index {
             config,
             feeding: Mutex::new(oldest),
             reverts: RwLock::default(),
-            tip: RwLock::new(Arc::new(tip)),
+            tip: ArcSwap::from_pointee(tip),
             oldest: AtomicU64::new(readable),
             blocks: BlockCache::default(),
             store,
@@ -124,7 +126,7 @@ impl Index {
         self.0.store.commit(batch)?;
         *forgotten_to = forget_to;
         self.0.blocks.put(indexed.clone());
-        self.0.set_tip(indexed);
+        self.0.tip.store(indexed);
         Ok(())
     }
 
@@ -167,12 +169,12 @@ impl Index {
 
     /// Height of the last block.
     pub fn height(&self) -> u64 {
-        self.0.tip().number()
+        self.0.tip.load().number()
     }
 
     /// The last block.
     pub fn tip(&self) -> Arc<IndexedBlock> {
-        self.0.tip().clone()
+        self.0.tip.load_full()
     }
 
     /// The block at a height.
@@ -266,14 +268,6 @@ impl Shared {
         self.reverts.read().expect("nobody panics while taking blocks back")
     }
 
-    fn tip(&self) -> RwLockReadGuard<'_, Arc<IndexedBlock>> {
-        self.tip.read().expect("nobody panics while setting the tip")
-    }
-
-    fn set_tip(&self, tip: Arc<IndexedBlock>) {
-        *self.tip.write().expect("nobody panics while setting the tip") = tip;
-    }
-
     pub(crate) fn oldest(&self) -> u64 {
         self.oldest.load(Ordering::Acquire)
     }
@@ -295,7 +289,7 @@ impl Shared {
         let mut reverts = self.reverts.write().expect("nobody panics while taking blocks back");
         reverts.push(height);
         loop {
-            let last = self.tip().clone();
+            let last = self.tip.load_full();
             if last.number() == height {
                 break;
             }
@@ -305,7 +299,7 @@ impl Shared {
                 self.load(view, last.number() - 1, last.block.header.parent_hash)
             })?;
             self.store.commit(batch)?;
-            self.set_tip(parent);
+            self.tip.store(parent);
         }
         self.settle_oldest(height, forgotten_to);
         Ok(())

@@ -8,6 +8,7 @@ use crate::{
     config::IndexConfig,
     error::{Fault, OpenError, StoreError},
 };
+use arc_swap::ArcSwap;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as _, Snapshot};
 use std::{
     collections::BTreeMap,
@@ -15,7 +16,7 @@ use std::{
     ops::RangeInclusive,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::{RwLock, RwLockReadGuard},
+    sync::{Arc, RwLock, RwLockReadGuard},
 };
 
 /// Name of the space that holds everything.
@@ -67,8 +68,9 @@ enum Backend {
         database: Database,
         space: Keyspace,
         /// The rows after the last batch. Made between batches: the engine's background work can make half a
-        /// batch visible to a snapshot that is taken while the batch is being written (seen in 3.1.13).
-        settled: RwLock<Snapshot>,
+        /// batch visible to a snapshot that is taken while the batch is being written (seen in 3.1.13). Swapped
+        /// without a lock: a reader that the system puts aside must not make a block wait.
+        settled: ArcSwap<Snapshot>,
     },
     Memory(RwLock<BTreeMap<Vec<u8>, Vec<u8>>>),
 }
@@ -82,7 +84,7 @@ impl Store {
         // The engine returns an error for nearly all damage. Where it trips over some instead, that is damage too.
         match catch_unwind(AssertUnwindSafe(|| open_engine(path, config))) {
             Ok(Ok((database, space))) => {
-                let settled = RwLock::new(database.snapshot());
+                let settled = ArcSwap::from_pointee(database.snapshot());
                 Ok(Self { backend: Backend::Disk { database, space, settled }, name })
             }
             Ok(Err(error)) => Err(explain(error, name)),
@@ -106,9 +108,7 @@ impl Store {
     /// still see cannot be cleaned up.
     pub(crate) fn view(&self) -> View<'_> {
         match &self.backend {
-            Backend::Disk { space, settled, .. } => {
-                View::Disk(settled.read().expect("nobody panics while replacing a snapshot").clone(), space)
-            }
+            Backend::Disk { space, settled, .. } => View::Disk(settled.load_full(), space),
             Backend::Memory(rows) => View::Memory(rows.read().expect("nobody panics while writing rows")),
         }
     }
@@ -135,8 +135,7 @@ impl Store {
                     }
                 }
                 writes.commit().map_err(|error| self.error(&error.into()))?;
-                let after = database.snapshot();
-                *settled.write().expect("nobody panics while replacing a snapshot") = after;
+                settled.store(Arc::new(database.snapshot()));
                 Ok(())
             }
             Backend::Memory(rows) => {
@@ -240,7 +239,7 @@ impl Batch {
 
 /// The rows at one moment.
 pub(crate) enum View<'a> {
-    Disk(Snapshot, &'a Keyspace),
+    Disk(Arc<Snapshot>, &'a Keyspace),
     Memory(RwLockReadGuard<'a, BTreeMap<Vec<u8>, Vec<u8>>>),
 }
 
