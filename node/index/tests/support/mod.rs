@@ -277,7 +277,7 @@ fn receipt(block: &Block, index: u64, logs: &[LogPlan]) -> Receipt {
         .collect();
     Receipt {
         // In every other block the first is a prologue, with logs or without.
-        transaction_type: if index == 0 && block.header.number % 2 == 0 { PROLOGUE_TYPE } else { 2 },
+        transaction_type: if index == 0 && block.header.number.is_multiple_of(2) { PROLOGUE_TYPE } else { 2 },
         transaction_hash: keccak256([block.hash().as_slice(), &index.to_be_bytes()].concat()),
         outcome: Outcome::Success,
         gas_used: Gas(21_000),
