@@ -18,6 +18,7 @@ use crate::{
     environment::{BlockInput, Environment},
     epilogue,
     error::{BlockError, Fault},
+    footprint::Footprint,
     machine::{self, EvmContext, Machine, Strictness},
     output::{BlockOutput, Executed},
     prologue, runs,
@@ -35,8 +36,7 @@ pub fn execute(
     input: &BlockInput,
     source: &mut dyn TransactionSource,
 ) -> Result<BlockOutput, BlockError> {
-    let mut observer =
-        Observer { inspector: NoOpInspector, watch: Watch::Nothing, finished: &mut |_, _, _| {} };
+    let mut observer = Observer { inspector: NoOpInspector, watch: Watch::Nothing, finished: &mut |_, _| {} };
     observe(state, agenda, input, source, &mut observer)
 }
 
@@ -78,8 +78,19 @@ pub struct Observer<'o, I> {
     pub inspector: I,
     /// Which transactions it sees.
     pub watch: Watch,
-    /// Called after each watched transaction with its receipt index, to collect what the inspector saw.
-    pub finished: &'o mut dyn FnMut(usize, &Receipt, &mut I),
+    /// Called after each watched transaction, to collect what the inspector saw.
+    pub finished: &'o mut dyn FnMut(Finished<'_>, &mut I),
+}
+
+/// A watched transaction that has run.
+#[derive(Debug)]
+pub struct Finished<'f> {
+    /// Its receipt index.
+    pub index: usize,
+    /// Its receipt.
+    pub receipt: &'f Receipt,
+    /// What it touched.
+    pub footprint: Footprint,
 }
 
 /// Which transactions an inspector sees.
@@ -98,7 +109,7 @@ pub(crate) struct Execution<'a, 'o, I> {
     pub(crate) machine: Machine<'a, &'o mut I>,
     pub(crate) environment: Environment,
     watch: Watch,
-    finished: &'o mut dyn FnMut(usize, &Receipt, &mut I),
+    finished: &'o mut dyn FnMut(Finished<'_>, &mut I),
     pub(crate) transactions: Vec<Executed>,
     pub(crate) receipts: Vec<Receipt>,
     pub(crate) cumulative_gas: Gas,
@@ -156,11 +167,16 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
         Ok(())
     }
 
-    /// Files a transaction that has run.
-    pub(crate) fn record(&mut self, transaction: Executed, receipt: Receipt) {
-        if self.is_watched() {
-            let index = self.next_index();
-            (self.finished)(index, &receipt, self.machine.inspector());
+    /// Files a transaction that has run, and shows one that was watched.
+    pub(crate) fn record(
+        &mut self,
+        transaction: Executed,
+        receipt: Receipt,
+        footprint: Option<Box<Footprint>>,
+    ) {
+        if let Some(footprint) = footprint {
+            let finished = Finished { index: self.next_index(), receipt: &receipt, footprint: *footprint };
+            (self.finished)(finished, self.machine.inspector());
         }
         self.transactions.push(transaction);
         self.receipts.push(receipt);

@@ -14,6 +14,7 @@ mod doors;
 pub mod environment;
 mod epilogue;
 pub mod error;
+pub mod footprint;
 mod machine;
 pub mod output;
 mod precompiles;
@@ -26,15 +27,18 @@ pub mod state;
 mod transactions;
 pub mod validate;
 
-pub use block::{Observer, Watch, execute, observe};
+pub use block::{Finished, Observer, Watch, execute, observe};
 pub use choose::{Body, Candidates, Room, TransactionSource};
 pub use environment::{BlockInput, Environment};
 pub use error::{BlockError, Fault, StateFault};
+pub use footprint::Footprint;
 pub use machine::EvmContext;
 pub use output::{BlockOutput, Executed, HeaderMismatch, check_header};
 pub use prefetch::prefetch;
 pub use recover::{recover, recover_all};
-pub use simulate::{Call, CallResult, SimulateError, simulate, simulate_in, simulate_step, simulate_with};
+pub use simulate::{
+    Call, CallResult, SimulateError, simulate, simulate_in, simulate_step, simulate_watched, simulate_with,
+};
 pub use validate::{
     Rules, Sender, TransactionError, check_inclusion, check_static, check_submission, cost_max,
 };

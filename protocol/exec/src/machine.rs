@@ -3,6 +3,7 @@
 use crate::{
     environment::Environment,
     error::{Fault, StateFault},
+    footprint::Footprint,
     precompiles::Precompiles,
     state::{Balances, BlockState},
     validate::SPEC,
@@ -71,6 +72,8 @@ pub(crate) enum MachineError {
 pub(crate) struct Executed {
     pub(crate) result: ExecutionResult,
     pub(crate) balances: Balances,
+    /// What it touched, if it was watched. Large and rare.
+    pub(crate) footprint: Option<Box<Footprint>>,
 }
 
 impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
@@ -114,7 +117,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         self.evm.ctx.set_tx(tx);
         let mut handler = AlmanacHandler::<'a, I>::default();
         let result = if is_watched { handler.inspect_run(&mut self.evm) } else { handler.run(&mut self.evm) };
-        self.settle(result)
+        self.settle(result, is_watched)
     }
 
     /// Executes a call that the chain itself makes: no nonce, no fee, no intrinsic gas.
@@ -138,11 +141,17 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
                     handler.run_system_call(&mut self.evm)
                 }
             });
-        self.settle(result)
+        self.settle(result, is_watched)
     }
 
     /// Writes one slot as the chain itself.
-    pub(crate) fn write_slot(&mut self, account: Address, slot: U256, value: U256) -> Result<(), StateFault> {
+    pub(crate) fn write_slot(
+        &mut self,
+        account: Address,
+        slot: U256,
+        value: U256,
+        is_watched: bool,
+    ) -> Result<Option<Box<Footprint>>, StateFault> {
         let journal = self.evm.ctx.journal_mut();
         let written = journal.load_account(account).map(|_| ()).and_then(|()| {
             journal.touch_account(account);
@@ -150,16 +159,26 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         });
         let changes = journal.finalize();
         written?;
-        self.state().commit(changes).map(|_| ())
+        let footprint = is_watched.then(|| Footprint::of_write(&changes, self.state())).transpose()?;
+        self.state().commit(changes)?;
+        Ok(footprint)
     }
 
-    fn settle(&mut self, result: Result<ExecutionResult, EvmError>) -> Result<Executed, MachineError> {
+    fn settle(
+        &mut self,
+        result: Result<ExecutionResult, EvmError>,
+        is_watched: bool,
+    ) -> Result<Executed, MachineError> {
         // Taken in either case: what a refused transaction loaded must not stay warm for the next one.
         let changes = self.evm.ctx.journaled_state.finalize();
         match result {
             Ok(result) => {
-                let balances = self.state().commit(changes).map_err(MachineError::State)?;
-                Ok(Executed { result, balances })
+                let tx = is_watched.then(|| self.evm.ctx.tx.clone());
+                let state = self.state();
+                let footprint = tx.map(|tx| Footprint::take(tx, &result, &changes, state)).transpose();
+                let footprint = footprint.map_err(MachineError::State)?;
+                let balances = state.commit(changes).map_err(MachineError::State)?;
+                Ok(Executed { result, balances, footprint })
             }
             Err(EVMError::Transaction(reason)) => Err(MachineError::Refused(reason)),
             Err(EVMError::Database(fault)) => Err(MachineError::State(fault)),

@@ -4,6 +4,7 @@ use crate::{
     block::{DueRuns, Execution},
     environment::Environment,
     error::{BlockError, StateFault},
+    footprint::Footprint,
     machine::{EvmContext, Machine},
     output::Executed,
 };
@@ -22,7 +23,8 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     agenda: &dyn Agenda,
 ) -> Result<DueRuns, BlockError> {
-    write_parent_hash(&mut execution.machine, &execution.environment)?;
+    let is_watched = execution.is_watched();
+    let footprint = write_parent_hash(&mut execution.machine, &execution.environment, is_watched)?;
     let due = collect_due(execution, agenda)?;
     let environment = &execution.environment;
     let prologue = PrologueTransaction {
@@ -41,7 +43,7 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
         schedule_ref: None,
         logs: Vec::new(),
     };
-    execution.record(Executed::Prologue(prologue), receipt);
+    execution.record(Executed::Prologue(prologue), receipt, footprint);
     Ok(due)
 }
 
@@ -49,11 +51,12 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
 pub(crate) fn write_parent_hash<'a, I: Inspector<EvmContext<'a>>>(
     machine: &mut Machine<'a, I>,
     environment: &Environment,
-) -> Result<(), StateFault> {
+    is_watched: bool,
+) -> Result<Option<Box<Footprint>>, StateFault> {
     // Block 0 has no parent; only a simulation can be in it.
-    let Some(parent) = environment.number.checked_sub(1) else { return Ok(()) };
+    let Some(parent) = environment.number.checked_sub(1) else { return Ok(None) };
     let slot = U256::from(parent % BLOCK_HASH_HISTORY_LEN);
-    machine.write_slot(BLOCK_HASH_HISTORY, slot, environment.parent_hash.into())
+    machine.write_slot(BLOCK_HASH_HISTORY, slot, environment.parent_hash.into(), is_watched)
 }
 
 /// What is due by the parent's state, cut to each lane's budget. The rest stays due.

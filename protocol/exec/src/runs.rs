@@ -57,7 +57,7 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
         ..TxEnv::default()
     };
     let is_watched = execution.is_watched();
-    let executed = execution.machine.call_as_system(tx, is_watched).map_err(|error| match error {
+    let mut executed = execution.machine.call_as_system(tx, is_watched).map_err(|error| match error {
         MachineError::State(fault) => BlockError::State(fault),
         MachineError::Fault(fault) => fault.into(),
         MachineError::Refused(reason) => Fault::RulesDisagree { reason: reason.to_string() }.into(),
@@ -65,6 +65,10 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
     execution.burn(&executed, Wei::ZERO)?;
     let gas_used = gas_used(&executed.result, intrinsic.initial_total_gas(), intrinsic.floor_gas());
     execution.use_gas(pool(run.lane), gas_used);
+    // To whoever looks on, a run is a transaction like any other, intrinsic gas included.
+    if let Some(footprint) = &mut executed.footprint {
+        footprint.set_gas(run.gas_limit, gas_used);
+    }
     let (outcome, logs) = output::outcome(executed.result);
     let receipt = Receipt {
         transaction_type: RUN_TYPE,
@@ -77,7 +81,7 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
         schedule_ref: Some(run.schedule_ref),
         logs,
     };
-    execution.record(Executed::Run(run), receipt);
+    execution.record(Executed::Run(run), receipt, executed.footprint);
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use crate::{
     environment::{BlockInput, Environment},
     error::{BlockError, StateFault},
+    footprint::Footprint,
     machine::{EvmContext, Machine, MachineError, Strictness},
     output,
     prologue::write_parent_hash,
@@ -83,7 +84,7 @@ pub fn simulate_in(
     environment: &Environment,
     call: Call,
 ) -> Result<CallResult, SimulateError> {
-    run(state, environment, call, NoOpInspector, false)
+    run(state, environment, call, NoOpInspector, false, Strictness::Simulation).map(|tried| tried.result)
 }
 
 /// Tries a call while an inspector looks on.
@@ -93,7 +94,18 @@ pub fn simulate_with<'a, I: Inspector<EvmContext<'a>>>(
     call: Call,
     inspector: I,
 ) -> Result<CallResult, SimulateError> {
-    run(state, environment, call, inspector, true)
+    run(state, environment, call, inspector, true, Strictness::Simulation).map(|tried| tried.result)
+}
+
+/// Tries a call while an inspector looks on, and tells what it touched.
+pub fn simulate_watched<'a, I: Inspector<EvmContext<'a>>>(
+    state: &'a dyn StateRead,
+    environment: &Environment,
+    call: Call,
+    inspector: I,
+) -> Result<(CallResult, Footprint), SimulateError> {
+    let tried = run(state, environment, call, inspector, true, Strictness::Simulation)?;
+    Ok((tried.result, *tried.footprint.expect("a watched call leaves a footprint")))
 }
 
 /// Tries a call and answers with what it would change too, for a next one to be tried on. A strict call must be
@@ -106,11 +118,18 @@ pub fn simulate_step<'a, I: Inspector<EvmContext<'a>>>(
     inspector: Option<I>,
 ) -> Result<(CallResult, StateDiff), SimulateError> {
     let strictness = if is_strict { Strictness::Block } else { Strictness::Simulation };
-    let (result, after) = match inspector {
-        Some(inspector) => run_on(state, environment, call, inspector, true, strictness)?,
-        None => run_on(state, environment, call, NoOpInspector, false, strictness)?,
+    let tried = match inspector {
+        Some(inspector) => run(state, environment, call, inspector, true, strictness)?,
+        None => run(state, environment, call, NoOpInspector, false, strictness)?,
     };
-    Ok((result, after.into_diff()?))
+    Ok((tried.result, tried.after.into_diff()?))
+}
+
+/// A call that was tried.
+struct Tried<'a> {
+    result: CallResult,
+    footprint: Option<Box<Footprint>>,
+    after: BlockState<'a>,
 }
 
 fn run<'a, I: Inspector<EvmContext<'a>>>(
@@ -119,22 +138,11 @@ fn run<'a, I: Inspector<EvmContext<'a>>>(
     call: Call,
     inspector: I,
     is_watched: bool,
-) -> Result<CallResult, SimulateError> {
-    let tried = run_on(state, environment, call, inspector, is_watched, Strictness::Simulation)?;
-    Ok(tried.0)
-}
-
-fn run_on<'a, I: Inspector<EvmContext<'a>>>(
-    state: &'a dyn StateRead,
-    environment: &Environment,
-    call: Call,
-    inspector: I,
-    is_watched: bool,
     strictness: Strictness,
-) -> Result<(CallResult, BlockState<'a>), SimulateError> {
+) -> Result<Tried<'a>, SimulateError> {
     let from = call.from;
     let mut machine = Machine::new(BlockState::new(state), environment, strictness, inspector);
-    write_parent_hash(&mut machine, environment)?;
+    write_parent_hash(&mut machine, environment, false)?;
     let tx = call.into_tx_env(environment.chain_id);
     let executed = machine.transact(tx, is_watched).map_err(|error| match error {
         MachineError::Refused(reason) => SimulateError::Refused { reason: in_our_words(&reason, from) },
@@ -148,7 +156,8 @@ fn run_on<'a, I: Inspector<EvmContext<'a>>>(
         ExecutionResult::Halt { .. } => Bytes::new(),
     };
     let (outcome, logs) = output::outcome(executed.result);
-    Ok((CallResult { outcome, output, gas_used, logs }, machine.into_state()))
+    let result = CallResult { outcome, output, gas_used, logs };
+    Ok(Tried { result, footprint: executed.footprint, after: machine.into_state() })
 }
 
 impl Call {

@@ -118,6 +118,13 @@ impl<'a> BlockState<'a> {
         }
     }
 
+    /// An account with its code, as it is before what comes next.
+    pub(crate) fn account_with_code(&mut self, address: Address) -> Result<Option<AccountInfo>, StateFault> {
+        let Some(mut info) = self.basic(address)? else { return Ok(None) };
+        info.code = Some(self.code_by_hash(info.code_hash)?);
+        Ok(Some(info))
+    }
+
     /// Takes over what a transaction did.
     pub(crate) fn commit(&mut self, changes: EvmState) -> Result<Balances, StateFault> {
         let mut balances = Balances::default();

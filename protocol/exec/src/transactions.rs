@@ -142,7 +142,7 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
         schedule_ref: None,
         logs,
     };
-    execution.record(Executed::User(candidate.clone()), receipt);
+    execution.record(Executed::User(candidate.clone()), receipt, executed.footprint);
     body.bytes += bytes;
     body.count += 1;
     Ok(())

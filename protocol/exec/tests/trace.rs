@@ -3,23 +3,26 @@
 mod support;
 
 use alloy_eips::eip2930::{AccessList, AccessListItem};
-use alloy_primitives::{Address, Bytes, Log, TxKind, U256};
+use alloy_primitives::{Address, Bytes, Log, TxKind, U256, keccak256};
 use alloy_sol_types::SolCall;
 use almanac_exec::{
-    BlockError, BlockOutput, Body, Call, Candidates, Environment, EvmContext, Observer, SimulateError, Watch,
-    execute, observe, simulate, simulate_step, simulate_with,
+    BlockError, BlockOutput, Body, Call, Candidates, Environment, EvmContext, Finished, Footprint, Observer,
+    SimulateError, Watch, execute, observe, simulate, simulate_step, simulate_with,
 };
 use almanac_primitives::{
-    Gas, GasPrice, Genesis, Halt, Lane, Outcome, Receipt, RunTransaction, StateDiff, StateKey, TimestampMs,
-    UserTransaction, Wei,
+    Account, Gas, GasPrice, Genesis, Halt, Lane, Outcome, Receipt, RunTransaction, StateDiff, StateKey,
+    StateRead as _, TimestampMs, UserTransaction, Wei,
     addresses::PARAMETERS,
     params::{BASE_FEE_FLOOR_WEI, RECEIPT_REASON_BYTES_MAX},
+    state::encode_slot,
 };
 use revm::{
     Inspector,
+    inspector::NoOpInspector,
     interpreter::{
         CallInputs, CallOutcome, CreateInputs, CreateOutcome, Interpreter, interpreter::EthInterpreter,
     },
+    state::AccountInfo,
 };
 use std::sync::Arc;
 use support::{
@@ -69,8 +72,8 @@ type Seen = Vec<(usize, Receipt, Counter)>;
 
 fn watch(chain: &TestChain, transactions: &[UserTransaction], watch: Watch) -> (BlockOutput, Seen) {
     let mut seen = Vec::new();
-    let mut finished = |index, receipt: &Receipt, counter: &mut Counter| {
-        seen.push((index, receipt.clone(), std::mem::take(counter)));
+    let mut finished = |finished: Finished<'_>, counter: &mut Counter| {
+        seen.push((finished.index, finished.receipt.clone(), std::mem::take(counter)));
     };
     let mut observer = Observer { inspector: Counter::default(), watch, finished: &mut finished };
     let body = transactions.iter().cloned().map(recovered).collect();
@@ -141,6 +144,63 @@ fn a_watched_block_is_the_same_block() {
     assert_eq!((of(11).calls, of(11).steps), (1, 0), "spare: a transfer");
 }
 
+/// Before and after of each transaction, laid end to end, are before and after of the block.
+#[test]
+fn footprints_add_up_to_the_block() {
+    let (chain, transactions) = full_block();
+    let mut footprints: Vec<Footprint> = Vec::new();
+    let mut finished = |finished: Finished<'_>, _: &mut NoOpInspector| footprints.push(finished.footprint);
+    let mut observer =
+        Observer { inspector: NoOpInspector, watch: Watch::Everything, finished: &mut finished };
+    let body = transactions.into_iter().map(recovered).collect();
+    let output =
+        observe(&chain.state, &*chain.agenda, &chain.input(), &mut Body::new(body), &mut observer).unwrap();
+
+    let mut state = chain.state.clone();
+    for (footprint, receipt) in footprints.iter().zip(&output.receipts) {
+        assert_eq!(footprint.result.tx_gas_used(), receipt.gas_used.0);
+        assert!(footprint.result.is_success() == receipt.outcome.is_success());
+        for (address, before) in &footprint.before {
+            let stored = state.read(StateKey::Account(*address)).unwrap();
+            assert_eq!(before.as_ref().map(encoded), stored, "{address} before {}", receipt.transaction_hash);
+            let code = before.as_ref().map(|info| info.code.clone().unwrap().original_bytes());
+            assert!(code.is_none_or(|code| keccak256(&code) == before.as_ref().unwrap().code_hash));
+        }
+        for change in changes(footprint) {
+            match change.1 {
+                Some(new) => state.0.insert(change.0, new),
+                None => state.0.remove(&change.0),
+            };
+        }
+    }
+    let mut expected = chain.state.clone();
+    expected.apply(&output.diff);
+    expected.0.retain(|key, _| !matches!(key, StateKey::Code(_)));
+    state.0.retain(|key, _| !matches!(key, StateKey::Code(_)));
+    assert_eq!(state, expected);
+}
+
+fn encoded(info: &AccountInfo) -> Bytes {
+    Account { nonce: info.nonce, balance: info.balance, code_hash: info.code_hash }.encode()
+}
+
+/// The changes of one transaction, read off its footprint.
+fn changes(footprint: &Footprint) -> Vec<(StateKey, Option<Bytes>)> {
+    let mut changes = Vec::new();
+    for (address, account) in &footprint.after {
+        if !account.is_touched() {
+            continue;
+        }
+        let is_gone = account.is_selfdestructed() || account.is_empty();
+        changes.push((StateKey::Account(*address), (!is_gone).then(|| encoded(&account.info))));
+        for (slot, value) in &account.storage {
+            let value = if is_gone { U256::ZERO } else { value.present_value() };
+            changes.push((StateKey::Slot(*address, *slot), encode_slot(value)));
+        }
+    }
+    changes
+}
+
 #[test]
 fn one_transaction_is_watched_alone() {
     let (chain, transactions) = full_block();
@@ -166,7 +226,7 @@ fn refused_candidates_are_not_seen() {
     offered.insert(0, call(person(6), 9, COUNTER, vec![], 100_000));
     let mut indices = Vec::new();
     let mut finished =
-        |index, _: &Receipt, counter: &mut Counter| indices.push((index, std::mem::take(counter)));
+        |seen: Finished<'_>, counter: &mut Counter| indices.push((seen.index, std::mem::take(counter)));
     let mut observer =
         Observer { inspector: Counter::default(), watch: Watch::Everything, finished: &mut finished };
     let mut source = Candidates::new(offered.into_iter().map(recovered).collect());

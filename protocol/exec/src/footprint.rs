@@ -1,0 +1,64 @@
+//! What a watched transaction touched, before and after. Tracers need it; nothing else does.
+
+use crate::{error::StateFault, state::BlockState};
+use alloy_primitives::{Address, Bytes};
+use almanac_primitives::Gas;
+use revm::{
+    context::TxEnv,
+    context_interface::result::{ExecutionResult, Output, ResultGas, SuccessReason},
+    primitives::TxKind,
+    state::{AccountInfo, EvmState},
+};
+use std::collections::BTreeMap;
+
+/// A transaction with all that it read and changed.
+#[derive(Clone, Debug)]
+pub struct Footprint {
+    /// The transaction as the EVM took it.
+    pub tx: TxEnv,
+    /// How it ended.
+    pub result: ExecutionResult,
+    /// Every account and slot that was loaded, as it left them.
+    pub after: EvmState,
+    /// Each of these accounts as it was before, with its code; `None` where there was none.
+    pub before: BTreeMap<Address, Option<AccountInfo>>,
+}
+
+impl Footprint {
+    /// What a transaction touched. `state` does not have its changes yet.
+    pub(crate) fn take(
+        tx: TxEnv,
+        result: &ExecutionResult,
+        after: &EvmState,
+        state: &mut BlockState<'_>,
+    ) -> Result<Box<Self>, StateFault> {
+        let mut before = BTreeMap::new();
+        #[expect(clippy::iter_over_hash_type, clippy::disallowed_methods, reason = "each under its own key")]
+        for address in after.keys() {
+            before.insert(*address, state.account_with_code(*address)?);
+        }
+        Ok(Box::new(Self { tx, result: result.clone(), after: after.clone(), before }))
+    }
+
+    /// What a write of the chain itself touched: a call of nobody to nobody, without gas.
+    pub(crate) fn of_write(after: &EvmState, state: &mut BlockState<'_>) -> Result<Box<Self>, StateFault> {
+        let tx = TxEnv { kind: TxKind::Call(Address::ZERO), gas_limit: 0, ..TxEnv::default() };
+        let result = ExecutionResult::Success {
+            reason: SuccessReason::Stop,
+            gas: ResultGas::default(),
+            logs: Vec::new(),
+            output: Output::Call(Bytes::new()),
+        };
+        Self::take(tx, &result, after, state)
+    }
+
+    /// Sets what the transaction might use and what it used.
+    pub(crate) fn set_gas(&mut self, limit: Gas, used: Gas) {
+        self.tx.gas_limit = limit.0;
+        let (ExecutionResult::Success { gas, .. }
+        | ExecutionResult::Revert { gas, .. }
+        | ExecutionResult::Halt { gas, .. }) = &mut self.result;
+        *gas = ResultGas::default();
+        gas.set_total_gas_spent(used.0);
+    }
+}
