@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+mod before;
+pub mod call;
+pub mod error;
+pub mod geth;
+pub mod limits;
+pub mod otterscan;
+pub mod parity;
+pub mod replay;
+pub mod tracer;
+
+pub use call::trace_call;
+pub use error::TraceError;
+pub use geth::GethTracer;
+pub use limits::Limits;
+pub use otterscan::{Creations, InternalOperations, OtterscanEntries, OtterscanEntry, RevertData};
+pub use parity::{CallTraces, Replays};
+pub use replay::Replay;
+pub use tracer::{Seen, Tracer};

@@ -1,0 +1,178 @@
+//! How long a trace may take and how much it may hold. An inspector beside the tracer's own watches both.
+
+use crate::{error::TraceError, tracer::Keeps};
+use alloy_primitives::{Address, U256};
+use revm::{
+    Inspector,
+    bytecode::opcode::{SLOAD, SSTORE},
+    context_interface::{ContextError, ContextTr},
+    interpreter::{
+        CallInputs, CallOutcome, CreateInputs, CreateOutcome, Interpreter,
+        interpreter_types::{InputsTr as _, Jumps as _, LoopControl as _},
+    },
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
+
+/// The clock is asked every so many steps: often enough to stop within a millisecond.
+const STEPS_PER_LOOK: u32 = 1_024;
+
+/// What one step takes in memory, beside stack and memory of the EVM.
+const STEP_BYTES: u64 = 256;
+
+/// What one word of the stack takes: it is copied once on the way to the answer.
+const STACK_WORD_BYTES: u64 = 64;
+
+/// What one byte of memory takes: it becomes text.
+const MEMORY_BYTE_BYTES: u64 = 4;
+
+/// What one slot takes in a list of slots.
+const SLOT_BYTES: u64 = 96;
+
+/// What one call takes in memory, beside input and output.
+const CALL_BYTES: u64 = 512;
+
+/// The most that one trace may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Time from beginning to end.
+    pub time_max: Duration,
+    /// Bytes that the tracer holds, about.
+    pub bytes_max: u64,
+}
+
+impl Limits {
+    /// For a whole block, or a transaction with those that came before it.
+    pub const BLOCK: Self = Self { time_max: Duration::from_secs(10), bytes_max: 64 << 20 };
+    /// For a call that is tried out.
+    pub const CALL: Self = Self { time_max: Duration::from_secs(2), bytes_max: 64 << 20 };
+}
+
+/// Counts along, and stops the EVM where a limit is passed.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    limits: Limits,
+    keeps: Keeps,
+    deadline: Instant,
+    bytes: u64,
+    steps: u64,
+    slots: BTreeMap<Address, BTreeSet<U256>>,
+    steps_until_look: u32,
+    passed: Option<Passed>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Passed {
+    Time,
+    Bytes,
+}
+
+impl Limiter {
+    pub(crate) fn new(limits: Limits, keeps: Keeps) -> Self {
+        let deadline = Instant::now() + limits.time_max;
+        let (bytes, steps, slots, passed) = (0, 0, BTreeMap::new(), None);
+        Self { limits, keeps, deadline, bytes, steps, slots, steps_until_look: STEPS_PER_LOOK, passed }
+    }
+
+    /// The limit that was passed, if one was.
+    pub(crate) fn error(&self) -> Option<TraceError> {
+        self.passed.map(|passed| match passed {
+            Passed::Time => TraceError::TooLong { max_ms: self.limits.time_max.as_millis() },
+            Passed::Bytes => TraceError::TooLarge { max_bytes: self.limits.bytes_max },
+        })
+    }
+
+    /// Adds what the inspector beside counted itself.
+    pub(crate) fn add(&mut self, counted: Option<usize>) {
+        self.hold(counted.map_or(u64::MAX, length));
+    }
+
+    fn hold(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > self.limits.bytes_max {
+            self.passed.get_or_insert(Passed::Bytes);
+        }
+    }
+
+    fn hold_step(&mut self, interpreter: &Interpreter) {
+        let stack = if self.keeps.stack { interpreter.stack.len() } else { 0 };
+        let memory = if self.keeps.memory { interpreter.memory.len() } else { 0 };
+        let slots = if self.keeps.storage { self.slots_at(interpreter) } else { 0 };
+        let lists = length(stack) * STACK_WORD_BYTES + length(slots) * SLOT_BYTES;
+        self.hold(STEP_BYTES + lists + length(memory) * MEMORY_BYTE_BYTES);
+    }
+
+    /// How many slots are listed with a step.
+    fn slots_at(&mut self, interpreter: &Interpreter) -> usize {
+        if !matches!(interpreter.bytecode.opcode(), SLOAD | SSTORE) {
+            return 0;
+        }
+        let Ok(slot) = interpreter.stack.peek(0) else { return 0 };
+        let slots = self.slots.entry(interpreter.input.target_address()).or_default();
+        slots.insert(slot);
+        slots.len()
+    }
+
+    /// Also between transactions, which may have no steps.
+    pub(crate) fn look_at_clock(&mut self) {
+        if Instant::now() > self.deadline {
+            self.passed.get_or_insert(Passed::Time);
+        }
+    }
+
+    /// Ends the transaction with an error of its own, which no receipt can hold.
+    fn stop_if_passed(&self, interpreter: &mut Interpreter, context: &mut impl ContextTr) {
+        if self.passed.is_some() {
+            if context.error().is_ok() {
+                *context.error() = Err(ContextError::Custom("the trace passed a limit".to_owned()));
+            }
+            interpreter.bytecode.action().take();
+            interpreter.bytecode.reset_action();
+            interpreter.halt_fatal();
+        }
+    }
+}
+
+impl<C: ContextTr> Inspector<C> for Limiter {
+    fn initialize_interp(&mut self, interpreter: &mut Interpreter, context: &mut C) {
+        self.look_at_clock();
+        self.stop_if_passed(interpreter, context);
+    }
+
+    fn step(&mut self, interpreter: &mut Interpreter, context: &mut C) {
+        if self.steps < self.keeps.steps_max {
+            self.steps += 1;
+            self.hold_step(interpreter);
+        }
+        self.steps_until_look -= 1;
+        if self.steps_until_look == 0 {
+            self.steps_until_look = STEPS_PER_LOOK;
+            self.look_at_clock();
+        }
+        self.stop_if_passed(interpreter, context);
+    }
+
+    fn call(&mut self, _: &mut C, inputs: &mut CallInputs) -> Option<CallOutcome> {
+        self.hold(CALL_BYTES + length(inputs.input.len()));
+        None
+    }
+
+    fn call_end(&mut self, _: &mut C, _: &CallInputs, outcome: &mut CallOutcome) {
+        self.hold(length(outcome.result.output.len()));
+    }
+
+    fn create(&mut self, _: &mut C, inputs: &mut CreateInputs) -> Option<CreateOutcome> {
+        self.hold(CALL_BYTES + length(inputs.init_code().len()));
+        None
+    }
+
+    fn create_end(&mut self, _: &mut C, _: &CreateInputs, outcome: &mut CreateOutcome) {
+        self.hold(length(outcome.result.output.len()));
+    }
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
