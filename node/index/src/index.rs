@@ -7,10 +7,10 @@ use crate::{
     digest::digest,
     error::{ApplyError, Fault, LogsError, OpenError, RevertError, StoreError},
     history::HistoricalState,
+    involved::{self, ANYONE, Order, SENDER, Sent},
     logs::{LogEntry, LogFilter, Search, Stop},
     open::{self, Head},
-    read,
-    senders::{self, Order, Sent},
+    read, rows,
     store::{Batch, Store, View},
     write,
 };
@@ -236,7 +236,31 @@ impl Index {
         order: Order,
         limit: usize,
     ) -> Result<Vec<Sent>, StoreError> {
-        self.0.store.ask(|view| senders::transactions_of(view, sender, range, order, limit))
+        self.0.store.ask(|view| involved::transactions_of(view, sender, SENDER, range, order, limit))
+    }
+
+    /// Up to `limit` transactions in a range that `address` sent or received, or that made it as a contract.
+    pub fn transactions_involving(
+        &self,
+        address: Address,
+        range: &RangeInclusive<Location>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Sent>, StoreError> {
+        self.0.store.ask(|view| involved::transactions_of(view, address, ANYONE, range, order, limit))
+    }
+
+    /// The transaction that made a contract, unless another contract did.
+    pub fn creation_of(&self, contract: Address) -> Result<Option<Sent>, StoreError> {
+        self.0.store.ask(|view| involved::creation_of(view, contract))
+    }
+
+    /// The transaction that `sender` signed with a nonce, if there is one.
+    pub fn signed_with_nonce(&self, sender: Address, nonce: u64) -> Result<Option<Sent>, StoreError> {
+        self.0.store.ask(|view| {
+            let (tip, _) = read::meta(view, read::META_TIP, rows::read_tip)?;
+            involved::signed_with_nonce(view, sender, nonce, tip)
+        })
     }
 
     /// On return, every block so far survives a power cut.

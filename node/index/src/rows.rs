@@ -10,7 +10,7 @@
 //! receipts   height, index            -> parties, number of its first log, run or nothing, receipt
 //! numbers    block hash               -> height
 //! locations  transaction hash         -> height, index
-//! senders    sender, height, index    -> transaction hash
+//! involved   address, part, height, index -> transaction hash  who had a part in what, see [`Part`]
 //! postings   term, height             -> indexes         receipts that have a log with this term
 //! meta       name                     -> format, genesis, tip, oldest
 //! ```
@@ -18,6 +18,7 @@
 use crate::{
     block::{Location, Parties},
     error::Fault,
+    involved::Part,
 };
 use alloy_primitives::{Address, B256, Bytes, Log, TxHash};
 use almanac_primitives::{
@@ -148,14 +149,14 @@ pub(crate) fn read_place(row: &[u8]) -> Result<Location, Fault> {
     })
 }
 
-/// The key of something that a sender sent.
-pub(crate) fn sent(sender: Address, location: Location) -> Vec<u8> {
-    [sender.as_slice(), &place(location)].concat()
+/// The key of a transaction that somebody had a part in.
+pub(crate) fn involved(address: Address, part: Part, location: Location) -> Vec<u8> {
+    [address.as_slice(), &[part as u8], &place(location)].concat()
 }
 
-/// Reads where something was sent.
-pub(crate) fn read_sent(key: &[u8]) -> Result<Location, Fault> {
-    read_place(key.get(20..).ok_or(short("senders", "sender", 20, key.len()))?)
+/// Reads where that transaction ran.
+pub(crate) fn read_involved(key: &[u8]) -> Result<Location, Fault> {
+    read_place(key.get(21..).ok_or(short("involved", "address and part", 21, key.len()))?)
 }
 
 /// Reads a hash.
@@ -334,7 +335,7 @@ mod tests {
 
         #[test]
         fn garbage_is_refused_and_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-            let _ = (read_old(&bytes), read_changes(&bytes), read_place(&bytes), read_sent(&bytes));
+            let _ = (read_old(&bytes), read_changes(&bytes), read_place(&bytes), read_involved(&bytes));
             let _ = (read_receipt(&bytes), read_tip(&bytes), height_of(&bytes));
             prop_assert_eq!(read_posting(&bytes).is_ok(), bytes.len() % 4 == 0);
         }

@@ -37,7 +37,7 @@ pub(crate) enum Table {
     Receipts = 5,
     Numbers = 6,
     Locations = 7,
-    Senders = 8,
+    Involved = 8,
     Postings = 9,
     Meta = 10,
 }

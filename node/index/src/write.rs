@@ -3,12 +3,13 @@
 use crate::{
     block::{IndexedBlock, Location},
     error::Fault,
+    involved::Part,
     read::{self, META_OLDEST, META_TIP},
     rows::{self, Term},
     store::{Batch, Table, View},
 };
-use alloy_primitives::{Address, TxHash};
-use almanac_primitives::StateDiff;
+use alloy_primitives::TxHash;
+use almanac_primitives::{StateDiff, run::PROLOGUE_TYPE};
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
 /// Adds a block that follows the tip, with what it changed.
@@ -40,9 +41,11 @@ pub(crate) fn add_block(batch: &mut Batch, indexed: &IndexedBlock) {
         batch.insert(Table::Receipts, &place, rows::receipt(parties, first_log, receipt));
         first_log += receipt.logs.len();
     }
-    for (location, hash, sender) in transactions(indexed) {
+    for (location, hash) in transactions(indexed) {
         batch.insert(Table::Locations, hash.as_slice(), rows::place(location));
-        batch.insert(Table::Senders, &rows::sent(sender, location), hash.as_slice());
+    }
+    for (key, hash) in involved(indexed) {
+        batch.insert(Table::Involved, &key, hash.as_slice());
     }
     for (term, indexes) in terms(indexed) {
         let key = rows::at_height(&term.prefix(), indexed.number());
@@ -88,10 +91,12 @@ fn take_back_block(batch: &mut Batch, indexed: &IndexedBlock) {
     batch.remove(Table::Headers, &number);
     batch.remove(Table::Bodies, &number);
     batch.remove(Table::Numbers, indexed.hash.as_slice());
-    for (location, hash, sender) in transactions(indexed) {
+    for (location, hash) in transactions(indexed) {
         batch.remove(Table::Receipts, &rows::place(location));
         batch.remove(Table::Locations, hash.as_slice());
-        batch.remove(Table::Senders, &rows::sent(sender, location));
+    }
+    for (key, _) in involved(indexed) {
+        batch.remove(Table::Involved, &key);
     }
     for term in terms(indexed).into_keys() {
         batch.remove(Table::Postings, &rows::at_height(&term.prefix(), indexed.number()));
@@ -106,11 +111,26 @@ fn changes(view: &View<'_>, number: u64) -> Result<Vec<Vec<u8>>, Fault> {
     keys.ok_or_else(|| Fault::Missing(format!("block {number} in changes")))
 }
 
-fn transactions(indexed: &IndexedBlock) -> impl Iterator<Item = (Location, TxHash, Address)> {
+fn transactions(indexed: &IndexedBlock) -> impl Iterator<Item = (Location, TxHash)> {
     let number = indexed.number();
-    let both = indexed.receipts.iter().zip(&indexed.parties).enumerate();
-    both.map(move |(index, (receipt, parties))| {
-        (Location { number, index }, receipt.transaction_hash, parties.from)
+    let receipts = indexed.receipts.iter().enumerate();
+    receipts.map(move |(index, receipt)| (Location { number, index }, receipt.transaction_hash))
+}
+
+/// The keys under which those are found who had a part in a transaction, and its hash.
+fn involved(indexed: &IndexedBlock) -> impl Iterator<Item = (Vec<u8>, TxHash)> {
+    let both = transactions(indexed).zip(indexed.receipts.iter().zip(&indexed.parties));
+    let by_people = both.filter(|(_, (receipt, _))| receipt.transaction_type != PROLOGUE_TYPE);
+    by_people.flat_map(|((location, hash), (receipt, parties))| {
+        let sender = if parties.run.is_some() { Part::Ran } else { Part::Signed };
+        let everyone = [
+            (Some(parties.from), sender),
+            (parties.to, Part::Received),
+            (receipt.contract_address, Part::Created),
+        ];
+        everyone
+            .into_iter()
+            .filter_map(move |(address, part)| Some((rows::involved(address?, part, location), hash)))
     })
 }
 

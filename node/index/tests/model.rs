@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn transactions_of_a_sender_as_by_a_linear_scan(
+    fn transactions_of_somebody_as_by_a_linear_scan(
         plans in vec(any_plan(), 0..12),
         sender in 0..5u8,
         from in (0..14u64, 0..4usize),
@@ -193,7 +193,12 @@ proptest! {
             expected.truncate(limit);
             let found = index.transactions_of(someone(sender), &(from..=to), order, limit).unwrap();
             prop_assert_eq!(found, expected);
+            let mut expected = chain.involving(someone(sender), from, to, order);
+            expected.truncate(limit);
+            let found = index.transactions_involving(someone(sender), &(from..=to), order, limit).unwrap();
+            prop_assert_eq!(found, expected);
         }
+        prop_assert_eq!(index.creation_of(someone(sender)).unwrap(), chain.creation_of(someone(sender)));
     }
 }
 

@@ -137,7 +137,7 @@ impl Chain {
         let transactions = (0..plan.bodies).map(signed).collect();
         let block = Arc::new(Block { header, transactions });
         let receipts = (0u64..).zip(&plan.transactions);
-        let receipts = receipts.map(|(index, plan)| receipt(&block, index, &plan.2)).collect();
+        let receipts = receipts.map(|(index, plan)| receipt(&block, index, plan)).collect();
         let parties = plan.transactions.iter();
         let parties = parties
             .map(|plan| Parties { from: someone(plan.0), to: plan.1.map(someone), run: run(plan) })
@@ -201,12 +201,36 @@ impl Chain {
     }
 
     pub fn transactions_of(&self, sender: Address, from: Location, to: Location, order: Order) -> Vec<Sent> {
+        self.transactions(from, to, order, |_, parties| parties.from == sender)
+    }
+
+    pub fn involving(&self, address: Address, from: Location, to: Location, order: Order) -> Vec<Sent> {
+        self.transactions(from, to, order, |receipt, parties| {
+            [Some(parties.from), parties.to, receipt.contract_address].contains(&Some(address))
+        })
+    }
+
+    pub fn creation_of(&self, contract: Address) -> Option<Sent> {
+        let (from, to) = (Location::first_of(0), Location::last_of(u64::MAX));
+        let made = |receipt: &Receipt, _: &Parties| receipt.contract_address == Some(contract);
+        self.transactions(from, to, Order::Ascending, made).first().copied()
+    }
+
+    /// Nobody has a part in a prologue.
+    fn transactions(
+        &self,
+        from: Location,
+        to: Location,
+        order: Order,
+        is_asked_for: impl Fn(&Receipt, &Parties) -> bool,
+    ) -> Vec<Sent> {
         let mut found = Vec::new();
         for fed in &self.fed {
-            for (index, parties) in fed.parties.iter().enumerate() {
+            for (index, (receipt, parties)) in fed.receipts.iter().zip(&fed.parties).enumerate() {
                 let location = Location { number: fed.block.header.number, index };
-                if parties.from == sender && location >= from && location <= to {
-                    found.push(Sent { location, hash: fed.receipts[index].transaction_hash });
+                let is_wanted = receipt.transaction_type != PROLOGUE_TYPE && is_asked_for(receipt, parties);
+                if is_wanted && location >= from && location <= to {
+                    found.push(Sent { location, hash: receipt.transaction_hash });
                 }
             }
         }
@@ -267,7 +291,7 @@ fn signed(n: u8) -> UserTransaction {
     signed[usize::from(n) % signed.len()].clone()
 }
 
-fn receipt(block: &Block, index: u64, logs: &[LogPlan]) -> Receipt {
+fn receipt(block: &Block, index: u64, (from, to, logs): &TransactionPlan) -> Receipt {
     let logs: Vec<Log> = logs
         .iter()
         .map(|(who, topics)| {
@@ -283,7 +307,8 @@ fn receipt(block: &Block, index: u64, logs: &[LogPlan]) -> Receipt {
         gas_used: Gas(21_000),
         cumulative_gas_used: Gas(21_000 * (index + 1)),
         effective_gas_price: GasPrice(1),
-        contract_address: None,
+        // Not every creation succeeds.
+        contract_address: (to.is_none() && index != 1).then(|| someone(from + 2)),
         schedule_ref: None,
         logs,
     }

@@ -1,0 +1,142 @@
+//! Finds the transactions that somebody had a part in, from either end.
+
+use crate::{
+    block::Location,
+    error::Fault,
+    read, rows,
+    store::{Row, Table, View},
+};
+use alloy_primitives::{Address, TxHash};
+use std::ops::RangeInclusive;
+
+/// Which end of the range comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Oldest first.
+    Ascending,
+    /// Newest first.
+    Descending,
+}
+
+/// A transaction that somebody had a part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Where it ran.
+    pub location: Location,
+    /// Its hash.
+    pub hash: TxHash,
+}
+
+/// What an address has to do with a transaction. Nobody has a part in a prologue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Part {
+    /// Its key signed it.
+    Signed = 0,
+    /// It is the sender of a run, which nobody signed.
+    Ran = 1,
+    /// It was called or paid.
+    Received = 2,
+    /// It is the contract that the transaction made.
+    Created = 3,
+}
+
+/// The parts of a sender.
+pub(crate) const SENDER: &[Part] = &[Part::Signed, Part::Ran];
+/// All parts.
+pub(crate) const ANYONE: &[Part] = &[Part::Signed, Part::Ran, Part::Received, Part::Created];
+
+/// At most `limit` transactions in a range in which an address had one of these parts, each once.
+pub(crate) fn transactions_of(
+    view: &View<'_>,
+    address: Address,
+    parts: &[Part],
+    range: &RangeInclusive<Location>,
+    order: Order,
+    limit: usize,
+) -> Result<Vec<Sent>, Fault> {
+    let mut found = Vec::new();
+    for part in parts {
+        found.extend(rows_of(view, address, *part, range, order, limit)?);
+    }
+    // Whoever pays himself has two parts in one transaction.
+    found.sort_unstable_by_key(|sent| sent.location);
+    found.dedup();
+    if order == Order::Descending {
+        found.reverse();
+    }
+    found.truncate(limit);
+    Ok(found)
+}
+
+fn rows_of(
+    view: &View<'_>,
+    address: Address,
+    part: Part,
+    range: &RangeInclusive<Location>,
+    order: Order,
+    limit: usize,
+) -> Result<Vec<Sent>, Fault> {
+    let first = rows::involved(address, part, *range.start());
+    let last = rows::involved(address, part, *range.end());
+    let found = view.range(Table::Involved, &first..=&last);
+    let found: Box<dyn Iterator<Item = _>> = match order {
+        Order::Ascending => found,
+        Order::Descending => Box::new(found.rev()),
+    };
+    let read = |row: Result<Row, Fault>| {
+        let (key, hash) = row?;
+        Ok(Sent { location: rows::read_involved(&key)?, hash: rows::read_hash("involved", &hash)? })
+    };
+    found.take(limit).map(read).collect()
+}
+
+/// The transaction that made a contract, unless another contract did.
+pub(crate) fn creation_of(view: &View<'_>, contract: Address) -> Result<Option<Sent>, Fault> {
+    let whole = Location::first_of(0)..=Location::last_of(u64::MAX);
+    Ok(rows_of(view, contract, Part::Created, &whole, Order::Ascending, 1)?.pop())
+}
+
+/// The transaction that an account signed with a nonce. Not every nonce has one: a delegation (EIP-7702) takes
+/// one too. Those that there are ascend, so the blocks are searched by halving.
+pub(crate) fn signed_with_nonce(
+    view: &View<'_>,
+    sender: Address,
+    nonce: u64,
+    tip: u64,
+) -> Result<Option<Sent>, Fault> {
+    let (mut low, mut end) = (0, tip.saturating_add(1));
+    while low < end {
+        let middle = low + (end - low) / 2;
+        let upper = Location::first_of(middle)..=Location::last_of(end - 1);
+        let Some(next) = rows_of(view, sender, Part::Signed, &upper, Order::Ascending, 1)?.pop() else {
+            end = middle;
+            continue;
+        };
+        let number = next.location.number;
+        let in_block = signed_in(view, sender, number)?;
+        if let Some((_, sent)) = in_block.iter().find(|(given, _)| *given == nonce) {
+            return Ok(Some(*sent));
+        }
+        if in_block.first().is_some_and(|(first, _)| *first > nonce) {
+            end = middle;
+        } else {
+            low = number.saturating_add(1);
+        }
+    }
+    Ok(None)
+}
+
+/// What somebody signed in a block, with the nonces.
+fn signed_in(view: &View<'_>, sender: Address, number: u64) -> Result<Vec<(u64, Sent)>, Fault> {
+    let block = Location::first_of(number)..=Location::last_of(number);
+    let rows = rows_of(view, sender, Part::Signed, &block, Order::Ascending, usize::MAX)?;
+    let body = read::block_at(view, number)?.block;
+    let nonce_of = |sent: &Sent| {
+        let transaction = body.transactions.iter().find(|transaction| transaction.hash() == sent.hash);
+        transaction.map(|transaction| (transaction.nonce(), *sent))
+    };
+    let missing =
+        |sent: &Sent| Fault::Missing(format!("transaction {} in the body of block {number}", sent.hash));
+    rows.iter().map(|sent| nonce_of(sent).ok_or_else(|| missing(sent))).collect()
+}

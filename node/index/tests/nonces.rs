@@ -1,0 +1,114 @@
+//! Transactions by sender and nonce, against a linear scan.
+
+use alloy_primitives::Address;
+use almanac_index::{Index, IndexConfig, Location, Parties, Sent};
+use almanac_primitives::{
+    Block, Gas, GasPrice, Header, Lane, Outcome, Receipt, RunTransaction, ScheduleId, ScheduleRef, StateDiff,
+    TimestampMs, UserTransaction, Wei,
+    run::{PROLOGUE_TYPE, RUN_TYPE},
+    testing::{Person, person, transfer},
+};
+use proptest::{collection::vec, prelude::*};
+use std::sync::Arc;
+
+/// What runs in a block, in order.
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    /// Somebody signs, this many nonces further than the last time.
+    Sign { who: u64, skipped: u64 },
+    /// A run of somebody, which takes no nonce.
+    Run { who: u64 },
+}
+
+fn any_action() -> impl Strategy<Value = Action> {
+    let skipped = prop_oneof![4 => Just(0u64), 1 => 1..3u64];
+    prop_oneof![
+        2 => (0..3u64, skipped).prop_map(|(who, skipped)| Action::Sign { who, skipped }),
+        1 => (0..3u64).prop_map(|who| Action::Run { who }),
+    ]
+}
+
+#[derive(Default)]
+struct Made {
+    nonces: [u64; 3],
+    found: Vec<(Address, u64, Sent)>,
+}
+
+fn apply(index: &Index, actions: &[Action], made: &mut Made) {
+    let tip = index.tip();
+    let number = tip.number() + 1;
+    let header =
+        Header { number, parent_hash: tip.hash, timestamp: TimestampMs(number), ..Header::default() };
+    let (mut transactions, mut receipts) = (Vec::new(), vec![receipt(PROLOGUE_TYPE, Default::default())]);
+    let mut parties = vec![Parties { from: Address::ZERO, to: Some(Address::ZERO), run: None }];
+    for action in actions {
+        let location = Location { number, index: receipts.len() };
+        match *action {
+            Action::Sign { who, skipped } => {
+                let nonce = &mut made.nonces[who as usize];
+                let from: Person = person(who);
+                let signed: UserTransaction = transfer(from, *nonce + skipped, person(9).address, 1);
+                made.found.push((from.address, *nonce + skipped, Sent { location, hash: signed.hash() }));
+                *nonce += skipped + 1;
+                receipts.push(receipt(2, signed.hash()));
+                parties.push(Parties { from: from.address, to: Some(person(9).address), run: None });
+                transactions.push(signed);
+            }
+            Action::Run { who } => {
+                let run = run(person(who).address, number, receipts.len() as u64);
+                receipts.push(receipt(RUN_TYPE, run.hash()));
+                parties.push(Parties { from: run.from, to: Some(run.to), run: Some(run) });
+            }
+        }
+    }
+    let block = Arc::new(Block { header, transactions });
+    index.apply(&block, &receipts, parties, &StateDiff::default()).unwrap();
+}
+
+fn receipt(transaction_type: u8, transaction_hash: alloy_primitives::TxHash) -> Receipt {
+    Receipt {
+        transaction_type,
+        transaction_hash,
+        outcome: Outcome::Success,
+        gas_used: Gas(21_000),
+        cumulative_gas_used: Gas(21_000),
+        effective_gas_price: GasPrice(1),
+        contract_address: None,
+        schedule_ref: None,
+        logs: Vec::new(),
+    }
+}
+
+fn run(from: Address, schedule: u64, number: u64) -> RunTransaction {
+    RunTransaction {
+        schedule_ref: ScheduleRef { schedule: ScheduleId(schedule), number },
+        lane: Lane::Cron,
+        from,
+        to: person(9).address,
+        value: Wei::ZERO,
+        input: Default::default(),
+        gas_limit: Gas(50_000),
+        gas_price: GasPrice(7),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn transactions_by_nonce_as_by_a_linear_scan(blocks in vec(vec(any_action(), 0..5), 0..12)) {
+        let index = Index::in_memory(IndexConfig::default(), Header::default(), []).unwrap();
+        let mut made = Made::default();
+        for actions in &blocks {
+            apply(&index, actions, &mut made);
+        }
+        for who in 0..4 {
+            let sender = person(who).address;
+            for nonce in (0..made.nonces.get(who as usize).map_or(2, |next| next + 2)).chain([u64::MAX]) {
+                let expected = made.found.iter().find(|(from, given, _)| *from == sender && *given == nonce);
+                let found = index.signed_with_nonce(sender, nonce).unwrap();
+                prop_assert_eq!(found, expected.map(|(_, _, sent)| *sent), "{} {}", who, nonce);
+            }
+        }
+    }
+}
