@@ -19,7 +19,16 @@ use almanac_consensus::{
 use almanac_index::{Index, IndexConfig};
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::Genesis;
-use almanac_rpc::{Limits, Server, eth::Eth, heads::Heads, server::Page, view::View, wallet::Wallet};
+use almanac_rpc::{
+    Limits, Server,
+    eth::Eth,
+    heads::Heads,
+    heavy::{Heavy, HeavyLimits},
+    retrace::Retrace,
+    server::Page,
+    view::View,
+    wallet::Wallet,
+};
 use almanac_schedule::EmptyAgenda;
 use almanac_state::StateStore;
 use anyhow::Context as _;
@@ -52,13 +61,10 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let limits = Limits { calls_per_second_max: config.rate_limit, ..Limits::default() };
     let pages: Vec<(&str, Page)> =
         vec![("/health", health(view.index.clone())), ("/metrics", Arc::new(move || figures.render()))];
-    let server = Server::start(
-        (Ipv4Addr::LOCALHOST, config.port).into(),
-        limits,
-        Eth::new(view, admission, heads, wallet, &config.client_version).into_module(),
-        pages,
-    )
-    .await?;
+    let mut methods = Eth::new(view.clone(), admission, heads, wallet, &config.client_version).into_module();
+    let heavy = Heavy::new(HeavyLimits::default());
+    methods.merge(Retrace::new(view, heavy.clone()).into_module())?;
+    let server = Server::start((Ipv4Addr::LOCALHOST, config.port).into(), limits, methods, pages).await?;
     let banner = Banner {
         rpc: server.address(),
         chain_id: genesis.chain_id,
@@ -81,6 +87,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
             anyhow::bail!("the sequencer ended without a reason");
         }
     }
+    heavy.close();
     server.stop().await;
     let stopped = solo.stop().await.context("the sequencer did not stop in good order");
     // The thread ends with its future; joining shows a panic that would otherwise be lost.

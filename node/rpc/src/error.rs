@@ -5,6 +5,7 @@ use alloy_primitives::{Bytes, TxHash, hex};
 use almanac_consensus::SubmitError;
 use almanac_exec::{CallResult, SimulateError};
 use almanac_primitives::Outcome;
+use almanac_trace::TraceError;
 use jsonrpsee::types::ErrorObjectOwned;
 
 /// The server could not do it for a reason of the request's own.
@@ -82,6 +83,26 @@ pub(crate) fn refused(reason: impl std::fmt::Display) -> ErrorObjectOwned {
 pub(crate) fn not_included_in_time(hash: TxHash, waited: std::time::Duration) -> ErrorObjectOwned {
     let message = format!("transaction {hash} was taken, but is in no block after {} ms", waited.as_millis());
     ErrorObjectOwned::owned(NOT_IN_TIME, message, Some(hash))
+}
+
+/// A transaction that is not there.
+pub(crate) fn unknown_transaction(hash: TxHash) -> ErrorObjectOwned {
+    plain(SERVER_ERROR, format!("transaction not found: no block has {hash}"))
+}
+
+/// Something that cannot be traced.
+pub(crate) fn trace(error: &TraceError) -> ErrorObjectOwned {
+    match error {
+        TraceError::UnknownTracer { .. } | TraceError::BadConfig { .. } => invalid(error),
+        TraceError::TooLong { .. } | TraceError::TooLarge { .. } => limit(error),
+        TraceError::StateGone { .. } | TraceError::NoSuchTransaction { .. } => refused(error),
+        TraceError::Call(error) => simulate(error),
+        TraceError::Differs { .. }
+        | TraceError::Invalid { .. }
+        | TraceError::Block(_)
+        | TraceError::State(_)
+        | TraceError::Store(_) => internal(error),
+    }
 }
 
 /// A fault of ours.

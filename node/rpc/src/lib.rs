@@ -1,15 +1,23 @@
 #![doc = include_str!("../README.md")]
 
+mod creator;
+pub mod debug;
 pub mod error;
 pub mod eth;
 mod filters;
 mod gate;
 pub mod heads;
+pub mod heavy;
 mod meter;
+pub mod otterscan;
+mod pages;
+pub mod parity;
 pub mod priority;
 mod rate;
+pub mod retrace;
 pub mod revert;
 pub mod server;
+mod trace_filter;
 pub mod types;
 pub mod view;
 pub mod wallet;

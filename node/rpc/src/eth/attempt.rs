@@ -1,7 +1,7 @@
 //! A call to be tried: in which block, on which state, at which price.
 
 use super::{Eth, fees::upcoming, overlay::Overlay};
-use crate::error;
+use crate::{error, view::View};
 use alloy_eips::BlockId;
 use alloy_primitives::{TxKind, U256};
 use alloy_rpc_types_eth::{BlockOverrides, TransactionRequest, state::StateOverride};
@@ -12,25 +12,42 @@ use jsonrpsee::core::RpcResult;
 
 /// What a request wants to be different.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Overrides {
-    pub(super) state: Option<StateOverride>,
-    pub(super) block: Option<Box<BlockOverrides>>,
+pub(crate) struct Overrides {
+    pub(crate) state: Option<StateOverride>,
+    pub(crate) block: Option<Box<BlockOverrides>>,
 }
 
 /// The state and the block that calls are tried in.
-pub(super) struct Attempt {
-    pub(super) state: Overlay<HistoricalState>,
-    pub(super) environment: Environment,
+pub(crate) struct Attempt {
+    pub(crate) state: Overlay<HistoricalState>,
+    pub(crate) environment: Environment,
 }
 
 impl Attempt {
+    /// The block that `id` names ("pending": the next one), with what a request wants to be different.
+    pub(crate) fn new(view: &View, id: Option<BlockId>, overrides: Overrides) -> RpcResult<Self> {
+        let (block, state) = view.state(id)?;
+        let parameters = read_parameters(&state).map_err(error::internal)?;
+        let is_pending = id.is_some_and(|id| id.is_pending());
+        let header = if is_pending { upcoming(&block, &parameters) } else { block.block.header.clone() };
+        let environment = Environment::of_header(&header, view.chain_id, parameters);
+        let mut attempt = Self { state: Overlay::new(state), environment };
+        if let Some(state) = overrides.state {
+            attempt.state.override_state(state)?;
+        }
+        if let Some(block) = overrides.block {
+            attempt.override_block(&block)?;
+        }
+        Ok(attempt)
+    }
+
     /// Tries a call.
     pub(super) fn run(&self, call: Call) -> Result<CallResult, SimulateError> {
         simulate_in(&self.state, &self.environment, call)
     }
 
     /// A request as a call.
-    pub(super) fn call(&self, request: TransactionRequest) -> RpcResult<Call> {
+    pub(crate) fn call(&self, request: TransactionRequest) -> RpcResult<Call> {
         let gas_price = self.price(&request)?;
         let value = request.value.unwrap_or_default();
         let gas_max = self.environment.gas_limit;
@@ -91,23 +108,6 @@ fn small(what: &str, given: U256) -> RpcResult<u64> {
 }
 
 impl Eth {
-    /// The block that `id` names ("pending": the next one), with what a request wants to be different.
-    pub(super) fn attempt(&self, id: Option<BlockId>, overrides: Overrides) -> RpcResult<Attempt> {
-        let (block, state) = self.view.state(id)?;
-        let parameters = read_parameters(&state).map_err(error::internal)?;
-        let is_pending = id.is_some_and(|id| id.is_pending());
-        let header = if is_pending { upcoming(&block, &parameters) } else { block.block.header.clone() };
-        let environment = Environment::of_header(&header, self.view.chain_id, parameters);
-        let mut attempt = Attempt { state: Overlay::new(state), environment };
-        if let Some(state) = overrides.state {
-            attempt.state.override_state(state)?;
-        }
-        if let Some(block) = overrides.block {
-            attempt.override_block(&block)?;
-        }
-        Ok(attempt)
-    }
-
     /// Works on an attempt, off the threads that serve connections.
     pub(super) async fn try_out<T: Send + 'static>(
         &self,
@@ -115,7 +115,7 @@ impl Eth {
         overrides: Overrides,
         work: impl FnOnce(Attempt) -> RpcResult<T> + Send + 'static,
     ) -> RpcResult<T> {
-        let attempt = self.attempt(id, overrides)?;
+        let attempt = Attempt::new(&self.view, id, overrides)?;
         let task = tokio::task::spawn_blocking(move || work(attempt));
         task.await.map_err(error::internal)?
     }

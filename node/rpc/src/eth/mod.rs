@@ -1,7 +1,7 @@
 //! Ethereum's own methods: everything that a client needs to read the chain and to send to it.
 
 mod accounts;
-mod attempt;
+pub(crate) mod attempt;
 mod blocks;
 mod calls;
 mod estimate;

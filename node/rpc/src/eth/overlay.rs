@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const SLOTS_MAX: usize = 10_000;
 
 /// The state below, where nothing lies over it.
-pub(super) struct Overlay<S> {
+pub(crate) struct Overlay<S> {
     below: S,
     values: BTreeMap<StateKey, Option<Bytes>>,
     /// Accounts whose storage was replaced as a whole.

@@ -2,11 +2,14 @@
 
 mod block;
 mod log;
+mod otterscan;
 mod receipt;
 mod transaction;
 
 pub use block::{RpcBlock, RpcHeader};
 pub use log::RpcLog;
+pub(crate) use otterscan::dated_receipt;
+pub use otterscan::{Height, Number, OtsBlockDetails, OtsBlockTransactions, OtsContractCreator, OtsPage};
 pub use receipt::RpcReceipt;
 pub use transaction::RpcTransaction;
 pub(crate) use transaction::user_transaction;

@@ -1,0 +1,117 @@
+//! The `debug_` methods: geth's tracers.
+
+use crate::{error, eth::attempt::Overrides, retrace::Retrace};
+use alloy_eips::{BlockId, BlockNumberOrTag};
+use alloy_primitives::{BlockHash, TxHash};
+use alloy_rpc_types_eth::TransactionRequest;
+use alloy_rpc_types_trace::{
+    common::TraceResult,
+    geth::{GethDebugTracingCallOptions, GethDebugTracingOptions, GethTrace},
+};
+use almanac_trace::GethTracer;
+use jsonrpsee::{core::RpcResult, proc_macros::rpc};
+
+/// One trace among those of a block.
+type BlockTrace = TraceResult<GethTrace, String>;
+
+/// What geth's debugging clients ask.
+#[rpc(server)]
+pub trait DebugApi {
+    /// What a transaction did, as a tracer tells it.
+    #[method(name = "debug_traceTransaction")]
+    async fn trace_transaction(
+        &self,
+        hash: TxHash,
+        options: Option<GethDebugTracingOptions>,
+    ) -> RpcResult<GethTrace>;
+
+    /// The same for all that ran in a block.
+    #[method(name = "debug_traceBlockByNumber")]
+    async fn trace_block_by_number(
+        &self,
+        number: BlockNumberOrTag,
+        options: Option<GethDebugTracingOptions>,
+    ) -> RpcResult<Vec<BlockTrace>>;
+
+    /// The same for a block by its hash.
+    #[method(name = "debug_traceBlockByHash")]
+    async fn trace_block_by_hash(
+        &self,
+        hash: BlockHash,
+        options: Option<GethDebugTracingOptions>,
+    ) -> RpcResult<Vec<BlockTrace>>;
+
+    /// What a call would do, as a tracer tells it.
+    #[method(name = "debug_traceCall")]
+    async fn trace_call(
+        &self,
+        request: TransactionRequest,
+        block: Option<BlockId>,
+        options: Option<GethDebugTracingCallOptions>,
+    ) -> RpcResult<GethTrace>;
+}
+
+#[jsonrpsee::core::async_trait]
+impl DebugApiServer for Retrace {
+    async fn trace_transaction(
+        &self,
+        hash: TxHash,
+        options: Option<GethDebugTracingOptions>,
+    ) -> RpcResult<GethTrace> {
+        let trace = self.transaction(hash, tracer(options)?).await?;
+        trace.ok_or_else(|| error::unknown_transaction(hash))
+    }
+
+    async fn trace_block_by_number(
+        &self,
+        number: BlockNumberOrTag,
+        options: Option<GethDebugTracingOptions>,
+    ) -> RpcResult<Vec<BlockTrace>> {
+        self.debug_block(number.into(), options).await
+    }
+
+    async fn trace_block_by_hash(
+        &self,
+        hash: BlockHash,
+        options: Option<GethDebugTracingOptions>,
+    ) -> RpcResult<Vec<BlockTrace>> {
+        self.debug_block(hash.into(), options).await
+    }
+
+    async fn trace_call(
+        &self,
+        request: TransactionRequest,
+        block: Option<BlockId>,
+        options: Option<GethDebugTracingCallOptions>,
+    ) -> RpcResult<GethTrace> {
+        let options = options.unwrap_or_default();
+        if let Some(index) = options.tx_index {
+            return Err(error::invalid(format!(
+                "txIndex {index} is not supported: calls are tried on the state after a whole block"
+            )));
+        }
+        let overrides =
+            Overrides { state: options.state_overrides, block: options.block_overrides.map(Box::new) };
+        self.call(request, block, overrides, tracer(Some(options.tracing_options))?).await
+    }
+}
+
+impl Retrace {
+    async fn debug_block(
+        &self,
+        id: BlockId,
+        options: Option<GethDebugTracingOptions>,
+    ) -> RpcResult<Vec<BlockTrace>> {
+        let block = self.view.block(Some(id))?;
+        let traces = self.block(block.clone(), tracer(options)?).await?;
+        let shown = block.receipts[block.unseen()..].iter();
+        let traces = shown
+            .zip(traces)
+            .map(|(receipt, result)| BlockTrace::Success { result, tx_hash: Some(receipt.transaction_hash) });
+        Ok(traces.collect())
+    }
+}
+
+fn tracer(options: Option<GethDebugTracingOptions>) -> RpcResult<GethTracer> {
+    GethTracer::new(options.unwrap_or_default()).map_err(|error| error::trace(&error))
+}

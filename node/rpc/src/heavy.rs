@@ -1,0 +1,175 @@
+//! Work that takes long: a little at a time, and no more waiting than can be served soon. Requests never delay
+//! blocks.
+
+use crate::error;
+use jsonrpsee::core::RpcResult;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// How much may be under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeavyLimits {
+    /// At once.
+    pub running_max: usize,
+    /// Waiting for a turn.
+    pub waiting_max: usize,
+}
+
+impl Default for HeavyLimits {
+    fn default() -> Self {
+        Self { running_max: 2, waiting_max: 32 }
+    }
+}
+
+/// The one queue that all heavy work waits in.
+#[derive(Clone, Debug)]
+pub struct Heavy {
+    limits: HeavyLimits,
+    /// Who is inside, running or waiting.
+    places: Arc<Semaphore>,
+    /// Who is running.
+    turns: Arc<Semaphore>,
+}
+
+impl Heavy {
+    /// A queue in which nobody waits yet.
+    pub fn new(limits: HeavyLimits) -> Self {
+        let places = Arc::new(Semaphore::new(limits.running_max + limits.waiting_max));
+        Self { limits, places, turns: Arc::new(Semaphore::new(limits.running_max)) }
+    }
+
+    /// Does `work` when it is its turn, off the threads that serve connections. An error where too many wait.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> RpcResult<T> + Send + 'static,
+    ) -> RpcResult<T> {
+        let place = self.places.clone().try_acquire_owned().map_err(|_| self.full())?;
+        let turn = self.turns.clone().acquire_owned().await.map_err(|_| self.full())?;
+        // Both go along: a client that hangs up does not end the work, so its place is not free either.
+        let task = tokio::task::spawn_blocking(move || {
+            let _inside = (place, turn);
+            work()
+        });
+        task.await.map_err(error::internal)?
+    }
+
+    /// Lets nobody in any more, and sends home who waits: a node that stops does not finish a whole queue first.
+    pub fn close(&self) {
+        self.places.close();
+        self.turns.close();
+    }
+
+    fn full(&self) -> jsonrpsee::types::ErrorObjectOwned {
+        if self.places.is_closed() {
+            return error::limit("the node is stopping");
+        }
+        let HeavyLimits { running_max, waiting_max } = self.limits;
+        error::limit(format!(
+            "{running_max} traces are running and {waiting_max} are waiting: ask again later"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn so_many_run_so_many_wait_and_one_more_is_refused() {
+        let heavy = Heavy::new(HeavyLimits { running_max: 2, waiting_max: 3 });
+        let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (open, gate) = tokio::sync::watch::channel(false);
+        let start = || {
+            let (heavy, running, most, gate) = (heavy.clone(), running.clone(), most.clone(), gate.clone());
+            tokio::spawn(async move {
+                heavy
+                    .run(move || {
+                        most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                        while !*gate.borrow() {
+                            std::thread::yield_now();
+                        }
+                        running.fetch_sub(1, Ordering::SeqCst);
+                        Ok(())
+                    })
+                    .await
+            })
+        };
+        let five: Vec<_> = (0..5).map(|_| start()).collect();
+        while heavy.places.available_permits() > 0 || running.load(Ordering::SeqCst) < 2 {
+            tokio::task::yield_now().await;
+        }
+        let refused = start().await.unwrap().unwrap_err();
+        assert_eq!(refused.code(), -32_005);
+        assert!(refused.message().contains("2 traces are running and 3 are waiting"), "{refused}");
+        open.send(true).unwrap();
+        for task in five {
+            task.await.unwrap().unwrap();
+        }
+        assert_eq!(most.load(Ordering::SeqCst), 2);
+        start().await.unwrap().unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_waits_is_sent_home_when_the_node_stops() {
+        let heavy = Heavy::new(HeavyLimits { running_max: 1, waiting_max: 1 });
+        let (open, gate) = tokio::sync::watch::channel(false);
+        let start = |value: u8| {
+            let (heavy, gate) = (heavy.clone(), gate.clone());
+            tokio::spawn(async move {
+                let work = move || {
+                    while !*gate.borrow() {
+                        std::thread::yield_now();
+                    }
+                    Ok(value)
+                };
+                heavy.run(work).await
+            })
+        };
+        let first = start(1);
+        while heavy.turns.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let second = start(2);
+        while heavy.places.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        heavy.close();
+        assert_eq!(second.await.unwrap().unwrap_err().message(), "the node is stopping");
+        assert_eq!(start(3).await.unwrap().unwrap_err().message(), "the node is stopping");
+        open.send(true).unwrap();
+        assert_eq!(first.await.unwrap().unwrap(), 1, "what runs is finished");
+    }
+
+    /// A client that hangs up does not make room: its work goes on.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_place_is_held_as_long_as_the_work_lasts() {
+        let heavy = Heavy::new(HeavyLimits { running_max: 1, waiting_max: 0 });
+        let (open, gate) = tokio::sync::watch::channel(false);
+        let task = tokio::spawn({
+            let heavy = heavy.clone();
+            async move {
+                let wait = move || {
+                    while !*gate.borrow() {
+                        std::thread::yield_now();
+                    }
+                    Ok(())
+                };
+                heavy.run(wait).await
+            }
+        });
+        while heavy.turns.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        // The permits move into the work right after the turn is taken.
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        task.abort();
+        assert!(task.await.unwrap_err().is_cancelled());
+        assert!(heavy.run(|| Ok(())).await.is_err());
+        open.send(true).unwrap();
+        while heavy.places.available_permits() == 0 {
+            tokio::task::yield_now().await;
+        }
+        heavy.run(|| Ok(())).await.unwrap();
+    }
+}
