@@ -7,6 +7,7 @@ use std::{
     io::{BufRead as _, BufReader},
     path::Path,
     process::{Command, Stdio},
+    sync::mpsc,
     time::Duration,
 };
 use support::{Chain, Plan, apply, keeping};
@@ -80,11 +81,14 @@ fn write_and_kill(path: &Path, delay: Duration) -> u64 {
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let (begin, begun) = mpsc::channel();
     let reader = std::thread::spawn(move || {
         let numbers = lines.map_while(Result::ok);
-        numbers.filter_map(|line| line.strip_prefix("applied ")?.parse::<u64>().ok()).last()
+        let numbers = numbers.filter_map(|line| line.strip_prefix("applied ")?.parse::<u64>().ok());
+        numbers.inspect(|_| begin.send(()).unwrap_or(())).last()
     });
-    std::thread::sleep(Duration::from_millis(300) + delay);
+    begun.recv_timeout(Duration::from_secs(60)).expect("the child begins");
+    std::thread::sleep(delay);
     child.kill().unwrap();
     child.wait().unwrap();
     reader.join().unwrap().expect("the child applied something")
