@@ -1,7 +1,9 @@
 //! The ten accounts of a developer's chain: those that every Ethereum tool knows.
 
 use alloy_primitives::{Address, B256, U256, address, b256};
-use almanac_primitives::{Genesis, TimestampMs, Wei, genesis::Allocation};
+use almanac_primitives::{
+    Genesis, TimestampMs, Wei, addresses::DEVELOPER, genesis::Allocation, params::DEVELOPER_TREASURY,
+};
 use std::collections::BTreeMap;
 
 /// The phrase that the keys come from, by Ethereum's usual path m/44'/60'/0'/0/n.
@@ -67,14 +69,19 @@ pub(crate) const ACCOUNTS: [DevAccount; 10] = [
 /// The start of a developer's chain. The first account governs it.
 pub(crate) fn genesis(chain_id: u64, now: TimestampMs) -> Genesis {
     let balance = Wei(U256::from(COINS) * U256::from(10).pow(U256::from(18)));
-    let allocation = Allocation { balance, ..Allocation::default() };
+    let account = Allocation { balance, ..Allocation::default() };
+    let treasury = Allocation { balance: DEVELOPER_TREASURY, ..Allocation::default() };
+    let mut allocations: BTreeMap<_, _> =
+        ACCOUNTS.iter().map(|known| (known.address, account.clone())).collect();
+    allocations.insert(DEVELOPER, treasury);
     Genesis {
         chain_id,
         timestamp_ms: now,
         governance: ACCOUNTS[0].address,
         parameters: BTreeMap::new(),
         validators: Vec::new(),
-        allocations: ACCOUNTS.iter().map(|account| (account.address, allocation.clone())).collect(),
+        developer: true,
+        allocations,
     }
 }
 

@@ -96,19 +96,27 @@ impl Admission {
         &self.pool
     }
 
-    /// Takes the encoded transaction into the pool and wakes the engine.
+    /// Takes an encoded transaction that someone signed into the pool and wakes the engine.
     pub fn submit(&self, encoded: &[u8]) -> Result<TxHash, SubmitError> {
         let transaction = UserTransaction::decode(encoded)?;
+        if let Some(sender) = transaction.impersonated() {
+            return Err(TransactionError::NotSigned { sender }.into());
+        }
+        self.admit(transaction)
+    }
+
+    /// Takes a transaction into the pool and wakes the engine. One that nobody signed passes on a developer's
+    /// chain: it must come from the developer's own tools, never from a connection as it is.
+    pub fn admit(&self, transaction: UserTransaction) -> Result<TxHash, SubmitError> {
         let hash = transaction.hash();
-        let parameters = read_parameters(&*self.state.tip_state())?;
-        let rules = Rules { chain_id: self.chain_id, gas_max: parameters.block_gas_max() };
-        let recovered = recover(transaction, &rules)?;
+        let state = self.state.tip_state();
+        let floor = read_parameters(&*state)?.base_fee_floor();
+        let recovered = recover(transaction, &Rules::read(self.chain_id, &*state)?)?;
 
         // The account is read under the pool's lock: the engine updates the pool under it after the state, so
         // what we tell the pool of the account is never older than what it knows.
         let mut pool = self.pool.lock();
         let sender = Sender::read(&*self.state.tip_state(), recovered.sender())?;
-        let floor = parameters.base_fee_floor();
         check_submission(recovered.transaction(), recovered.sender(), &sender, floor)?;
         pool.insert(recovered, SenderState { nonce: sender.nonce, balance: sender.balance })?;
         drop(pool);

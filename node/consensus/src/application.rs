@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, BlockHash, TxHash};
 use almanac_exec::{
     BlockError, BlockInput, BlockOutput, Body, Candidates, Environment, HeaderMismatch, Rules, StateFault,
-    TransactionError, check_header, environment::read_parameters, execute, prefetch, recover_all,
+    TransactionError, check_header, execute, prefetch, recover_all,
 };
 use almanac_primitives::{
     Block, ConsensusContext, Genesis, Header, RecoveredTransaction, StateReadError, TimestampMs,
@@ -220,9 +220,9 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
 
     /// Rules for transactions of the next block on `tip`.
     pub async fn rules(&self, tip: &Tip<S::Batch>) -> Result<Rules, ApplicationError> {
-        let parameters = with_reader(&tip.state, &[], |state| read_parameters(state)).await?;
-        let gas_max = parameters.map_err(BlockError::State)?.block_gas_max();
-        Ok(Rules { chain_id: self.chain_id, gas_max })
+        let chain_id = self.chain_id;
+        let rules = with_reader(&tip.state, &[], move |state| Rules::read(chain_id, state)).await?;
+        Ok(rules.map_err(BlockError::State)?)
     }
 
     /// What the next block on `tip` would be executed in, if it came a millisecond later.

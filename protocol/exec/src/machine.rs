@@ -112,7 +112,18 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         &mut self.evm.inspector
     }
 
-    /// Executes a signed transaction with its fees, nonce and refunds.
+    /// Executes a user's transaction with its fees, nonce and refunds.
+    pub(crate) fn transact_user(
+        &mut self,
+        recovered: &RecoveredTransaction,
+        is_watched: bool,
+    ) -> Result<Executed, MachineError> {
+        // EIP-3607 keeps contracts from signing; an impersonated one has not signed.
+        self.evm.ctx.cfg.disable_eip3607 = recovered.transaction().impersonated().is_some();
+        self.transact(tx_env(recovered), is_watched)
+    }
+
+    /// Executes a transaction with its fees, nonce and refunds.
     pub(crate) fn transact(&mut self, tx: TxEnv, is_watched: bool) -> Result<Executed, MachineError> {
         self.evm.ctx.set_tx(tx);
         let mut handler = AlmanacHandler::<'a, I>::default();
@@ -209,8 +220,8 @@ fn block_env(environment: &Environment) -> BlockEnv {
     }
 }
 
-/// A signed transaction as the EVM takes it.
-pub(crate) fn tx_env(recovered: &RecoveredTransaction) -> TxEnv {
+/// A user's transaction as the EVM takes it.
+fn tx_env(recovered: &RecoveredTransaction) -> TxEnv {
     let tx = recovered.transaction().envelope();
     let signed = tx.authorization_list().unwrap_or_default();
     let authorization_list = signed

@@ -51,13 +51,16 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         context: &mut EvmContext<'a>,
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
-        match doors::call(context, inputs, &self.parameters) {
-            Some(outcome) => settle(outcome, inputs.gas_limit).map(Some).map_err(|fault| {
+        let answered = doors::call(context, inputs, &self.parameters)
+            .and_then(|outcome| outcome.map(|outcome| settle(outcome, inputs.gas_limit)).transpose());
+        match answered {
+            Ok(Some(result)) => Ok(Some(result)),
+            Ok(None) => self.ethereum.run(context, inputs),
+            Err(fault) => {
                 let reason = fault.to_string();
                 self.fault = Some(fault);
-                reason
-            }),
-            None => self.ethereum.run(context, inputs),
+                Err(reason)
+            }
         }
     }
 

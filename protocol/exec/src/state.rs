@@ -12,8 +12,9 @@ use alloy_primitives::{
 use almanac_primitives::{
     Account, StateChange, StateDiff, StateKey, StateRead,
     addresses::BLOCK_HASH_HISTORY,
+    genesis,
     params::BLOCK_HASH_HISTORY_LEN,
-    state::{decode_slot, encode_slot},
+    state::{Meta, decode_slot, encode_slot},
 };
 use revm::{
     Database,
@@ -240,6 +241,21 @@ fn encode_account(info: &AccountInfo) -> Bytes {
     Account { nonce: info.nonce, balance: info.balance, code_hash: info.code_hash }.encode()
 }
 
+/// Code as the EVM takes it. A genesis file or an edit can hold what no transaction could deploy: a delegation
+/// that is none is plain code.
+pub(crate) fn bytecode(code: Bytes) -> Bytecode {
+    Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
+}
+
+/// Whether the state is that of a developer's chain: its genesis says so, and no block can change that.
+pub(crate) fn is_developer(state: &dyn StateRead) -> Result<bool, StateFault> {
+    let key = StateKey::Meta(Meta::Genesis);
+    let stored = state.read(key)?;
+    stored
+        .map_or(Ok(false), |meta| genesis::is_developer(&meta))
+        .map_err(|error| StateFault::Corrupt { key, error })
+}
+
 /// A slot as the given state has it.
 pub(crate) fn read_slot(state: &dyn StateRead, address: Address, slot: U256) -> Result<U256, StateFault> {
     let key = StateKey::Slot(address, slot);
@@ -266,8 +282,7 @@ impl Database for BlockState<'_> {
         }
         let key = StateKey::Code(hash);
         let stored = self.parent.read(key)?.ok_or(StateFault::Missing { key })?;
-        // A genesis file can hold what no transaction could deploy: a delegation that is none is plain code.
-        let code = Bytecode::new_raw_checked(stored.clone()).unwrap_or_else(|_| Bytecode::new_legacy(stored));
+        let code = bytecode(stored);
         self.codes.insert(hash, code.clone());
         Ok(code)
     }

@@ -4,7 +4,7 @@ use crate::{
     block::Execution,
     choose::{Room, TransactionSource},
     error::{BlockError, Fault},
-    machine::{EvmContext, MachineError, tx_env},
+    machine::{EvmContext, MachineError},
     output::{self, Executed},
     runs::run_one,
     validate::{Sender, TransactionError, check_inclusion},
@@ -117,15 +117,14 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
     let base_fee = execution.environment.base_fee;
     check_inclusion(transaction, candidate.sender(), &sender, base_fee)?;
     let is_watched = execution.is_watched();
-    let executed =
-        execution.machine.transact(tx_env(candidate), is_watched).map_err(|error| match error {
-            MachineError::State(fault) => IncludeError::Block(fault.into()),
-            MachineError::Fault(fault) => IncludeError::Block(fault.into()),
-            // Our rules passed it, so the EVM must: where the two disagree, the rules above are wrong.
-            MachineError::Refused(reason) => {
-                IncludeError::Block(Fault::RulesDisagree { reason: reason.to_string() }.into())
-            }
-        })?;
+    let executed = execution.machine.transact_user(candidate, is_watched).map_err(|error| match error {
+        MachineError::State(fault) => IncludeError::Block(fault.into()),
+        MachineError::Fault(fault) => IncludeError::Block(fault.into()),
+        // Our rules passed it, so the EVM must: where the two disagree, the rules above are wrong.
+        MachineError::Refused(reason) => {
+            IncludeError::Block(Fault::RulesDisagree { reason: reason.to_string() }.into())
+        }
+    })?;
     let gas_used = Gas(executed.result.tx_gas_used());
     execution.burn(&executed, gas_used.cost(base_fee)).map_err(IncludeError::Block)?;
     execution.use_gas(GasPool::Shared, gas_used);

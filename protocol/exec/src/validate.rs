@@ -1,10 +1,15 @@
 //! The rules that every transaction must keep: checked when it is submitted and again in its block.
 
-use crate::{error::StateFault, state::BlockState};
+use crate::{
+    environment::read_parameters,
+    error::StateFault,
+    state::{BlockState, is_developer},
+};
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, U256};
 use almanac_primitives::{
-    Gas, GasPrice, StateRead, UserTransaction, Wei, params::INIT_CODE_BYTES_MAX, transaction::SignatureError,
+    Gas, GasPrice, StateRead, UserTransaction, Wei, addresses::is_system, params::INIT_CODE_BYTES_MAX,
+    transaction::SignatureError,
 };
 use revm::{
     Database, context_interface::cfg::GasParams, interpreter::InitialAndFloorGas,
@@ -25,6 +30,16 @@ pub struct Rules {
     pub chain_id: u64,
     /// Largest gas limit that any block could hold.
     pub gas_max: Gas,
+    /// Whether transactions may be made in the name of a sender who has not signed.
+    pub is_developer: bool,
+}
+
+impl Rules {
+    /// The rules for transactions of the next block on a state.
+    pub fn read(chain_id: u64, state: &dyn StateRead) -> Result<Self, StateFault> {
+        let gas_max = read_parameters(state)?.block_gas_max();
+        Ok(Self { chain_id, gas_max, is_developer: is_developer(state)? })
+    }
 }
 
 /// Which rule a transaction breaks. Messages hold the phrases that Ethereum clients look for.
@@ -78,6 +93,18 @@ pub enum TransactionError {
     NonceAtMaximum {
         /// Its nonce.
         given: u64,
+    },
+    /// Nobody signed, and this is no developer's chain.
+    #[error("invalid sender: {sender} did not sign, and only a developer's chain takes what nobody signed")]
+    NotSigned {
+        /// In whose name it was made.
+        sender: Address,
+    },
+    /// In the name of the chain itself.
+    #[error("invalid sender: {sender} belongs to the chain itself and cannot be impersonated")]
+    SystemSender {
+        /// In whose name it was made.
+        sender: Address,
     },
     /// No valid signature.
     #[error("invalid sender: {0}")]
@@ -157,6 +184,9 @@ pub enum TransactionError {
 
 /// Rules that need no state: chain, gas bounds, fee caps, sizes. Decoding has already checked type and size.
 pub fn check_static(transaction: &UserTransaction, rules: &Rules) -> Result<(), TransactionError> {
+    if let Some(sender) = transaction.impersonated() {
+        check_impersonation(sender, rules)?;
+    }
     let tx = transaction.envelope();
     if let Some(given) = tx.chain_id()
         && given != rules.chain_id
@@ -183,6 +213,17 @@ pub fn check_static(transaction: &UserTransaction, rules: &Rules) -> Result<(), 
     let needed = intrinsic_gas(transaction);
     if tx.gas_limit() < needed {
         return Err(TransactionError::IntrinsicGasTooLow { given: tx.gas_limit(), needed });
+    }
+    Ok(())
+}
+
+fn check_impersonation(sender: Address, rules: &Rules) -> Result<(), TransactionError> {
+    if !rules.is_developer {
+        return Err(TransactionError::NotSigned { sender });
+    }
+    // What the ledger holds is owed to others; that it is there must stay true on every chain.
+    if is_system(sender) {
+        return Err(TransactionError::SystemSender { sender });
     }
     Ok(())
 }
@@ -225,7 +266,8 @@ fn check_sender(
     sender: Address,
     account: &Sender,
 ) -> Result<(), TransactionError> {
-    if !account.may_sign {
+    // Nothing was signed in an impersonated name, and contracts are what tools impersonate most.
+    if !account.may_sign && transaction.impersonated().is_none() {
         return Err(TransactionError::SenderHasCode { sender });
     }
     let (given, expected) = (transaction.nonce(), account.nonce);

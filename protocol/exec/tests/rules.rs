@@ -15,6 +15,7 @@ use almanac_exec::{
 };
 use almanac_primitives::{
     Gas, GasPrice, UserTransaction, Wei,
+    addresses::{BLOCK_HASH_HISTORY, DEVELOPER_DOOR, SYSTEM_ACCOUNTS},
     block::body_bytes,
     genesis::Allocation,
     params::{
@@ -36,6 +37,8 @@ fn tested_by(error: &TransactionError) -> &'static str {
         TransactionError::InitCodeTooLarge { .. } => "init_code_up_to_its_limit",
         TransactionError::EmptyAuthorizationList => "an_authorization_list_is_not_empty",
         TransactionError::NonceAtMaximum { .. } => "the_last_nonce_is_never_used",
+        TransactionError::NotSigned { .. } => "only_a_developers_chain_takes_what_nobody_signed",
+        TransactionError::SystemSender { .. } => "nobody_acts_as_the_chain_itself",
         TransactionError::Signature(_) => "signatures_are_low_s",
         TransactionError::NonceTooLow { .. } | TransactionError::NonceTooHigh { .. } => {
             "nonces_follow_each_other"
@@ -52,8 +55,7 @@ fn tested_by(error: &TransactionError) -> &'static str {
 
 /// Executes a body on the chain's state as a validator does.
 fn verify_body(chain: &TestChain, body: &[UserTransaction]) -> Result<BlockOutput, BlockError> {
-    let gas_max = read_parameters(&chain.state).unwrap().block_gas_max();
-    let senders = recover_all(body, &Rules { chain_id: CHAIN_ID, gas_max })
+    let senders = recover_all(body, &Rules::read(CHAIN_ID, &chain.state).unwrap())
         .map_err(|(index, error)| BlockError::InvalidTransaction { index, error })?;
     execute(&chain.state, &*chain.agenda, &chain.input(), &mut Body::new(senders))
 }
@@ -72,8 +74,7 @@ fn refused(chain: &TestChain, transaction: &UserTransaction, expected: &Transact
     let invalid = BlockError::InvalidTransaction { index: 1, error: expected.clone() };
     assert_eq!(verify_body(chain, &body).unwrap_err(), invalid, "{}", tested_by(expected));
 
-    let gas_max = read_parameters(&chain.state).unwrap().block_gas_max();
-    let rules = Rules { chain_id: CHAIN_ID, gas_max };
+    let rules = Rules::read(CHAIN_ID, &chain.state).unwrap();
     let Ok(candidate) = recover(transaction.clone(), &rules) else {
         // It is nobody's candidate: the rules that need no state keep it out.
         assert_eq!(recover(transaction.clone(), &rules).unwrap_err(), *expected);
@@ -120,6 +121,42 @@ fn with_balance(n: u64, balance: U256) -> TestChain {
 
 fn next_fee(chain: &TestChain) -> u128 {
     Environment::derive(&chain.input(), &chain.state).unwrap().base_fee.0
+}
+
+#[test]
+fn only_a_developers_chain_takes_what_nobody_signed() {
+    let sender = person(0).address;
+    let list = vec![authorize(person(2), 0, COUNTER)];
+    let kinds = [
+        impersonate(sender, legacy(0, person(1).address, 1)),
+        impersonate(sender, eip2930(0, person(1).address, Default::default(), 30_000)),
+        impersonate(sender, eip1559(0, TxKind::Call(person(1).address), 1, vec![], 21_000)),
+        impersonate(sender, eip7702(0, person(1).address, list, 100_000)),
+    ];
+    let (network, developer) = (TestChain::new(), TestChain::from_genesis(&developer_genesis()));
+    for transaction in kinds {
+        refused_statically(&network, &transaction, &TransactionError::NotSigned { sender });
+        let output = accepted(&developer, &transaction);
+        assert_eq!(output.receipts[1].transaction_hash, transaction.hash());
+        assert_eq!(output.transactions[1].from(), sender);
+        assert_eq!(output.receipts[1].transaction_type, u8::from(transaction.envelope().tx_type()));
+    }
+    // The other rules hold for them too.
+    let too_high = impersonate(sender, legacy(1, person(1).address, 1));
+    refused(&developer, &too_high, &TransactionError::NonceTooHigh { given: 1, account: 0 });
+    let mut foreign = legacy(0, person(1).address, 1);
+    foreign.chain_id = Some(1);
+    let expected = TransactionError::WrongChain { given: 1, chain: CHAIN_ID };
+    refused(&developer, &impersonate(sender, foreign), &expected);
+}
+
+#[test]
+fn nobody_acts_as_the_chain_itself() {
+    let chain = TestChain::from_genesis(&developer_genesis());
+    for sender in SYSTEM_ACCOUNTS.into_iter().chain([BLOCK_HASH_HISTORY, DEVELOPER_DOOR]) {
+        let transaction = impersonate(sender, legacy(0, person(1).address, 0));
+        refused(&chain, &transaction, &TransactionError::SystemSender { sender });
+    }
 }
 
 #[test]

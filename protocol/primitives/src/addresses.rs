@@ -18,6 +18,10 @@ pub const ACCOUNTS: Address = address!("0x000000000000000000000000000000000000a1
 pub const PARAMETERS: Address = address!("0x000000000000000000000000000000000000a105");
 /// The ledger: escrow and schedule records. It answers no call.
 pub const LEDGER: Address = address!("0x000000000000000000000000000000000000a1ff");
+/// Edits of the state on a developer's chain. Any other chain has no such contract.
+pub const DEVELOPER_DOOR: Address = address!("0x000000000000000000000000000000000000a1de");
+/// Makes the edits of a developer's chain and holds the money that they give and take. It has no code.
+pub const DEVELOPER: Address = address!("0x000000000000000000000000000000000000a1d0");
 /// EIP-2935: the contract whose storage holds recent block hashes.
 pub const BLOCK_HASH_HISTORY: Address = address!("0x0000F90827F1C53a10cb7A02335B175320002935");
 
@@ -33,3 +37,9 @@ pub const SYSTEM_ACCOUNTS: [Address; 8] = [
     PARAMETERS,
     LEDGER,
 ];
+
+/// Whether an address belongs to the chain itself: nobody starts with it, and no developer edits it or acts
+/// in its name.
+pub fn is_system(address: Address) -> bool {
+    SYSTEM_ACCOUNTS.contains(&address) || [BLOCK_HASH_HISTORY, DEVELOPER_DOOR].contains(&address)
+}

@@ -223,6 +223,11 @@ impl<'a> Reader<'a> {
         Ok(Bytes::copy_from_slice(self.raw(what, length)?))
     }
 
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Checks that nothing is left.
     pub fn finish(self, what: &'static str) -> Result<(), DecodeError> {
         match self.0.len() {

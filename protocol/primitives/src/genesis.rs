@@ -1,9 +1,9 @@
 //! The genesis file: who starts with what, under which rules.
 
 use crate::{
-    addresses::{BLOCK_HASH_HISTORY, PARAMETERS, SYSTEM_ACCOUNTS},
+    addresses::{BLOCK_HASH_HISTORY, DEVELOPER_DOOR, PARAMETERS, SYSTEM_ACCOUNTS, is_system},
     block::{Header, StateCommitment, receipts_root, transactions_root},
-    codec::Writer,
+    codec::{DecodeError, Reader, Writer},
     params::{
         BASE_FEE_INITIAL, CODE_BYTES_MAX, GOVERNANCE_SLOT, PROTOCOL_VERSION, Parameter, ParameterError,
         Parameters, VALIDATORS_MAX,
@@ -24,6 +24,9 @@ const SYSTEM_CODE: Bytes = Bytes::from_static(&[0xfe]);
 
 const META_VERSION: u8 = 1;
 
+/// Ends the stored facts of a developer's chain; those of other chains end without it.
+const DEVELOPER_FLAG: u8 = 1;
+
 /// The start of a chain, as its JSON file says it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -40,9 +43,16 @@ pub struct Genesis {
     /// Who may propose and vote. Empty for a chain with one sequencer.
     #[serde(default)]
     pub validators: Vec<Validator>,
+    /// Whether a developer may act in anyone's name and edit accounts. Never on a chain with validators.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub developer: bool,
     /// Accounts that exist from the start.
     #[serde(deserialize_with = "unique_keys")]
     pub allocations: BTreeMap<Address, Allocation>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// One validator.
@@ -131,6 +141,12 @@ pub enum GenesisError {
         /// The key.
         public_key: B256,
     },
+    /// A network whose accounts anyone could edit.
+    #[error("a developer's chain has no validators, but {given} are named: leave out one or the other")]
+    DeveloperWithValidators {
+        /// How many.
+        given: usize,
+    },
 }
 
 /// Largest integer that JavaScript holds exactly; wallets refuse chain ids above it.
@@ -157,12 +173,15 @@ impl Genesis {
         if self.validators.len() > VALIDATORS_MAX {
             return Err(GenesisError::TooManyValidators { given: self.validators.len() });
         }
+        if self.developer && !self.validators.is_empty() {
+            return Err(GenesisError::DeveloperWithValidators { given: self.validators.len() });
+        }
         let mut keys = BTreeSet::new();
         if let Some(twice) = self.validators.iter().find(|validator| !keys.insert(validator.public_key)) {
             return Err(GenesisError::DuplicateValidator { public_key: twice.public_key });
         }
         for (address, allocation) in &self.allocations {
-            if SYSTEM_ACCOUNTS.contains(address) || *address == BLOCK_HASH_HISTORY {
+            if is_system(*address) {
                 return Err(GenesisError::SystemAccount { address: *address });
             }
             if allocation.code.len() > CODE_BYTES_MAX {
@@ -213,7 +232,8 @@ impl Genesis {
             BLOCK_HASH_HISTORY,
             &Allocation { nonce: 1, code: history, ..Default::default() },
         );
-        for address in SYSTEM_ACCOUNTS {
+        let developer_door = self.developer.then_some(DEVELOPER_DOOR);
+        for address in SYSTEM_ACCOUNTS.into_iter().chain(developer_door) {
             write_account(
                 &mut state,
                 address,
@@ -246,6 +266,9 @@ impl Genesis {
             out.b256(validator.public_key);
             out.address(validator.fee_recipient);
         }
+        if self.developer {
+            out.u8(DEVELOPER_FLAG);
+        }
         out.finish().into()
     }
 
@@ -262,6 +285,26 @@ impl Genesis {
             commitment,
             ..Header::default()
         })
+    }
+}
+
+/// Whether the stored facts about a genesis ([`Meta::Genesis`]) are those of a developer's chain.
+pub fn is_developer(meta: &[u8]) -> Result<bool, DecodeError> {
+    let mut input = Reader::versioned(meta, "genesis", META_VERSION)?;
+    input.u64("chain id")?;
+    input.u64("timestamp")?;
+    for _ in 0..input.count("validators", VALIDATORS_MAX)? {
+        input.b256("validator key")?;
+        input.address("fee recipient")?;
+    }
+    if input.is_empty() {
+        return Ok(false);
+    }
+    let flag = input.u8("developer flag")?;
+    input.finish("genesis")?;
+    match flag {
+        DEVELOPER_FLAG => Ok(true),
+        given => Err(DecodeError::UnknownValue { what: "developer flag", given: given.into() }),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Constants are fixed for the life of the chain. [`Parameter`]s may be changed at run time by governance
 //! through the params contract, within the bounds given here; a change takes effect at the next block.
 
-use crate::units::{Gas, GasPrice};
+use crate::units::{Gas, GasPrice, Wei};
 use alloy_primitives::{B256, U256};
 use std::collections::BTreeMap;
 
@@ -84,6 +84,16 @@ pub const STATE_VALUE_BYTES_MAX: usize = 64 * 1024;
 
 /// Most validators in a genesis file. Bounds a finality certificate.
 pub const VALIDATORS_MAX: usize = 256;
+
+// ---- Developer's chains ----
+
+/// What the developer account starts with, in wei: 2^192, far above what any test asks for and far below what
+/// would keep a sum of balances from fitting 256 bits.
+pub const DEVELOPER_TREASURY: Wei = Wei(U256::from_limbs([0, 0, 0, 1]));
+
+/// What an edit leaves the developer account, so that it can always pay for the next one: 2^128 wei is more
+/// than any gas limit costs at any price.
+pub const DEVELOPER_RESERVE: Wei = Wei(U256::from_limbs([0, 0, 1, 0]));
 
 const _: () = assert!(CRON_BLOCK_GAS_DEFAULT <= BLOCK_GAS_DEFAULT / 2, "user transactions keep half a block");
 const _: () = assert!(CODE_BYTES_MAX < STATE_VALUE_BYTES_MAX, "code is stored as one state value");

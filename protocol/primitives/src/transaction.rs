@@ -1,23 +1,40 @@
-//! Transactions that people sign: Ethereum's legacy, 2930, 1559 and 7702 kinds.
+//! Transactions that people sign: Ethereum's legacy, 2930, 1559 and 7702 kinds. On a developer's chain also
+//! those that somebody else makes in a sender's name:
+//!
+//! ```text
+//! 0x7d │ sender, 20 bytes │ one of Ethereum's kinds, with a fixed placeholder for the signature
+//! ```
 
 use crate::{params::TRANSACTION_BYTES_MAX, units::GasPrice};
-use alloy_consensus::{EthereumTxEnvelope, Transaction as _, TxEip4844, transaction::SignerRecoverable};
+use alloy_consensus::{
+    EthereumTxEnvelope, EthereumTypedTransaction, Transaction as _, TxEip4844, transaction::SignerRecoverable,
+};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
-use alloy_primitives::{Address, B256, Bytes, TxHash, keccak256};
+use alloy_primitives::{Address, B256, Bytes, Signature, TxHash, U256, keccak256};
 use std::sync::Arc;
 
 /// The signed envelope as alloy knows it.
 pub type Envelope = EthereumTxEnvelope<TxEip4844>;
 
+/// A transaction that nobody has signed.
+pub type Unsigned = EthereumTypedTransaction<TxEip4844>;
+
+/// EIP-2718 type of a transaction in the name of a sender who has not signed it.
+pub const IMPERSONATED_TYPE: u8 = 0x7d;
+
+/// Stands where an impersonated sender would have signed. It is one value, so that one transaction has one hash.
+pub const PLACEHOLDER_SIGNATURE: Signature = Signature::new(U256::ONE, U256::ONE, false);
+
 const BLOB_TYPE: u8 = 3;
 
-/// A decoded, canonical, signed transaction. Cloning shares it.
+/// A decoded, canonical transaction, signed or in an impersonated sender's name. Cloning shares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserTransaction(Arc<Inner>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Inner {
     envelope: Envelope,
+    impersonated: Option<Address>,
     encoded: Bytes,
     hash: TxHash,
 }
@@ -54,6 +71,9 @@ pub enum TransactionDecodeError {
     /// Decodes, but to something whose proper encoding is different.
     #[error("transaction is not in its canonical encoding")]
     NotCanonical,
+    /// An impersonated transaction with a signature of its own.
+    #[error("an impersonated transaction carries the placeholder (r = s = 1) for a signature, nothing else")]
+    NotPlaceholder,
 }
 
 impl UserTransaction {
@@ -66,14 +86,10 @@ impl UserTransaction {
                 max: TRANSACTION_BYTES_MAX,
             });
         }
-        match first {
-            BLOB_TYPE => return Err(TransactionDecodeError::BlobUnsupported),
-            1 | 2 | 4 | 0xc0..=0xff => {}
-            given => return Err(TransactionDecodeError::UnknownType { given }),
-        }
-        let envelope = Envelope::decode_2718_exact(encoded)
-            .map_err(|error| TransactionDecodeError::Malformed { reason: error.to_string() })?;
-        let transaction = Self::from_envelope(envelope);
+        let transaction = match first {
+            IMPERSONATED_TYPE => Self::decode_impersonated(&encoded[1..])?,
+            _ => Self::new(decode_envelope(encoded)?, None),
+        };
         // One transaction, one encoding: otherwise the same payment would have several hashes.
         if transaction.encoded()[..] != *encoded {
             return Err(TransactionDecodeError::NotCanonical);
@@ -81,10 +97,33 @@ impl UserTransaction {
         Ok(transaction)
     }
 
-    fn from_envelope(envelope: Envelope) -> Self {
-        let encoded = Bytes::from(envelope.encoded_2718());
+    fn decode_impersonated(rest: &[u8]) -> Result<Self, TransactionDecodeError> {
+        let (sender, encoded) = rest.split_at_checked(20).ok_or_else(|| {
+            TransactionDecodeError::Malformed { reason: "it ends within the sender".to_owned() }
+        })?;
+        let envelope = decode_envelope(encoded)?;
+        if *envelope.signature() != PLACEHOLDER_SIGNATURE {
+            return Err(TransactionDecodeError::NotPlaceholder);
+        }
+        Ok(Self::new(envelope, Some(Address::from_slice(sender))))
+    }
+
+    /// A transaction in the name of `sender`, who has not signed it. Only a developer's chain takes it.
+    pub fn impersonate(sender: Address, transaction: Unsigned) -> Result<Self, TransactionDecodeError> {
+        let envelope = Envelope::new_unhashed(transaction, PLACEHOLDER_SIGNATURE);
+        // By way of the decoder, which knows every rule.
+        Self::decode(Self::new(envelope, Some(sender)).encoded())
+    }
+
+    fn new(envelope: Envelope, impersonated: Option<Address>) -> Self {
+        let mut encoded = Vec::with_capacity(envelope.encode_2718_len() + 21);
+        if let Some(sender) = impersonated {
+            encoded.push(IMPERSONATED_TYPE);
+            encoded.extend_from_slice(sender.as_slice());
+        }
+        envelope.encode_2718(&mut encoded);
         let hash = keccak256(&encoded);
-        Self(Arc::new(Inner { envelope, encoded, hash }))
+        Self(Arc::new(Inner { envelope, impersonated, encoded: encoded.into(), hash }))
     }
 
     /// The canonical EIP-2718 encoding.
@@ -97,9 +136,14 @@ impl UserTransaction {
         self.0.hash
     }
 
-    /// The transaction itself.
+    /// The transaction itself. Of an impersonated one, what stands for the signature means nothing.
     pub fn envelope(&self) -> &Envelope {
         &self.0.envelope
+    }
+
+    /// In whose name it was made, where that is not for a signature to say.
+    pub fn impersonated(&self) -> Option<Address> {
+        self.0.impersonated
     }
 
     /// The sender's sequence number.
@@ -124,6 +168,17 @@ impl UserTransaction {
     }
 }
 
+/// Reads one of Ethereum's kinds.
+fn decode_envelope(encoded: &[u8]) -> Result<Envelope, TransactionDecodeError> {
+    match *encoded.first().ok_or(TransactionDecodeError::Empty)? {
+        BLOB_TYPE => return Err(TransactionDecodeError::BlobUnsupported),
+        1 | 2 | 4 | 0xc0..=0xff => {}
+        given => return Err(TransactionDecodeError::UnknownType { given }),
+    }
+    Envelope::decode_2718_exact(encoded)
+        .map_err(|error| TransactionDecodeError::Malformed { reason: error.to_string() })
+}
+
 /// A transaction whose signatures have been checked and turned into addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoveredTransaction {
@@ -142,12 +197,16 @@ pub struct SignatureError {
 
 impl RecoveredTransaction {
     /// Recovers the sender and, for EIP-7702, every authority. This is the expensive part of taking a
-    /// transaction in; it needs no state and can run on any core.
+    /// transaction in; it needs no state and can run on any core. Whether the chain takes impersonated ones is
+    /// not asked here.
     pub fn recover(transaction: UserTransaction) -> Result<Self, SignatureError> {
-        let sender = transaction
-            .envelope()
-            .recover_signer()
-            .map_err(|_| SignatureError { hash: transaction.hash() })?;
+        let sender = match transaction.impersonated() {
+            Some(sender) => sender,
+            None => transaction
+                .envelope()
+                .recover_signer()
+                .map_err(|_| SignatureError { hash: transaction.hash() })?,
+        };
         // An authorisation with a bad signature is skipped in execution, it does not void the transaction.
         let authorities = transaction
             .envelope()
@@ -164,7 +223,7 @@ impl RecoveredTransaction {
         &self.transaction
     }
 
-    /// Who signed it.
+    /// Who signed it, or in whose name it was made.
     pub fn sender(&self) -> Address {
         self.sender
     }

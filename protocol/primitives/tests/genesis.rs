@@ -5,9 +5,9 @@ mod samples;
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, address, keccak256};
 use almanac_primitives::{
     Account, Genesis, StateCommitment, StateKey, TimestampMs, Wei,
-    addresses::{BLOCK_HASH_HISTORY, PARAMETERS, SYSTEM_ACCOUNTS},
+    addresses::{BLOCK_HASH_HISTORY, DEVELOPER_DOOR, PARAMETERS, SYSTEM_ACCOUNTS},
     block::{receipts_root, transactions_root},
-    genesis::{Allocation, GenesisError, Validator},
+    genesis::{self, Allocation, GenesisError, Validator},
     params::{self, CODE_BYTES_MAX, Parameter, ParameterError, VALIDATORS_MAX},
     state::{Meta, decode_slot},
 };
@@ -274,7 +274,7 @@ fn cron_takes_at_most_half_a_block() {
 
 #[test]
 fn the_chains_own_accounts_cannot_be_allocated() {
-    for own in SYSTEM_ACCOUNTS.into_iter().chain([BLOCK_HASH_HISTORY]) {
+    for own in SYSTEM_ACCOUNTS.into_iter().chain([BLOCK_HASH_HISTORY, DEVELOPER_DOOR]) {
         let result = read(&with_allocation(own, &json!({ "balance": "1" })));
         assert!(matches!(result, Err(GenesisError::SystemAccount { address }) if address == own), "{own}");
     }
@@ -332,6 +332,42 @@ fn a_validator_key_occurs_once() {
     assert!(matches!(result, Err(GenesisError::DuplicateValidator { public_key }) if public_key == expected));
     // Names and recipients may be shared.
     assert!(read(&with("validators", serde_json::to_value(validators(3)).unwrap())).is_ok());
+}
+
+#[test]
+fn a_developers_chain_has_no_validators_and_says_what_it_is() {
+    let is_developer = |genesis: &Genesis| {
+        genesis::is_developer(&genesis.state().unwrap()[&StateKey::Meta(Meta::Genesis)]).unwrap()
+    };
+    let developer = read(&with("developer", json!(true))).unwrap();
+    assert!(developer.developer && is_developer(&developer));
+    assert_eq!(Genesis::from_json(&developer.to_json()).unwrap(), developer);
+    let door = &developer.state().unwrap()[&StateKey::Account(DEVELOPER_DOOR)];
+    assert_eq!(Account::decode(door).unwrap().nonce, 1);
+
+    for file in [smallest(), with("developer", json!(false))] {
+        let network = read(&file).unwrap();
+        assert!(!network.developer && !is_developer(&network));
+        assert!(!network.to_json().contains("developer"), "absent where it is false");
+        assert!(!network.state().unwrap().contains_key(&StateKey::Account(DEVELOPER_DOOR)));
+    }
+    assert!(!is_developer(&Genesis { validators: validators(3), ..read(&smallest()).unwrap() }));
+    let both = Genesis { validators: validators(3), ..developer };
+    assert!(matches!(both.check(), Err(GenesisError::DeveloperWithValidators { given: 3 })));
+}
+
+#[test]
+fn damaged_facts_about_a_genesis_are_no_facts() {
+    let developer = read(&with("developer", json!(true))).unwrap();
+    let meta = developer.state().unwrap()[&StateKey::Meta(Meta::Genesis)].to_vec();
+    for length in 0..meta.len() - 1 {
+        assert!(genesis::is_developer(&meta[..length]).is_err(), "{length}");
+    }
+    assert!(genesis::is_developer(&[&meta[..], &[1]].concat()).is_err(), "one byte more");
+    for flag in [0, 2, 255] {
+        let other = [&meta[..meta.len() - 1], &[flag]].concat();
+        assert!(genesis::is_developer(&other).is_err(), "{flag}");
+    }
 }
 
 /// EIP-161 would take such an account for empty and wipe its storage at the first touch.
@@ -495,6 +531,9 @@ fn the_state_tells_chains_apart() {
     other_recipient.validators[1].fee_recipient = Address::repeat_byte(9);
     let mut other_order = genesis.clone();
     other_order.validators.reverse();
+    let without_validators = Genesis { validators: vec![], ..genesis.clone() };
+    let developer = Genesis { developer: true, ..without_validators.clone() };
+    assert_ne!(state(&developer), state(&without_validators));
     for other in [
         Genesis { chain_id: genesis.chain_id + 1, ..genesis.clone() },
         Genesis { timestamp_ms: TimestampMs(genesis.timestamp_ms.0 + 1), ..genesis.clone() },

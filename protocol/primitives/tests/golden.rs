@@ -113,6 +113,9 @@ impl Vectors {
             let (name, transaction) = (format!("transaction.{kind:?}").to_lowercase(), samples::signed(kind));
             self.bytes(&name, transaction.encoded());
             self.hash(&format!("{name}.hash"), transaction.hash());
+            let impersonated = samples::impersonated(kind);
+            self.bytes(&format!("{name}.impersonated"), impersonated.encoded());
+            self.hash(&format!("{name}.impersonated.hash"), impersonated.hash());
         }
     }
 
@@ -180,6 +183,9 @@ impl Vectors {
         self.hash("genesis.state", state_hash(&genesis));
         let commitment = StateCommitment { state_root: state_hash(&genesis), ..Default::default() };
         self.hash("genesis.block_hash", genesis.header(commitment).unwrap().hash());
+        let developer = Genesis { developer: true, validators: vec![], ..genesis };
+        self.bytes("genesis.developer.meta", &developer.state().unwrap()[&StateKey::Meta(Meta::Genesis)]);
+        self.hash("genesis.developer.state", state_hash(&developer));
     }
 
     fn add_roots(&mut self) {

@@ -104,7 +104,7 @@ fn blobs_are_refused_by_name() {
 #[test]
 fn unknown_types_are_refused_by_name() {
     let body = signed(Kind::Eip1559).encoded().slice(1..);
-    for given in (0..=0xbf).filter(|given| ![1, 2, 3, 4].contains(given)) {
+    for given in (0..=0xbf).filter(|given| ![1, 2, 3, 4, 0x7d].contains(given)) {
         for encoded in [vec![given], [&[given], &body[..]].concat()] {
             assert_eq!(decode(&encoded), Err(Refused::UnknownType { given }));
         }

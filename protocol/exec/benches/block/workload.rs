@@ -16,7 +16,7 @@ const CONTRACT: Address = address!("0x00000000000000000000000000000000000c0de0")
 /// Accounts that exist beside the senders, so that the maps have some size.
 const BYSTANDERS: u64 = 8_000;
 
-pub(crate) const RULES: Rules = Rules { chain_id: CHAIN_ID, gas_max: Gas(BLOCK_GAS) };
+pub(crate) const RULES: Rules = Rules { chain_id: CHAIN_ID, gas_max: Gas(BLOCK_GAS), is_developer: false };
 
 /// A block's parent state in memory: what a store looks like when everything a block reads is in its cache.
 #[derive(Clone, Default)]
@@ -159,6 +159,7 @@ fn genesis(senders: &[Person], contract: Allocation) -> Genesis {
         governance: Address::repeat_byte(0xaa),
         parameters: [("block_gas_max".to_owned(), BLOCK_GAS)].into(),
         validators: Vec::new(),
+        developer: false,
         allocations,
     }
 }

@@ -104,6 +104,11 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         self.inputs.caller
     }
 
+    /// The EVM's context, for doors that reach beyond their own storage. Only what the journal undoes.
+    pub(super) fn context(&mut self) -> &mut EvmContext<'a> {
+        self.context
+    }
+
     /// The parameters in force in this block.
     pub(super) fn parameters(&self) -> &'c Parameters {
         self.parameters
@@ -162,7 +167,8 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         self.charge((bytes as u64).div_ceil(32).saturating_mul(WORD_GAS))
     }
 
-    fn refuse_static(&self) -> Result<(), DoorError> {
+    /// Ends a call that would change state where nothing may change.
+    pub(super) fn refuse_static(&self) -> Result<(), DoorError> {
         if self.inputs.is_static { Err(revert(IDoor::StaticCallRefused {})) } else { Ok(()) }
     }
 }

@@ -5,6 +5,7 @@
 //! a revert anywhere undoes everything a door did, and keeps the rules that all doors share.
 
 mod call;
+mod developer;
 mod ledger;
 mod parameters;
 #[cfg(test)]
@@ -13,16 +14,16 @@ mod storage;
 
 pub(crate) use call::{DoorError, DoorOutcome};
 
-use crate::machine::EvmContext;
+use crate::{error::StateFault, machine::EvmContext, state::is_developer};
 use alloy_primitives::Address;
 use almanac_primitives::{
-    addresses::{LEDGER, PARAMETERS},
+    addresses::{DEVELOPER_DOOR, LEDGER, PARAMETERS},
     params::Parameters,
 };
 use call::DoorCall;
 use revm::interpreter::CallInputs;
 
-/// Addresses that answer natively, beside Ethereum's precompiles.
+/// Addresses that answer natively on every chain, beside Ethereum's precompiles.
 #[cfg(not(test))]
 pub(crate) const ADDRESSES: [Address; 2] = [PARAMETERS, LEDGER];
 #[cfg(test)]
@@ -33,13 +34,14 @@ pub(crate) fn call(
     context: &mut EvmContext<'_>,
     inputs: &CallInputs,
     parameters: &Parameters,
-) -> Option<DoorOutcome> {
+) -> Result<Option<DoorOutcome>, StateFault> {
     let door = match inputs.bytecode_address {
         PARAMETERS => parameters::call,
         LEDGER => ledger::call,
+        DEVELOPER_DOOR if is_developer(context.journaled_state.database.parent())? => developer::call,
         #[cfg(test)]
         probe::ADDRESS => probe::call,
-        _ => return None,
+        _ => return Ok(None),
     };
-    Some(DoorCall::run(context, inputs, parameters, door))
+    Ok(Some(DoorCall::run(context, inputs, parameters, door)))
 }

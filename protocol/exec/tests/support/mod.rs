@@ -8,7 +8,7 @@ pub use almanac_primitives::testing::*;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use almanac_exec::{
     BlockInput, BlockOutput, Body, Call, CallResult, Candidates, Rules, SimulateError, TransactionError,
-    check_header, environment::read_parameters, execute, recover_all, simulate,
+    check_header, execute, recover_all, simulate,
 };
 use almanac_primitives::{
     Account, Block, Gas, GasPrice, Genesis, Header, StateCommitment, StateDiff, StateKey, StateRead,
@@ -80,7 +80,7 @@ impl MapState {
 }
 
 pub fn rules() -> Rules {
-    Rules { chain_id: CHAIN_ID, gas_max: Gas(30_000_000) }
+    Rules { chain_id: CHAIN_ID, gas_max: Gas(30_000_000), is_developer: false }
 }
 
 /// A chain with everything checked at every block.
@@ -159,8 +159,7 @@ impl TestChain {
     /// Executes a block on the present state, as a validator does.
     pub fn verify(&self, block: &Block) -> Result<BlockOutput, String> {
         let input = BlockInput::of_block(block, self.head.clone(), CHAIN_ID).map_err(|e| e.to_string())?;
-        let gas_max = read_parameters(&self.state).unwrap().block_gas_max();
-        let rules = Rules { chain_id: CHAIN_ID, gas_max };
+        let rules = Rules::read(CHAIN_ID, &self.state).unwrap();
         let senders = recover_all(&block.transactions, &rules).map_err(|(i, e)| format!("{i}: {e}"))?;
         let output = execute(&self.state, &*self.agenda, &input, &mut Body::new(senders))
             .map_err(|error| error.to_string())?;

@@ -6,8 +6,10 @@
 pub mod contracts;
 
 use crate::{
+    addresses::DEVELOPER,
     genesis::{Allocation, Genesis},
-    transaction::{RecoveredTransaction, UserTransaction},
+    params::DEVELOPER_TREASURY,
+    transaction::{RecoveredTransaction, Unsigned, UserTransaction},
     units::{TimestampMs, Wei},
 };
 use alloy_consensus::{
@@ -49,6 +51,11 @@ where
 {
     let signature = sign_message(secret, tx.signature_hash()).expect("a hash is a key");
     UserTransaction::decode(&tx.into_signed(signature).encoded_2718()).expect("just encoded")
+}
+
+/// Makes any kind of transaction in someone's name.
+pub fn impersonate(sender: Address, tx: impl Into<Unsigned>) -> UserTransaction {
+    UserTransaction::impersonate(sender, tx.into()).expect("of a kind that is taken")
 }
 
 /// An EIP-1559 transaction to fill in.
@@ -137,6 +144,15 @@ pub fn genesis() -> Genesis {
         governance: GOVERNANCE,
         parameters: BTreeMap::new(),
         validators: Vec::new(),
+        developer: false,
         allocations,
     }
+}
+
+/// The same, as a developer's chain.
+pub fn developer_genesis() -> Genesis {
+    let mut genesis = Genesis { developer: true, ..genesis() };
+    let treasury = Allocation { balance: DEVELOPER_TREASURY, ..Default::default() };
+    genesis.allocations.insert(DEVELOPER, treasury);
+    genesis
 }

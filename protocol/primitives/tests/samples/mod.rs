@@ -152,6 +152,11 @@ pub(crate) fn signed(kind: Kind) -> UserTransaction {
     signed_by(unsigned(kind), ALICE)
 }
 
+/// A transaction of a kind, made in Bob's name.
+pub(crate) fn impersonated(kind: Kind) -> UserTransaction {
+    UserTransaction::impersonate(BOB.address, unsigned(kind)).unwrap()
+}
+
 /// A deterministic stream of values: keccak-256 over a seed and a counter.
 pub(crate) struct Draw {
     seed: B256,
@@ -432,6 +437,7 @@ impl Draw {
                 public_key: draw.b256(),
                 fee_recipient: draw.address(),
             }),
+            developer: false,
             allocations: self.list(6, |draw| (draw.address(), draw.allocation())).into_iter().collect(),
         }
     }
@@ -565,6 +571,7 @@ pub(crate) fn genesis() -> Genesis {
         ]
         .into(),
         validators: vec![validator(1), validator(2)],
+        developer: false,
         allocations: [
             (ALICE.address, Allocation { balance: ten_thousand, ..Allocation::default() }),
             (BOB.address, Allocation { balance: Wei(U256::from(1)), nonce: 5, ..Allocation::default() }),
