@@ -29,15 +29,6 @@ pub enum EngineError {
         /// How.
         reason: String,
     },
-    /// There is no such snapshot.
-    #[error("there is no snapshot {given}: it was used, dropped by going back further, or is too old")]
-    UnknownSnapshot {
-        /// The number that was given.
-        given: u64,
-    },
-    /// The engine is no longer running.
-    #[error("the engine has stopped")]
-    Stopped,
 }
 
 /// Hears of every final block, in order, once each. The engine goes on when it returns.

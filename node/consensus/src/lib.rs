@@ -11,4 +11,4 @@ pub use admission::{Admission, SharedPool, SubmitError, TipState};
 pub use application::{Application, ApplicationError, MadeBlock, Proposal, Tip};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use engine::{Engine, EngineError, Sink, SinkError};
-pub use solo::{BlockId, Mode, Solo, SoloConfig};
+pub use solo::{BlockId, ControlError, Controls, Mode, Solo, SoloConfig, Travel};

@@ -1,4 +1,4 @@
-//! Points that a developer can go back to, exactly: state, blocks and pool.
+//! Points that a developer can go back to, exactly: state, blocks, pool and clock.
 //!
 //! ```text
 //! committed ── 40 │ 41 ── 42 ── 43 (tip)        snapshots at 40 and 42
@@ -10,7 +10,10 @@
 //! there, with the same roots. Held blocks become durable when the last snapshot below them is gone, or when the
 //! sequencer stops.
 
-use crate::application::{MadeBlock, Tip};
+use crate::{
+    application::{MadeBlock, Tip},
+    solo::time::TimeSetting,
+};
 use almanac_mempool::Pool;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,6 +35,7 @@ pub(crate) struct Snapshots<B> {
 pub(crate) struct Point<B> {
     pub(crate) tip: Tip<B>,
     pub(crate) pool: Pool,
+    pub(crate) time: TimeSetting,
 }
 
 impl<B> Default for Snapshots<B> {

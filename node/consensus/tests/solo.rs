@@ -3,122 +3,10 @@
 mod support;
 
 use alloy_primitives::Address;
-use almanac_consensus::{
-    Admission, Clock, Engine, EngineError, ManualClock, Mode, SharedPool, Sink, SinkError, Solo, SoloConfig,
-    TipState,
-};
-use almanac_exec::BlockOutput;
-use almanac_mempool::{Pool, PoolConfig};
-use almanac_primitives::{
-    Block, DurationMs, GasPrice, StateKey, StateRead, StateReadError, TimestampMs, UserTransaction,
-    testing::*,
-};
-use almanac_schedule::Agenda;
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
-use support::{CounterAgenda, application_with};
-use tokio::sync::mpsc;
-
-type State = BTreeMap<StateKey, alloy_primitives::Bytes>;
-
-/// Keeps the state at every height and passes blocks on to the test.
-struct Listener {
-    states: Mutex<Vec<State>>,
-    blocks: mpsc::UnboundedSender<(Arc<Block>, Arc<BlockOutput>)>,
-    fails_at: Option<u64>,
-}
-
-impl Sink for Listener {
-    fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
-        if self.fails_at == Some(block.header.number) {
-            let number = block.header.number;
-            return Err(SinkError { sink: "the test", number, reason: "asked to".to_owned() });
-        }
-        let mut states = self.states.lock().unwrap();
-        let mut state = states.last().unwrap().clone();
-        for change in output.diff.changes() {
-            match &change.new {
-                Some(new) => state.insert(change.key, new.clone()),
-                None => state.remove(&change.key),
-            };
-        }
-        states.push(state);
-        self.blocks.send((block.clone(), output.clone())).unwrap();
-        Ok(())
-    }
-
-    fn reverted(&self, height: u64) -> Result<(), SinkError> {
-        self.states.lock().unwrap().truncate(usize::try_from(height).unwrap() + 1);
-        Ok(())
-    }
-}
-
-struct Snapshot(State);
-
-impl StateRead for Snapshot {
-    fn read(&self, key: StateKey) -> Result<Option<alloy_primitives::Bytes>, StateReadError> {
-        Ok(self.0.get(&key).cloned())
-    }
-}
-
-impl TipState for Listener {
-    fn tip_state(&self) -> Box<dyn StateRead + Send> {
-        Box::new(Snapshot(self.states.lock().unwrap().last().unwrap().clone()))
-    }
-}
-
-struct Running {
-    solo: Solo,
-    admission: Admission,
-    blocks: mpsc::UnboundedReceiver<(Arc<Block>, Arc<BlockOutput>)>,
-    clock: ManualClock,
-}
-
-fn start(mode: Mode, agenda: Arc<dyn Agenda>) -> Running {
-    start_failing(mode, agenda, None)
-}
-
-fn start_failing(mode: Mode, agenda: Arc<dyn Agenda>, fails_at: Option<u64>) -> Running {
-    let (application, tip) = application_with(agenda);
-    let clock = ManualClock::new(TimestampMs(START.0 + 1_000));
-    let pool = SharedPool::new(Pool::new(PoolConfig::default(), GasPrice(1_000_000_000)));
-    let (sender, blocks) = mpsc::unbounded_channel();
-    let states = Mutex::new(vec![genesis().state().unwrap()]);
-    let listener = Arc::new(Listener { states, blocks: sender, fails_at });
-    let config = SoloConfig { mode, fee_recipient: FEE_RECIPIENT };
-    let sinks: Vec<Arc<dyn Sink>> = vec![listener.clone()];
-    let (solo, task) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, clock.clone(), config);
-    tokio::spawn(task);
-    Running { solo, admission: Admission::new(CHAIN_ID, pool, listener), blocks, clock }
-}
-
-impl Running {
-    fn submit(&self, transaction: &UserTransaction) -> Result<alloy_primitives::TxHash, String> {
-        self.admission.submit(transaction.encoded()).map_err(|error| error.to_string())
-    }
-
-    async fn next_block(&mut self) -> (Arc<Block>, Arc<BlockOutput>) {
-        tokio::time::timeout(Duration::from_secs(10), self.blocks.recv())
-            .await
-            .expect("a block in time")
-            .unwrap()
-    }
-
-    /// Nothing happens: the sequencer has had every chance to act.
-    async fn stays_quiet(&mut self) {
-        for _ in 0..50 {
-            tokio::task::yield_now().await;
-        }
-        assert!(self.blocks.try_recv().is_err(), "no block was due");
-    }
-}
-
-fn nothing() -> Arc<dyn Agenda> {
-    Arc::new(almanac_schedule::EmptyAgenda)
-}
+use almanac_consensus::{Clock, ControlError, Engine, EngineError, Mode, SinkError};
+use almanac_primitives::{DurationMs, TimestampMs, UserTransaction, testing::*};
+use std::{sync::Arc, time::Duration};
+use support::{CounterAgenda, running::*};
 
 fn to_bob(nonce: u64) -> UserTransaction {
     transfer(person(0), nonce, person(1).address, 1)
@@ -193,17 +81,23 @@ async fn by_hand_makes_blocks_only_when_told_and_at_the_time_told() {
     chain.clock.advance(DurationMs(60_000));
     chain.stays_quiet().await;
 
-    let mined = chain.solo.mine(Some(TimestampMs(START.0 + 2_000))).await.unwrap();
+    let mined = chain.solo.controls().mine(Some(TimestampMs(START.0 + 2_000))).await.unwrap();
     let (block, output) = chain.next_block().await;
     assert_eq!((mined.number, mined.hash), (1, block.hash()));
     assert_eq!(block.header.timestamp, TimestampMs(START.0 + 2_000));
     assert_eq!(output.receipts.len(), 2, "prologue and transfer; nothing due yet");
 
-    chain.solo.mine(Some(TimestampMs(START.0))).await.unwrap();
-    let (block, _) = chain.next_block().await;
-    assert_eq!(block.header.timestamp, TimestampMs(START.0 + 2_001), "never back in time");
+    let tip = block.header.timestamp;
+    for given in [START, tip] {
+        let back = chain.solo.controls().mine(Some(given)).await;
+        assert!(matches!(back, Err(ControlError::NotAfterTip { .. })), "never back in time");
+    }
+    chain.solo.controls().mine(Some(TimestampMs(tip.0 + 1))).await.unwrap();
+    assert_eq!(chain.next_block().await.0.header.timestamp, TimestampMs(tip.0 + 1));
 
-    chain.solo.mine(None).await.unwrap();
+    // The clock goes on from the time that was told.
+    chain.clock.advance(DurationMs(3_000));
+    chain.solo.controls().mine(None).await.unwrap();
     let (_, output) = chain.next_block().await;
     assert!(output.receipts[1].schedule_ref.is_some(), "the clock is past the due time");
 }
@@ -253,9 +147,9 @@ async fn what_cannot_pay_any_more_leaves_the_pool_and_blocks_go_on() {
         tx.value = alloy_primitives::U256::from(600) * alloy_primitives::U256::from(coins);
         chain.submit(&sign(tx, alice.secret)).unwrap();
     }
-    chain.solo.mine(None).await.unwrap();
+    chain.solo.controls().mine(None).await.unwrap();
     assert_eq!(chain.next_block().await.0.transactions.len(), 1);
-    chain.solo.mine(None).await.unwrap();
+    chain.solo.controls().mine(None).await.unwrap();
     assert_eq!(chain.next_block().await.0.transactions.len(), 0);
     assert_eq!(chain.admission.pool().lock().parked_count(), 1, "it waits for money");
 }
@@ -298,13 +192,13 @@ async fn bad_submissions_get_named_errors_and_change_nothing() {
 
 #[tokio::test]
 async fn stop_ends_it_and_a_failing_listener_is_told() {
-    let mut chain = start_failing(Mode::OnDemand, nothing(), Some(2));
+    let mut chain = start_on(&genesis(), Mode::OnDemand, nothing(), Some(2));
     chain.submit(&to_bob(0)).unwrap();
     chain.next_block().await;
     chain.submit(&to_bob(1)).unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(10), chain.solo.ended()).await.unwrap();
     assert!(matches!(ended, Err(EngineError::Sink(SinkError { number: 2, .. }))));
-    assert!(matches!(chain.solo.mine(None).await, Err(EngineError::Stopped)));
+    assert!(matches!(chain.solo.controls().mine(None).await, Err(ControlError::Stopped)));
 
     let chain = start(Mode::Interval(DurationMs(1_000)), nothing());
     chain.solo.stop().await.unwrap();
@@ -314,27 +208,27 @@ async fn stop_ends_it_and_a_failing_listener_is_told() {
 async fn snapshots_bring_back_state_blocks_and_pool_exactly() {
     let mut chain = start(Mode::Manual, nothing());
     let mine = async |chain: &mut Running| {
-        chain.solo.mine(None).await.unwrap();
+        chain.solo.controls().mine(None).await.unwrap();
         chain.next_block().await.0
     };
     chain.submit(&to_bob(0)).unwrap();
     let first = mine(&mut chain).await;
     chain.submit(&to_bob(2)).unwrap();
-    let outer = chain.solo.snapshot().await.unwrap();
+    let outer = chain.solo.controls().snapshot().await.unwrap();
 
     chain.submit(&to_bob(1)).unwrap();
     let second = mine(&mut chain).await;
     assert_eq!(second.transactions.len(), 2, "the gap is closed");
-    let inner = chain.solo.snapshot().await.unwrap();
+    let inner = chain.solo.controls().snapshot().await.unwrap();
     for _ in 0..10 {
         mine(&mut chain).await;
     }
-    let back = chain.solo.revert(inner).await.unwrap();
+    let back = chain.solo.controls().revert(inner).await.unwrap();
     assert_eq!((back.number, back.hash), (2, second.hash()));
-    let gone = chain.solo.revert(inner).await;
-    assert!(matches!(gone, Err(EngineError::UnknownSnapshot { given }) if given == inner));
+    let gone = chain.solo.controls().revert(inner).await;
+    assert!(matches!(gone, Err(ControlError::UnknownSnapshot { given }) if given == inner));
 
-    let back = chain.solo.revert(outer).await.unwrap();
+    let back = chain.solo.controls().revert(outer).await.unwrap();
     assert_eq!((back.number, back.hash), (1, first.hash()));
     assert_eq!(chain.admission.pool().lock().parked_count(), 1, "the parked transaction is parked again");
     chain.submit(&to_bob(1)).unwrap();
@@ -347,22 +241,26 @@ async fn snapshots_bring_back_state_blocks_and_pool_exactly() {
 #[tokio::test]
 async fn a_snapshot_per_test_of_a_long_suite_costs_little_and_nothing_piles_up() {
     let mut chain = start(Mode::Manual, nothing());
-    let base = chain.solo.snapshot().await.unwrap();
+    let base = chain.solo.controls().snapshot().await.unwrap();
     for round in 0..150u64 {
-        let id = chain.solo.snapshot().await.unwrap();
+        let id = chain.solo.controls().snapshot().await.unwrap();
         chain.submit(&to_bob(0)).unwrap();
         for _ in 0..3 {
-            chain.solo.mine(None).await.unwrap();
+            chain.solo.controls().mine(None).await.unwrap();
             chain.next_block().await;
         }
-        assert_eq!(chain.solo.revert(id).await.unwrap().number, 0, "round {round}");
+        assert_eq!(chain.solo.controls().revert(id).await.unwrap().number, 0, "round {round}");
     }
     for _ in 0..120 {
-        chain.solo.snapshot().await.unwrap();
+        chain.solo.controls().snapshot().await.unwrap();
     }
-    assert_eq!(chain.solo.revert(base).await.unwrap().number, 0, "over a hundred nested ones are kept");
+    assert_eq!(
+        chain.solo.controls().revert(base).await.unwrap().number,
+        0,
+        "over a hundred nested ones are kept"
+    );
     chain.submit(&to_bob(0)).unwrap();
-    chain.solo.mine(None).await.unwrap();
+    chain.solo.controls().mine(None).await.unwrap();
     assert_eq!(chain.next_block().await.0.header.number, 1);
 }
 
@@ -372,12 +270,12 @@ async fn a_snapshot_is_given_up_when_too_much_is_held_above_it() {
     use almanac_consensus::snapshots::HELD_BLOCKS_MAX;
     for (blocks, is_kept) in [(HELD_BLOCKS_MAX, true), (HELD_BLOCKS_MAX + 1, false)] {
         let mut chain = start(Mode::Manual, nothing());
-        let id = chain.solo.snapshot().await.unwrap();
+        let id = chain.solo.controls().snapshot().await.unwrap();
         for _ in 0..blocks {
-            chain.solo.mine(None).await.unwrap();
+            chain.solo.controls().mine(None).await.unwrap();
             chain.next_block().await;
         }
-        let back = chain.solo.revert(id).await;
+        let back = chain.solo.controls().revert(id).await;
         assert_eq!(back.is_ok_and(|block| block.number == 0), is_kept, "{blocks} blocks");
         chain.solo.stop().await.unwrap();
     }

@@ -120,6 +120,11 @@ impl Pool {
         self.take(slot).map(|pending| pending.transaction)
     }
 
+    /// Takes all transactions out.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.config, self.base_fee());
+    }
+
     /// The transaction with this hash.
     pub fn get(&self, hash: TxHash) -> Option<&RecoveredTransaction> {
         let slot = self.slots.get(&hash)?;

@@ -11,6 +11,7 @@
 pub mod block;
 pub mod choose;
 mod doors;
+pub mod edit;
 pub mod environment;
 mod epilogue;
 pub mod error;
@@ -29,6 +30,7 @@ pub mod validate;
 
 pub use block::{Finished, Observer, Watch, execute, observe};
 pub use choose::{Body, Candidates, Room, TransactionSource};
+pub use edit::{Edit, EditError, edit_gas};
 pub use environment::{BlockInput, Environment};
 pub use error::{BlockError, Fault, StateFault};
 pub use footprint::Footprint;

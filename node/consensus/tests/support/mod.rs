@@ -1,6 +1,8 @@
 //! A store whose reads really have to be waited for, and an agenda that tests fill.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
+pub mod running;
+
 use alloy_primitives::{Address, Bytes, U256};
 use almanac_consensus::{Application, Tip};
 use almanac_primitives::{
@@ -90,9 +92,15 @@ pub fn application() -> (Application<MemoryStore>, Tip<MemoryBatch>) {
 }
 
 pub fn application_with(agenda: Arc<dyn Agenda>) -> (Application<MemoryStore>, Tip<MemoryBatch>) {
-    let genesis = genesis();
+    application_of(&genesis(), agenda)
+}
+
+pub fn application_of(
+    genesis: &Genesis,
+    agenda: Arc<dyn Agenda>,
+) -> (Application<MemoryStore>, Tip<MemoryBatch>) {
     let store = MemoryStore::from_genesis(genesis.state().unwrap());
-    Application::new(&genesis, store, agenda).unwrap()
+    Application::new(genesis, store, agenda).unwrap()
 }
 
 /// Who the test runs call as.

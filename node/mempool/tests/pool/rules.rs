@@ -127,6 +127,20 @@ fn a_dearer_replacement_parks_from_the_end() {
 }
 
 #[test]
+fn a_cleared_pool_is_a_new_one_with_the_same_limits() {
+    let mut pool = Pool::new(PoolConfig { count_max: 2, ..PoolConfig::default() }, GasPrice(60));
+    let hash = add(&mut pool, ALICE, draft(0, 100, 10));
+    add(&mut pool, BOB, draft(3, 100, 10));
+    pool.clear();
+    assert!(pool.is_empty() && !pool.contains(hash) && best(&pool).is_empty());
+    assert_eq!((pool.bytes(), pool.ready_count(), pool.parked_count()), (0, 0, 0));
+    assert_eq!(pool.base_fee(), GasPrice(60));
+    add(&mut pool, ALICE, draft(0, 100, 10));
+    add(&mut pool, BOB, draft(0, 100, 10));
+    assert_eq!(pool.insert(CAROL.sign(draft(0, 100, 10)), rich(0)), Err(full(100, 101)));
+}
+
+#[test]
 fn the_last_number_of_all_does_not_overflow() {
     let mut pool = pool();
     let last = u64::MAX;

@@ -13,6 +13,7 @@ mod probe;
 mod storage;
 
 pub(crate) use call::{DoorError, DoorOutcome};
+pub(crate) use developer::IDeveloper;
 
 use crate::{error::StateFault, machine::EvmContext, state::is_developer};
 use alloy_primitives::Address;

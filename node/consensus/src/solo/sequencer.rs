@@ -1,0 +1,197 @@
+//! The sequencer itself: it waits for a reason to make a block, makes it, and tells everyone.
+
+use super::{BlockId, Mode, SoloConfig, controls::Command, time::Time};
+use crate::{
+    admission::SharedPool,
+    application::{Application, ApplicationError, MadeBlock, Proposal, Tip},
+    clock::Clock,
+    engine::{EngineError, Sink},
+    snapshots::Snapshots,
+};
+use alloy_primitives::Address;
+use almanac_exec::TransactionError;
+use almanac_mempool::SenderState;
+use almanac_primitives::{
+    Account, ConsensusContext, RecoveredTransaction, StateDiff, StateKey, TimestampMs, Wei,
+    params::BLOCK_TRANSACTIONS_MAX,
+};
+use almanac_state::StateStore;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+pub(super) struct Sequencer<S: StateStore, C> {
+    pub(super) application: Arc<Application<S>>,
+    pub(super) tip: Tip<S::Batch>,
+    pub(super) pool: Arc<SharedPool>,
+    pub(super) sinks: Vec<Arc<dyn Sink>>,
+    pub(super) time: Time<C>,
+    pub(super) config: SoloConfig,
+    pub(super) snapshots: Snapshots<S::Batch>,
+    /// When the interval is over, in a mode that has one.
+    pub(super) tick: Option<TimestampMs>,
+}
+
+impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
+    pub(super) async fn run(&mut self, mut inbox: mpsc::Receiver<Command>) -> Result<(), EngineError> {
+        self.restart_ticks();
+        self.pool.wake();
+        loop {
+            let due = self.next_due().await?;
+            let deadline = due.into_iter().chain(self.tick).min();
+            tokio::select! {
+                biased;
+                command = inbox.recv() => match command {
+                    Some(Command::Stop) | None => return self.commit_held().await,
+                    Some(command) => self.obey(command).await?,
+                },
+                () = self.sleep_until(deadline) => {
+                    self.make_block().await?;
+                    self.tick = self.tick_after(self.tick);
+                }
+                () = self.pool.changed(), if self.config.mode == Mode::OnDemand => {
+                    self.make_block_on_demand().await?;
+                }
+            }
+        }
+    }
+
+    pub(super) fn tip_id(&self) -> BlockId {
+        BlockId { number: self.tip.header.number, hash: self.tip.hash }
+    }
+
+    pub(super) async fn commit_released(&mut self) -> Result<(), EngineError> {
+        while let Some(made) = self.snapshots.release() {
+            self.application.commit(&made).await?;
+        }
+        Ok(())
+    }
+
+    async fn commit_held(&mut self) -> Result<(), EngineError> {
+        for made in self.snapshots.release_all() {
+            self.application.commit(&made).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins a new beat: at the start, and whenever mode or clock were changed.
+    pub(super) fn restart_ticks(&mut self) {
+        self.tick = match self.config.mode {
+            Mode::Interval(interval) => self.time.now().checked_add(interval),
+            Mode::OnDemand | Mode::Manual => None,
+        };
+    }
+
+    /// The tick after one that has passed: on the same beat, but without making up for missed ones.
+    fn tick_after(&self, tick: Option<TimestampMs>) -> Option<TimestampMs> {
+        let (Mode::Interval(interval), Some(tick)) = (self.config.mode, tick) else { return None };
+        let now = self.time.now();
+        if now < tick {
+            return Some(tick);
+        }
+        let next = tick.checked_add(interval)?;
+        if next > now { Some(next) } else { now.checked_add(interval) }
+    }
+
+    pub(super) async fn next_due(&self) -> Result<Option<TimestampMs>, ApplicationError> {
+        match self.config.mode {
+            Mode::Manual => Ok(None),
+            Mode::OnDemand | Mode::Interval(_) => self.application.next_due(&self.tip).await,
+        }
+    }
+
+    async fn sleep_until(&self, deadline: Option<TimestampMs>) {
+        match deadline {
+            Some(deadline) => self.time.sleep_until(deadline).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn make_block_on_demand(&mut self) -> Result<(), EngineError> {
+        if self.pool.lock().best().next().is_none() {
+            return Ok(());
+        }
+        let before = self.pool.lock().len();
+        self.make_block().await?;
+        // Go on while blocks empty the pool; what stays for another reason waits for a change.
+        if self.pool.lock().len() < before {
+            self.pool.wake();
+        }
+        Ok(())
+    }
+
+    /// Makes a block of what is in the pool, at the time that it is.
+    pub(super) async fn make_block(&mut self) -> Result<BlockId, EngineError> {
+        let timestamp = self.time.take_next().max(self.least_time());
+        let made = self.propose(timestamp, self.candidates()).await?;
+        self.accept(made).await
+    }
+
+    /// The earliest time that the next block can have.
+    pub(super) fn least_time(&self) -> TimestampMs {
+        TimestampMs(self.tip.header.timestamp.0.saturating_add(1))
+    }
+
+    /// Executes a block on the tip. It does not exist until it is accepted.
+    pub(super) async fn propose(
+        &self,
+        timestamp: TimestampMs,
+        candidates: Vec<RecoveredTransaction>,
+    ) -> Result<MadeBlock<S::Batch>, ApplicationError> {
+        let proposal = Proposal {
+            timestamp,
+            fee_recipient: self.config.fee_recipient,
+            consensus: ConsensusContext::default(),
+            candidates,
+        };
+        self.application.propose(&self.tip, proposal).await
+    }
+
+    /// Makes an executed block the tip.
+    pub(super) async fn accept(&mut self, made: MadeBlock<S::Batch>) -> Result<BlockId, EngineError> {
+        if self.snapshots.is_holding() {
+            self.snapshots.hold(made.clone());
+            self.commit_released().await?;
+        } else {
+            self.application.commit(&made).await?;
+        }
+        for sink in &self.sinks {
+            sink.finalized(&made.block, &made.output)?;
+        }
+        self.tip = made.tip.clone();
+        self.update_pool(&made).await?;
+        Ok(self.tip_id())
+    }
+
+    pub(super) fn candidates(&self) -> Vec<RecoveredTransaction> {
+        self.pool.lock().best().take(BLOCK_TRANSACTIONS_MAX).cloned().collect()
+    }
+
+    async fn update_pool(&mut self, made: &MadeBlock<S::Batch>) -> Result<(), ApplicationError> {
+        let base_fee = self.application.next_environment(&self.tip).await?.base_fee;
+        let mut pool = self.pool.lock();
+        pool.on_block(base_fee, changed_accounts(&made.output.diff));
+        // What a full block or a low cap keeps out may come later; any other rule will not change its mind.
+        for (hash, error) in &made.refused {
+            if !matches!(
+                error,
+                TransactionError::DoesNotFit { .. }
+                    | TransactionError::BlockCountFull { .. }
+                    | TransactionError::FeeCapBelowBaseFee { .. }
+            ) {
+                pool.remove(*hash);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The accounts that a block changed, as the pool needs to know them.
+fn changed_accounts(diff: &StateDiff) -> impl Iterator<Item = (Address, SenderState)> {
+    diff.changes().iter().filter_map(|change| {
+        let StateKey::Account(address) = change.key else { return None };
+        let account = change.new.as_deref().map_or_else(Account::default, |stored| {
+            Account::decode(stored).expect("execution encodes what it changes")
+        });
+        Some((address, SenderState { nonce: account.nonce, balance: Wei(account.balance) }))
+    })
+}

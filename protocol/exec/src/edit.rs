@@ -1,0 +1,136 @@
+//! What a developer can edit, as the calls of the developer's door that do it.
+
+use crate::doors::IDeveloper;
+use alloy_primitives::{Address, Bytes, U256, hex};
+use alloy_sol_types::{SolCall, SolInterface};
+use almanac_primitives::{Gas, Halt, Outcome};
+
+/// One change of an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// Gives it this balance.
+    Balance {
+        /// Whom.
+        account: Address,
+        /// Its balance from then on.
+        balance: U256,
+    },
+    /// Gives it this code.
+    Code {
+        /// Whom.
+        account: Address,
+        /// Its code from then on; none, if empty.
+        code: Bytes,
+    },
+    /// Gives it this nonce.
+    Nonce {
+        /// Whom.
+        account: Address,
+        /// Its nonce from then on.
+        nonce: u64,
+    },
+    /// Writes one slot of its storage.
+    Storage {
+        /// Whose.
+        account: Address,
+        /// Which slot.
+        slot: U256,
+        /// Its value from then on.
+        value: U256,
+    },
+}
+
+/// Gas that every edit may use beside what its calldata brings with it.
+const EDIT_GAS_MAX: u64 = 100_000;
+
+/// Gas that a byte of calldata can bring with it: sent, held against the floor of EIP-7623, stored as code.
+const EDIT_BYTE_GAS_MAX: u64 = 40 + 16 + 200;
+
+impl Edit {
+    /// The call of the door that makes the edit.
+    pub fn calldata(self) -> Bytes {
+        let encoded = match self {
+            Self::Balance { account, balance } => {
+                IDeveloper::setBalanceCall { account, balance }.abi_encode()
+            }
+            Self::Code { account, code } => IDeveloper::setCodeCall { account, code }.abi_encode(),
+            Self::Nonce { account, nonce } => IDeveloper::setNonceCall { account, nonce }.abi_encode(),
+            Self::Storage { account, slot, value } => {
+                IDeveloper::setStorageAtCall { account, slot, value }.abi_encode()
+            }
+        };
+        encoded.into()
+    }
+}
+
+/// A gas limit that suffices for the edit with this calldata.
+pub fn edit_gas(calldata: &[u8]) -> Gas {
+    Gas(EDIT_GAS_MAX.saturating_add(EDIT_BYTE_GAS_MAX.saturating_mul(calldata.len() as u64)))
+}
+
+/// Why the door refused an edit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// The account belongs to the chain or is the developer's own.
+    #[error("{account} belongs to the chain itself and cannot be edited")]
+    NotEditable {
+        /// Which account.
+        account: Address,
+    },
+    /// The developer account cannot pay for the new balance.
+    #[error(
+        "the balance needs {needed} wei more, but the developer's treasury has only {available} wei to give"
+    )]
+    TreasuryTooSmall {
+        /// How much is to be added.
+        needed: U256,
+        /// What the treasury can give.
+        available: U256,
+    },
+    /// A nonce may not fall.
+    #[error("nonce {given} is below the account's current nonce {current}: a nonce only grows")]
+    NonceTooLow {
+        /// The nonce that was asked for.
+        given: u64,
+        /// What it is.
+        current: u64,
+    },
+    /// Code above the limit of EIP-170.
+    #[error("code of {given} bytes is above the limit of {max} bytes")]
+    CodeTooLarge {
+        /// Its size.
+        given: U256,
+        /// The largest allowed.
+        max: U256,
+    },
+    /// It was stopped.
+    #[error("the edit was stopped: {0:?}")]
+    Halted(Halt),
+    /// Anything else, which an edit made here never meets.
+    #[error("the edit reverted with {}", hex::encode_prefixed(.0))]
+    Other(Bytes),
+}
+
+impl EditError {
+    /// Why an edit failed, if it did.
+    pub fn of_outcome(outcome: &Outcome) -> Option<Self> {
+        match outcome {
+            Outcome::Success => None,
+            Outcome::Reverted(data) => Some(Self::of_revert(data)),
+            Outcome::Halted(halt) => Some(Self::Halted(*halt)),
+        }
+    }
+
+    fn of_revert(data: &Bytes) -> Self {
+        use IDeveloper::IDeveloperErrors as Named;
+        match Named::abi_decode(data) {
+            Ok(Named::NotEditable(error)) => Self::NotEditable { account: error.account },
+            Ok(Named::TreasuryTooSmall(error)) => {
+                Self::TreasuryTooSmall { needed: error.needed, available: error.available }
+            }
+            Ok(Named::NonceTooLow(error)) => Self::NonceTooLow { given: error.given, current: error.current },
+            Ok(Named::CodeTooLarge(error)) => Self::CodeTooLarge { given: error.given, max: error.max },
+            Ok(Named::NotDeveloper(_)) | Err(_) => Self::Other(data.clone()),
+        }
+    }
+}
