@@ -4,9 +4,7 @@
 
 use crate::{listen::IndexFeed, progress::Progress};
 use almanac_consensus::Sink as _;
-use almanac_exec::{
-    BlockInput, Body, Rules, check_header, environment::read_parameters, execute, recover_all,
-};
+use almanac_exec::{BlockInput, Body, Rules, check_header, execute, recover_all};
 use almanac_index::Index;
 use almanac_primitives::Block;
 use almanac_schedule::Agenda;
@@ -66,7 +64,7 @@ async fn check_same_chain<E: Context>(index: &Index, archive: &BlockJournal<E>) 
 fn feed(index: &Arc<Index>, block: Block, agenda: &dyn Agenda, chain_id: u64) -> anyhow::Result<()> {
     let (parent, state) = (index.tip(), index.tip_state());
     let input = BlockInput::of_block(&block, parent.block.header.clone(), chain_id)?;
-    let rules = Rules { chain_id, gas_max: read_parameters(&state)?.block_gas_max() };
+    let rules = Rules::read(chain_id, &state)?;
     let senders = recover_all(&block.transactions, &rules)
         .map_err(|(at, error)| anyhow::Error::new(error).context(format!("transaction {at}")))?;
     let output = execute(&state, agenda, &input, &mut Body::new(senders))?;

@@ -21,9 +21,11 @@ use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::Genesis;
 use almanac_rpc::{
     Limits, Server,
+    dev::Dev,
     eth::Eth,
     heads::Heads,
     heavy::{Heavy, HeavyLimits},
+    impersonation::Impersonation,
     retrace::Retrace,
     server::Page,
     view::View,
@@ -55,15 +57,28 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let _control = directory.map(|path| Control::serve(&path, genesis.clone(), index.clone())).transpose()?;
     let feed = Arc::new(IndexFeed(index.clone()));
     let admission = Admission::new(genesis.chain_id, pool, feed);
-    let view = View { chain_id: genesis.chain_id, index, agenda: Arc::new(EmptyAgenda) };
+    let (version, controls) = (&config.client_version, solo.controls().clone());
+    let view = View {
+        chain_id: genesis.chain_id,
+        index,
+        agenda: Arc::new(EmptyAgenda),
+        next_time: Arc::new({
+            let controls = controls.clone();
+            move || controls.next_time()
+        }),
+    };
     let wallet = Arc::new(Wallet::new(accounts::ACCOUNTS.map(|account| account.secret)));
     let figures = figures::start()?;
     let limits = Limits { calls_per_second_max: config.rate_limit, ..Limits::default() };
     let pages: Vec<(&str, Page)> =
         vec![("/health", health(view.index.clone())), ("/metrics", Arc::new(move || figures.render()))];
-    let mut methods = Eth::new(view.clone(), admission, heads, wallet, &config.client_version).into_module();
+    let impersonation = Arc::new(Impersonation::default());
+    let dev = Dev::new(view.clone(), admission.clone(), controls.clone(), impersonation.clone(), version);
+    let eth = Eth::new(view.clone(), admission, heads, wallet, version).with_developer(controls, impersonation);
+    let mut methods = eth.into_module();
+    methods.merge(dev.into_module()).context("a method has two homes")?;
     let heavy = Heavy::new(HeavyLimits::default());
-    methods.merge(Retrace::new(view, heavy.clone()).into_module())?;
+    methods.merge(Retrace::new(view, heavy.clone()).into_module()).context("a method has two homes")?;
     let server = Server::start((Ipv4Addr::LOCALHOST, config.port).into(), limits, methods, pages).await?;
     let banner = Banner {
         rpc: server.address(),

@@ -78,14 +78,15 @@ impl Solo {
         S: StateStore<Batch: Send + 'static> + 'static,
         C: Clock,
     {
-        let (controls, inbox) = Controls::new();
+        let time = Time::new(clock);
+        let (controls, inbox) = Controls::new(time.next_time());
         let (end, ended) = oneshot::channel();
         let mut sequencer = Sequencer {
             application,
             tip,
             pool: pool.clone(),
             sinks,
-            time: Time::new(clock),
+            time,
             config,
             snapshots: Snapshots::default(),
             tick: None,

@@ -137,11 +137,14 @@ async fn a_travel_through_too_much_stops_on_the_way_and_can_go_on() {
 async fn the_next_block_has_the_time_it_was_given_and_the_clock_goes_on_from_there() {
     let mut chain = start(Mode::OnDemand, nothing());
     let hand = controls(&chain);
+    assert_eq!(hand.next_time(), at(1_000), "what the clock says");
     hand.set_next_timestamp(at(500)).await.unwrap();
+    assert_eq!(hand.next_time(), at(500));
     chain.stays_quiet().await;
     chain.submit(&transfer(person(0), 0, NOBODY, 1)).unwrap();
     assert_eq!(chain.next_block().await.0.header.timestamp, at(500), "before the clock, after the tip");
     chain.clock.advance(DurationMs(7));
+    assert_eq!(hand.next_time(), at(507));
     chain.submit(&transfer(person(0), 1, NOBODY, 1)).unwrap();
     assert_eq!(chain.next_block().await.0.header.timestamp, at(507));
 

@@ -211,6 +211,11 @@ impl Index {
         HistoricalState::new(self.0.clone(), self.height(), reverts.len())
     }
 
+    /// Every account and every slot after the last block, accounts first. Takes as much memory as they do.
+    pub fn tip_accounts(&self) -> Result<Vec<(StateKey, Bytes)>, StoreError> {
+        self.0.store.ask(read::accounts_and_slots)
+    }
+
     /// Lowest height whose state may be asked for.
     pub fn oldest_state(&self) -> u64 {
         self.0.oldest()

@@ -39,6 +39,13 @@ pub(crate) fn value_at(view: &View<'_>, key: &StateKey, height: u64) -> Result<O
     view.get(Table::State, &key, |row| Ok(Bytes::copy_from_slice(row)))
 }
 
+/// Every account and every slot at the tip, accounts first.
+pub(crate) fn accounts_and_slots(view: &View<'_>) -> Result<Vec<(StateKey, Bytes)>, Fault> {
+    let last = [&[1][..], &[u8::MAX; 52]].concat();
+    let rows = view.range(Table::State, &[0]..=&last);
+    rows.map(|row| row.and_then(|(key, value)| Ok((rows::read_account_key(&key)?, value.into())))).collect()
+}
+
 /// Hash of the block at a height.
 pub(crate) fn hash_at(view: &View<'_>, number: u64) -> Result<Option<BlockHash>, Fault> {
     view.get(Table::Headers, &number.to_be_bytes(), |row| Ok(keccak256(row)))

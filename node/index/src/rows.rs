@@ -73,6 +73,21 @@ fn write_state_key(out: &mut Writer, key: &StateKey) {
     }
 }
 
+/// Reads the key of an account or a slot.
+pub(crate) fn read_account_key(key: &[u8]) -> Result<StateKey, Fault> {
+    let row = |error| Fault::Row { table: "state", error };
+    let mut input = Reader::new(key);
+    let tag = input.u8("tag of a state key").map_err(row)?;
+    let address = input.address("address").map_err(row)?;
+    let read = match tag {
+        0 => StateKey::Account(address),
+        1 => StateKey::Slot(address, input.u256("slot").map_err(row)?),
+        _ => return Err(odd("state", "tag of an account's key", u64::from(tag))),
+    };
+    input.finish("state key").map_err(row)?;
+    Ok(read)
+}
+
 /// A key followed by a height.
 pub(crate) fn at_height(key: &[u8], height: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(key.len() + 8);

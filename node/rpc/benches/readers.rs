@@ -103,14 +103,14 @@ async fn readers(solo: &Solo, load: &mut Load, index: &Arc<Index>, feed: &Feed) 
 async fn revert(solo: &Solo, load: &mut Load) {
     let mut times = Vec::new();
     for _ in 0..10 {
-        let id = solo.snapshot().await.expect("it runs");
+        let id = solo.controls().snapshot().await.expect("it runs");
         let before = load.nonce;
         for _ in 0..REVERTED {
             load.fill(TRANSFERS);
-            solo.mine(None).await.expect("it runs");
+            solo.controls().mine(None).await.expect("it runs");
         }
         let started = Instant::now();
-        solo.revert(id).await.expect("it runs");
+        solo.controls().revert(id).await.expect("it runs");
         times.push(milliseconds(started));
         load.nonce = before;
     }
@@ -151,7 +151,7 @@ impl Load {
         for _ in 0..BLOCKS_PER_ROUND {
             self.fill(TRANSFERS);
             let started = Instant::now();
-            solo.mine(None).await.expect("it runs");
+            solo.controls().mine(None).await.expect("it runs");
             times.push(milliseconds(started));
         }
     }

@@ -2,12 +2,14 @@
 
 mod creator;
 pub mod debug;
+pub mod dev;
 pub mod error;
 pub mod eth;
 mod filters;
 mod gate;
 pub mod heads;
 pub mod heavy;
+pub mod impersonation;
 mod meter;
 pub mod otterscan;
 mod pages;

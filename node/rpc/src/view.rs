@@ -4,7 +4,7 @@ use crate::error;
 use alloy_eips::{BlockId, BlockNumberOrTag};
 use alloy_primitives::{Address, B256};
 use almanac_index::{HistoricalState, Index, IndexedBlock};
-use almanac_primitives::{Account, StateKey, StateRead as _};
+use almanac_primitives::{Account, StateKey, StateRead as _, TimestampMs};
 use almanac_schedule::Agenda;
 use jsonrpsee::core::RpcResult;
 use std::sync::Arc;
@@ -18,6 +18,8 @@ pub struct View {
     pub index: Arc<Index>,
     /// What is due when; a block that is run again asks it as the first time.
     pub agenda: Arc<dyn Agenda>,
+    /// The time that a block would have if it came now.
+    pub next_time: Arc<dyn Fn() -> TimestampMs + Send + Sync>,
 }
 
 impl View {

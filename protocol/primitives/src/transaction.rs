@@ -123,6 +123,9 @@ impl UserTransaction {
         }
         envelope.encode_2718(&mut encoded);
         let hash = keccak256(&encoded);
+        // Whoever looks at the envelope alone finds the same hash, also where more than the envelope is hashed.
+        let signature = *envelope.signature();
+        let envelope = Envelope::new_unchecked(envelope.into_typed_transaction(), signature, hash);
         Self(Arc::new(Inner { envelope, impersonated, encoded: encoded.into(), hash }))
     }
 

@@ -1,17 +1,24 @@
 //! What a developer can ask of a running sequencer.
 
-use super::{BlockId, Mode, time::TIME_MAX};
+use super::{
+    BlockId, Mode,
+    time::{NextTime, TIME_MAX},
+};
 use alloy_primitives::Address;
 use almanac_exec::{Edit, EditError, TransactionError};
 use almanac_primitives::{DurationMs, TimestampMs, transaction::TransactionDecodeError};
+use std::fmt;
 use tokio::sync::{mpsc, oneshot};
 
 /// Most blocks that one request makes: in memory they take a few seconds, and clients wait longer than that.
 pub const REQUEST_BLOCKS_MAX: u64 = 20_000;
 
 /// Speaks to a sequencer. Cloning speaks to the same one.
-#[derive(Clone, Debug)]
-pub struct Controls(mpsc::Sender<Command>);
+#[derive(Clone)]
+pub struct Controls {
+    commands: mpsc::Sender<Command>,
+    next_time: NextTime,
+}
 
 /// An answer on its way back. Whoever asked may have gone; what was done stands.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, ControlError>>;
@@ -101,9 +108,14 @@ pub enum ControlError {
 }
 
 impl Controls {
-    pub(super) fn new() -> (Self, mpsc::Receiver<Command>) {
-        let (sender, inbox) = mpsc::channel(16);
-        (Self(sender), inbox)
+    pub(super) fn new(next_time: NextTime) -> (Self, mpsc::Receiver<Command>) {
+        let (commands, inbox) = mpsc::channel(16);
+        (Self { commands, next_time }, inbox)
+    }
+
+    /// The time that a block would have if it came now, as long as that is after the tip.
+    pub fn next_time(&self) -> TimestampMs {
+        (self.next_time)()
     }
 
     /// Makes a block now, or at the given time, and answers with its number and hash.
@@ -170,12 +182,18 @@ impl Controls {
     /// Asks it to end.
     pub(super) async fn stop(&self) {
         // A sequencer that has ended already does not hear this.
-        let _ = self.0.send(Command::Stop).await;
+        let _ = self.commands.send(Command::Stop).await;
     }
 
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, ControlError> {
         let (reply, answer) = oneshot::channel();
-        self.0.send(command(reply)).await.map_err(|_| ControlError::Stopped)?;
+        self.commands.send(command(reply)).await.map_err(|_| ControlError::Stopped)?;
         answer.await.map_err(|_| ControlError::Stopped)?
+    }
+}
+
+impl fmt::Debug for Controls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controls").field("next_time", &self.next_time()).finish_non_exhaustive()
     }
 }

@@ -2,15 +2,15 @@
 
 use crate::clock::Clock;
 use almanac_primitives::{DurationMs, TimestampMs};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Latest moment that a developer can move to: the largest integer that every client can hold, in milliseconds.
 pub const TIME_MAX: TimestampMs = TimestampMs((1 << 53) - 1);
 
 /// A clock that stands apart from the one below it.
-#[derive(Debug)]
 pub(crate) struct Time<C> {
     clock: C,
-    setting: TimeSetting,
+    setting: Arc<Mutex<TimeSetting>>,
 }
 
 /// What a developer has done to the time.
@@ -22,48 +22,60 @@ pub(crate) struct TimeSetting {
     pub(crate) next: Option<TimestampMs>,
 }
 
+/// Tells others what time the next block would have.
+pub(super) type NextTime = Arc<dyn Fn() -> TimestampMs + Send + Sync>;
+
 impl<C: Clock> Time<C> {
     pub(crate) fn new(clock: C) -> Self {
-        Self { clock, setting: TimeSetting::default() }
+        Self { clock, setting: Arc::default() }
+    }
+
+    pub(super) fn next_time(&self) -> NextTime {
+        let time = Self { clock: self.clock.clone(), setting: self.setting.clone() };
+        Arc::new(move || time.setting().next.unwrap_or_else(|| time.now()))
     }
 
     pub(crate) fn now(&self) -> TimestampMs {
-        TimestampMs(self.clock.now().0.saturating_add_signed(self.setting.offset_ms))
+        TimestampMs(self.clock.now().0.saturating_add_signed(self.setting().offset_ms))
     }
 
     pub(crate) async fn sleep_until(&self, deadline: TimestampMs) {
-        let below = deadline.0.saturating_add_signed(self.setting.offset_ms.saturating_neg());
+        let below = deadline.0.saturating_add_signed(self.setting().offset_ms.saturating_neg());
         self.clock.sleep_until(TimestampMs(below)).await;
     }
 
     /// Makes it `now`; the clock goes on from there.
     pub(crate) fn move_to(&mut self, now: TimestampMs) {
         let offset = i128::from(now.0) - i128::from(self.clock.now().0);
-        self.setting.offset_ms =
-            i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX });
+        let offset_ms = i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX });
+        self.restore(TimeSetting { offset_ms, ..self.setting() });
     }
 
     /// Keeps a moment for the next block.
     pub(crate) fn set_next(&mut self, next: TimestampMs) {
-        self.setting.next = Some(next);
+        self.restore(TimeSetting { next: Some(next), ..self.setting() });
     }
 
     /// The time of the next block. A moment that was kept for it is used up, and the clock goes on from there.
     pub(crate) fn take_next(&mut self) -> TimestampMs {
-        if let Some(next) = self.setting.next.take() {
-            self.move_to(next);
-            return next;
-        }
-        self.now()
+        let setting = self.setting();
+        let Some(next) = setting.next else { return self.now() };
+        self.restore(TimeSetting { next: None, ..setting });
+        self.move_to(next);
+        next
     }
 
     /// What has been done to the time, to come back to it.
     pub(crate) fn setting(&self) -> TimeSetting {
-        self.setting
+        *self.lock()
     }
 
     pub(crate) fn restore(&mut self, setting: TimeSetting) {
-        self.setting = setting;
+        *self.lock() = setting;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TimeSetting> {
+        self.setting.lock().expect("nobody panics while holding the time")
     }
 }
 

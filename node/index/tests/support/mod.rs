@@ -269,6 +269,10 @@ impl Chain {
                 assert_eq!(found.as_ref(), expected.get(&key(n)), "{:?} at {height}", key(n));
             }
         }
+        let is_account = |key: &StateKey| matches!(key, StateKey::Account(_) | StateKey::Slot(..));
+        let tip = self.states.last().unwrap().iter().filter(|(key, _)| is_account(key));
+        let tip: Vec<_> = tip.map(|(key, value)| (*key, value.clone())).collect();
+        assert_eq!(index.tip_accounts().unwrap(), tip);
         assert!(index.state_at(self.height()).is_some(), "the tip is always kept");
         assert!(index.state_at(self.height() + 1).is_none());
     }

@@ -29,7 +29,11 @@ impl Attempt {
         let (block, state) = view.state(id)?;
         let parameters = read_parameters(&state).map_err(error::internal)?;
         let is_pending = id.is_some_and(|id| id.is_pending());
-        let header = if is_pending { upcoming(&block, &parameters) } else { block.block.header.clone() };
+        let header = if is_pending {
+            upcoming(&block, &parameters, (view.next_time)())
+        } else {
+            block.block.header.clone()
+        };
         let environment = Environment::of_header(&header, view.chain_id, parameters);
         let mut attempt = Self { state: Overlay::new(state), environment };
         if let Some(state) = overrides.state {

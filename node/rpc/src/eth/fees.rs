@@ -52,7 +52,7 @@ impl Eth {
     pub(super) fn upcoming(&self) -> RpcResult<Header> {
         let (tip, state) = self.view.state(None)?;
         let parameters = read_parameters(&state).map_err(error::internal)?;
-        Ok(upcoming(&tip, &parameters))
+        Ok(upcoming(&tip, &parameters, (self.view.next_time)()))
     }
 
     /// The block that would come next, still empty.
@@ -63,13 +63,14 @@ impl Eth {
     }
 }
 
-/// Header of the block on `tip`, as far as it is known.
-pub(super) fn upcoming(tip: &IndexedBlock, parameters: &Parameters) -> Header {
+/// Header of the block on `tip`, as far as it is known, if it came at `now`.
+pub(super) fn upcoming(tip: &IndexedBlock, parameters: &Parameters, now: TimestampMs) -> Header {
     let header = &tip.block.header;
+    let least = TimestampMs(header.timestamp.0.saturating_add(1));
     Header {
         number: header.number.saturating_add(1),
         parent_hash: tip.hash,
-        timestamp: TimestampMs(header.timestamp.0.saturating_add(1)),
+        timestamp: now.max(least),
         gas_limit: parameters.block_gas_max(),
         base_fee: next_base_fee(
             header.base_fee,

@@ -14,8 +14,10 @@ mod simulate;
 mod subscribe;
 mod tools;
 
-use crate::{filters::Filters, heads::Heads, view::View, wallet::Wallet};
-use almanac_consensus::Admission;
+use crate::{filters::Filters, heads::Heads, impersonation::Impersonation, view::View, wallet::Wallet};
+use alloy_primitives::Address;
+use almanac_consensus::{Admission, Controls};
+use almanac_primitives::TimestampMs;
 use jsonrpsee::RpcModule;
 use std::sync::Arc;
 
@@ -27,7 +29,15 @@ pub struct Eth {
     heads: Arc<Heads>,
     wallet: Arc<Wallet>,
     filters: Arc<Filters>,
+    developer: Option<Developer>,
     client_version: Arc<str>,
+}
+
+/// What a developer has to do with Ethereum's methods.
+#[derive(Clone)]
+struct Developer {
+    controls: Controls,
+    impersonation: Arc<Impersonation>,
 }
 
 /// Who answers, as `web3_clientVersion` says it.
@@ -44,7 +54,27 @@ impl Eth {
         client_version: &str,
     ) -> Self {
         let filters = Arc::new(Filters::default());
-        Self { view, admission, heads, wallet, filters, client_version: client_version.into() }
+        Self {
+            view,
+            admission,
+            heads,
+            wallet,
+            filters,
+            developer: None,
+            client_version: client_version.into(),
+        }
+    }
+
+    /// Tries calls at the time that `controls` says, and sends for the accounts of `impersonation`.
+    pub fn with_developer(mut self, controls: Controls, impersonation: Arc<Impersonation>) -> Self {
+        self.developer = Some(Developer { controls, impersonation });
+        self
+    }
+
+    /// Whether transactions may be made in the name of an account that the node has no key for.
+    fn is_impersonated(&self, account: Address) -> bool {
+        let developer = self.developer.as_ref().filter(|_| !self.wallet.has(account));
+        developer.is_some_and(|developer| developer.impersonation.covers(account))
     }
 
     /// All of its methods.

@@ -4,6 +4,7 @@ use super::{Eth, blocks::BlocksApiServer as _, fill::unsigned};
 use crate::{
     error,
     heads::Head,
+    impersonation::in_the_name_of,
     types::{RpcReceipt, RpcTransaction},
     wallet::encode_signed,
 };
@@ -11,6 +12,7 @@ use alloy_consensus::{Transaction as _, transaction::Recovered};
 use alloy_dyn_abi::TypedData;
 use alloy_primitives::{Address, Bytes, Signature, TxHash, U64, U256};
 use alloy_rpc_types_eth::{Transaction, TransactionRequest};
+use almanac_primitives::UserTransaction;
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use serde::Serialize;
 use std::time::Duration;
@@ -73,17 +75,17 @@ impl SendingApiServer for Eth {
     }
 
     async fn send_raw_sync(&self, encoded: Bytes, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt> {
-        self.submit_and_wait(encoded, timeout_ms).await
+        self.wait_for(self.submit(encoded), timeout_ms).await
     }
 
     async fn send(&self, request: TransactionRequest) -> RpcResult<TxHash> {
-        let encoded = self.signed(request).await?;
-        self.submit(encoded).await
+        let transaction = self.made(request).await?;
+        self.admit(transaction).await
     }
 
     async fn send_sync(&self, request: TransactionRequest, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt> {
-        let encoded = self.signed(request).await?;
-        self.submit_and_wait(encoded, timeout_ms).await
+        let transaction = self.made(request).await?;
+        self.wait_for(self.admit(transaction), timeout_ms).await
     }
 
     async fn fill_transaction(&self, request: TransactionRequest) -> RpcResult<Filled> {
@@ -134,6 +136,24 @@ impl Eth {
         self.wallet.sign_transaction(from, unsigned(request)?).map_err(error::refused)
     }
 
+    /// The transaction that a request asks for, signed, or in the name of an impersonated sender.
+    async fn made(&self, request: TransactionRequest) -> RpcResult<UserTransaction> {
+        let (from, request) = self.fill(request).await?;
+        let transaction = unsigned(request)?;
+        let made = if self.is_impersonated(from) {
+            in_the_name_of(from, transaction)
+        } else {
+            UserTransaction::decode(&self.wallet.sign_transaction(from, transaction).map_err(error::refused)?)
+        };
+        made.map_err(error::invalid)
+    }
+
+    async fn admit(&self, transaction: UserTransaction) -> RpcResult<TxHash> {
+        let admission = self.admission.clone();
+        let task = tokio::task::spawn_blocking(move || admission.admit(transaction));
+        task.await.map_err(error::internal)?.map_err(|error| error::submit(&error))
+    }
+
     async fn submit(&self, encoded: Bytes) -> RpcResult<TxHash> {
         let admission = self.admission.clone();
         // Recovering a signature takes tens of microseconds of pure computing.
@@ -141,10 +161,14 @@ impl Eth {
         task.await.map_err(error::internal)?.map_err(|error| error::submit(&error))
     }
 
-    async fn submit_and_wait(&self, encoded: Bytes, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt> {
+    async fn wait_for(
+        &self,
+        sending: impl Future<Output = RpcResult<TxHash>>,
+        timeout_ms: Option<U64>,
+    ) -> RpcResult<RpcReceipt> {
         let wait = timeout_ms.map_or(WAIT, |ms| Duration::from_millis(ms.to())).min(WAIT_MAX);
         let mut news = self.heads.listen();
-        let hash = self.submit(encoded).await?;
+        let hash = sending.await?;
         let included = async {
             loop {
                 if let Some(receipt) = self.transaction_receipt(hash)? {

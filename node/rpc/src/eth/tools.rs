@@ -143,7 +143,11 @@ impl ToolsApiServer for Eth {
     }
 
     fn modules(&self) -> RpcResult<BTreeMap<&'static str, &'static str>> {
-        Ok(["eth", "net", "web3", "txpool", "rpc"].map(|name| (name, "1.0")).into())
+        let mut names = vec!["eth", "net", "web3", "txpool", "rpc"];
+        if self.developer.is_some() {
+            names.extend(["evm", "anvil", "hardhat"]);
+        }
+        Ok(names.into_iter().map(|name| (name, "1.0")).collect())
     }
 
     fn txpool_status(&self) -> RpcResult<PoolStatus> {

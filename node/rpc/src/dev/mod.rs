@@ -1,0 +1,76 @@
+//! A developer's controls, under the names that tools know: `evm_`, `anvil_` and `hardhat_`.
+//!
+//! They are a module of their own. Only `almanac dev` serves it, and the chain itself refuses edits and
+//! impersonation where its genesis is not a developer's.
+
+mod editing;
+mod info;
+mod mining;
+mod pool;
+mod snapshots;
+mod state;
+mod time;
+
+use crate::{error, impersonation::Impersonation, view::View};
+use almanac_consensus::{Admission, BlockId, ControlError, Controls};
+use almanac_exec::Edit;
+use jsonrpsee::{RpcModule, core::RpcResult, types::ErrorObjectOwned};
+use std::sync::Arc;
+
+/// Follows a developer's requests.
+#[derive(Clone)]
+pub struct Dev {
+    view: View,
+    admission: Admission,
+    controls: Controls,
+    impersonation: Arc<Impersonation>,
+    client_version: Arc<str>,
+}
+
+impl Dev {
+    /// Controls of the sequencer behind `controls`, whose chain `view` shows and whose pool `admission` has.
+    pub fn new(
+        view: View,
+        admission: Admission,
+        controls: Controls,
+        impersonation: Arc<Impersonation>,
+        client_version: &str,
+    ) -> Self {
+        Self { view, admission, controls, impersonation, client_version: client_version.into() }
+    }
+
+    /// All of its methods.
+    pub fn into_module(self) -> RpcModule<()> {
+        let mut all = RpcModule::new(());
+        let parts: [jsonrpsee::Methods; 7] = [
+            mining::MiningApiServer::into_rpc(self.clone()).into(),
+            time::TimeApiServer::into_rpc(self.clone()).into(),
+            snapshots::SnapshotsApiServer::into_rpc(self.clone()).into(),
+            editing::EditingApiServer::into_rpc(self.clone()).into(),
+            pool::PoolApiServer::into_rpc(self.clone()).into(),
+            info::InfoApiServer::into_rpc(self.clone()).into(),
+            state::StateApiServer::into_rpc(self).into(),
+        ];
+        for part in parts {
+            all.merge(part).expect("no two parts have a method of the same name");
+        }
+        all
+    }
+
+    async fn edit(&self, edits: Vec<Edit>) -> RpcResult<BlockId> {
+        self.controls.edit(edits).await.map_err(|error| refused(&error))
+    }
+}
+
+/// A request that is not followed.
+fn refused(problem: &ControlError) -> ErrorObjectOwned {
+    match problem {
+        ControlError::Stopped => error::internal(problem),
+        ControlError::NotAfterTip { .. } | ControlError::TooLate => error::invalid(problem),
+        ControlError::TooManyBlocks { .. } | ControlError::TravelTooLong { .. } => error::limit(problem),
+        ControlError::UnknownSnapshot { .. }
+        | ControlError::NotATransaction(_)
+        | ControlError::NotIncluded(_)
+        | ControlError::Edit(_) => error::refused(problem),
+    }
+}

@@ -1,0 +1,40 @@
+//! Pending transactions, thrown away.
+
+use super::Dev;
+use alloy_primitives::{Address, TxHash};
+use jsonrpsee::{core::RpcResult, proc_macros::rpc};
+
+#[rpc(server)]
+pub(crate) trait PoolApi {
+    /// Drops a pending transaction, and answers with its hash if it was there.
+    #[method(name = "anvil_dropTransaction", aliases = ["hardhat_dropTransaction"])]
+    fn drop_transaction(&self, hash: TxHash) -> RpcResult<Option<TxHash>>;
+
+    /// Drops all pending transactions.
+    #[method(name = "anvil_dropAllTransactions", aliases = ["hardhat_dropAllTransactions"])]
+    fn drop_all(&self) -> RpcResult<()>;
+
+    /// Drops the pending transactions of one sender.
+    #[method(name = "anvil_removePoolTransactions")]
+    fn drop_all_of(&self, sender: Address) -> RpcResult<()>;
+}
+
+impl PoolApiServer for Dev {
+    fn drop_transaction(&self, hash: TxHash) -> RpcResult<Option<TxHash>> {
+        Ok(self.admission.pool().lock().remove(hash).map(|dropped| dropped.hash()))
+    }
+
+    fn drop_all(&self) -> RpcResult<()> {
+        self.admission.pool().lock().clear();
+        Ok(())
+    }
+
+    fn drop_all_of(&self, sender: Address) -> RpcResult<()> {
+        let mut pool = self.admission.pool().lock();
+        let hashes: Vec<_> = pool.pending_of(sender).map(|(transaction, _)| transaction.hash()).collect();
+        for hash in hashes {
+            pool.remove(hash);
+        }
+        Ok(())
+    }
+}
