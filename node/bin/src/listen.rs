@@ -28,6 +28,10 @@ impl Sink for IndexFeed {
         })
     }
 
+    fn can_revert(&self, height: u64) -> bool {
+        height >= self.0.oldest_state()
+    }
+
     fn reverted(&self, height: u64) -> Result<(), SinkError> {
         self.0.revert_to(height).map_err(|error| SinkError {
             sink: "the index",

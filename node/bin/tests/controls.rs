@@ -221,6 +221,45 @@ fn snapshots_bring_everything_back_once() {
 }
 
 #[test]
+fn a_chain_in_memory_starts_anew_and_one_in_a_directory_does_not() {
+    let node = Node::start(&[]);
+    let genesis = node.result("eth_getBlockByNumber", json!(["0x0", false]));
+    node.result("anvil_setBalance", json!([NOBODY, "0xde0b6b3a7640000"]));
+    node.result("anvil_impersonateAccount", json!([NOBODY]));
+    let hash = node.send(&to_bob(0))["result"].clone();
+    node.receipt(&hash);
+    refused(&node, "hardhat_reset", json!([{ "forking": { "jsonRpcUrl": "http://x" } }]), "its own genesis");
+    assert_eq!(height(&node), 2);
+    node.result("hardhat_reset", json!([]));
+    assert_eq!(node.result("eth_getBlockByNumber", json!(["latest", false])), genesis);
+    assert_eq!((node.balance(NOBODY), height(&node)), (U256::ZERO, 0));
+    assert!(node.result("eth_getTransactionReceipt", json!([hash])).is_null());
+    refused(&node, "eth_sendTransaction", json!([{ "from": NOBODY, "to": BOB }]), "unknown account");
+    assert_eq!(node.receipt(&node.send(&to_bob(0))["result"])["blockNumber"], "0x1");
+
+    let directory = tempfile::tempdir().unwrap();
+    let node = Node::start(&["--datadir", directory.path().to_str().unwrap()]);
+    node.result("evm_mine", json!([]));
+    refused(&node, "anvil_reset", json!([]), "choose another --datadir");
+    assert_eq!(height(&node), 1);
+}
+
+/// The index cannot show what it no longer keeps, so the chain stays where it is, and goes on.
+#[test]
+fn going_back_further_than_history_is_refused() {
+    let node = Node::start(&["--history", "3"]);
+    let near = node.result("evm_snapshot", json!([]));
+    node.result("anvil_mine", json!(["0x2"]));
+    assert_eq!(node.result("evm_revert", json!([near])), true);
+    let far = node.result("evm_snapshot", json!([]));
+    node.result("anvil_mine", json!(["0x14"]));
+    refused(&node, "evm_revert", json!([far]), "no longer kept");
+    refused(&node, "anvil_reset", json!([]), "no longer kept");
+    node.receipt(&node.send(&to_bob(0))["result"]);
+    assert_eq!(height(&node), 21);
+}
+
+#[test]
 fn tools_learn_whom_they_talk_to() {
     let (node, other) = (Node::start(&[]), Node::start(&[]));
     node.result("evm_mine", json!([]));

@@ -20,6 +20,8 @@ pub struct Application<S> {
     store: S,
     agenda: Arc<dyn Agenda>,
     chain_id: u64,
+    /// Block 0, if that is where it started.
+    origin: Option<Header>,
     archive: Option<Arc<dyn BlockArchive>>,
 }
 
@@ -138,8 +140,17 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
                 found: found.state_root,
             });
         }
+        let origin = (header.number == 0).then(|| header.clone());
         let tip = Tip { hash: header.hash(), header, state };
-        Ok((Self { store, agenda, chain_id: genesis.chain_id, archive: None }, tip))
+        Ok((Self { store, agenda, chain_id: genesis.chain_id, origin, archive: None }, tip))
+    }
+
+    /// Takes everything back and answers with block 0, or changes nothing where what was committed is kept for
+    /// good.
+    pub fn reset(&self) -> Option<Tip<S::Batch>> {
+        let header = self.origin.clone().filter(|_| self.archive.is_none())?;
+        let state = self.store.reset()?;
+        Some(Tip { hash: header.hash(), header, state })
     }
 
     /// Appends every block that is committed from here on to `archive`, before anyone hears of it.

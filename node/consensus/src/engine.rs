@@ -36,6 +36,11 @@ pub trait Sink: Send + Sync {
     /// Takes a block that is final.
     fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError>;
 
+    /// Whether it could forget the blocks above `height`. Asked before anything is changed.
+    fn can_revert(&self, _height: u64) -> bool {
+        true
+    }
+
     /// Forgets the blocks above `height`: a developer went back to a snapshot. Only a solo sequencer does that.
     fn reverted(&self, height: u64) -> Result<(), SinkError>;
 }

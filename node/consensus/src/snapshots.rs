@@ -62,6 +62,11 @@ impl<B> Snapshots<B> {
         id
     }
 
+    /// The height of a point, if there is one with this number.
+    pub(crate) fn height(&self, id: u64) -> Option<u64> {
+        self.points.get(&id).map(|point| point.tip.header.number)
+    }
+
     /// Uses up a point: it and all later ones are gone, and so is what was held above it.
     pub(crate) fn go_back(&mut self, id: u64) -> Option<Point<B>> {
         let mut later = self.points.split_off(&id);

@@ -370,6 +370,36 @@ async fn snapshots_bring_the_clock_back_too() {
     assert_eq!(lives[0].iter().map(|block| block.header.timestamp).collect::<Vec<_>>(), times);
 }
 
+#[tokio::test]
+async fn a_chain_starts_anew_from_its_first_block() {
+    let mut chain = start_developer(Mode::Manual, nothing());
+    let hand = controls(&chain);
+    let act = async |chain: &mut Running| {
+        hand.edit(vec![balance(7)]).await.unwrap();
+        chain.submit(&transfer(person(0), 0, NOBODY, 1)).unwrap();
+        hand.mine(None).await.unwrap();
+        blocks(chain, 2).await
+    };
+    let first = act(&mut chain).await;
+    let snapshot = hand.snapshot().await.unwrap();
+    hand.travel_by(DAY).await.unwrap();
+    hand.set_next_timestamp(at(2 * DAY.0)).await.unwrap();
+    chain.submit(&transfer(person(0), 1, NOBODY, 1)).unwrap();
+    hand.mine_many(3, None).await.unwrap();
+    blocks(&mut chain, 3).await;
+    chain.submit(&transfer(person(0), 2, NOBODY, 1)).unwrap();
+
+    hand.reset().await.unwrap();
+    assert_eq!(chain.listener.state(), developer_genesis().state().unwrap());
+    assert!(chain.admission.pool().lock().is_empty());
+    assert!(matches!(hand.revert(snapshot).await, Err(ControlError::UnknownSnapshot { .. })));
+    assert_eq!(hand.next_time(), chain.clock.now());
+    assert_eq!(act(&mut chain).await, first, "the same acts make the same blocks again");
+    hand.reset().await.unwrap();
+    assert_eq!(act(&mut chain).await, first);
+    chain.solo.stop().await.unwrap();
+}
+
 /// A chain with everything on it, executed again from its blocks: the same roots.
 #[tokio::test]
 async fn edited_chains_replay() {

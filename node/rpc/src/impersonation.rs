@@ -34,6 +34,11 @@ impl Impersonation {
         self.lock().is_everyone = is_everyone;
     }
 
+    /// Ends all of it.
+    pub fn clear(&self) {
+        *self.lock() = Names::default();
+    }
+
     /// Whether transactions may be made in the name of `account`.
     pub fn covers(&self, account: Address) -> bool {
         let names = self.lock();
@@ -70,6 +75,10 @@ mod tests {
         names.stop(alice);
         assert!(names.covers(alice), "still everyone");
         names.set_everyone(false);
+        assert!(!names.covers(alice) && !names.covers(bob));
+        names.start(alice);
+        names.set_everyone(true);
+        names.clear();
         assert!(!names.covers(alice) && !names.covers(bob));
     }
 }

@@ -34,6 +34,7 @@ pub struct MemoryBatch {
 }
 
 struct Committed {
+    genesis: BTreeMap<StateKey, Bytes>,
     values: BTreeMap<StateKey, Bytes>,
     head: Arc<Layer>,
 }
@@ -51,9 +52,7 @@ struct Layer {
 impl MemoryStore {
     /// The state at genesis.
     pub fn from_genesis(values: BTreeMap<StateKey, Bytes>) -> Self {
-        let commitment = commitment(genesis_root(&values), values.len() as u64);
-        let head = Layer { height: 0, commitment, diff: StateDiff::default(), parent: Mutex::new(None) };
-        Self(Arc::new(RwLock::new(Committed { values, head: Arc::new(head) })))
+        Self(Arc::new(RwLock::new(Committed::from_genesis(values))))
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Committed> {
@@ -85,6 +84,12 @@ impl StateStore for MemoryStore {
     async fn commit(&self, batch: &MemoryBatch) -> Result<(), CommitError> {
         self.assert_owns(batch);
         self.0.write().expect("nothing panics while it holds the store").advance(&batch.layer)
+    }
+
+    fn reset(&self) -> Option<MemoryBatch> {
+        let mut committed = self.0.write().expect("nothing panics while it holds the store");
+        *committed = Committed::from_genesis(std::mem::take(&mut committed.genesis));
+        Some(self.batch(Arc::clone(&committed.head)))
     }
 }
 
@@ -124,18 +129,26 @@ struct LayeredState<'a> {
 }
 
 impl Committed {
+    fn from_genesis(genesis: BTreeMap<StateKey, Bytes>) -> Self {
+        let commitment = commitment(genesis_root(&genesis), genesis.len() as u64);
+        let head = Layer { height: 0, commitment, diff: StateDiff::default(), parent: Mutex::new(None) };
+        Self { values: genesis.clone(), genesis, head: Arc::new(head) }
+    }
+
     /// The state of a layer, if the head leads to it.
     fn at(&self, layer: &Arc<Layer>) -> Result<LayeredState<'_>, StaleBatch> {
+        let stale = StaleBatch { height: layer.height, head_height: self.head.height };
         let mut layers = Vec::new();
         let mut below = Arc::clone(layer);
         while below.height > self.head.height {
-            let parent = below.parent().expect("a layer above the head is uncommitted and has a parent");
+            // One without a parent was committed before a reset.
+            let parent = below.parent().ok_or(stale)?;
             layers.push(std::mem::replace(&mut below, parent));
         }
         if Arc::ptr_eq(&below, &self.head) {
             Ok(LayeredState { layers, values: &self.values })
         } else {
-            Err(StaleBatch { height: layer.height, head_height: self.head.height })
+            Err(stale)
         }
     }
 

@@ -31,6 +31,12 @@ pub trait StateStore: Send + Sync {
     /// Makes `batch`, which must have been sealed directly on the head, the new head. What forked from
     /// anywhere but `batch` becomes stale.
     fn commit(&self, batch: &Self::Batch) -> impl Future<Output = Result<(), CommitError>> + Send;
+
+    /// Goes back to genesis and answers with that state; all batches become stale. `None` where the store keeps
+    /// what it has committed for good.
+    fn reset(&self) -> Option<Self::Batch> {
+        None
+    }
 }
 
 /// The state after some block: it can be read, and others can be sealed on it. Cloning shares it.

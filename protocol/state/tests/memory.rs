@@ -249,3 +249,38 @@ fn readers_see_one_state_or_an_error_while_others_commit() {
         readers.into_iter().for_each(|reader| reader.join().expect("no reader fails"));
     });
 }
+
+/// Everything that was there before is stale, committed or not, and the same blocks give the same roots again.
+#[test]
+fn a_reset_store_is_a_new_one() {
+    let key = keys()[0];
+    let genesis: Values = [(key, Bytes::from_static(b"genesis"))].into();
+    let store = MemoryStore::from_genesis(genesis);
+    let change = |old: &'static [u8], new: &'static [u8]| {
+        let (old, new) = (Some(Bytes::from_static(old)), Some(Bytes::from_static(new)));
+        StateDiff::new(vec![StateChange { key, old, new }])
+    };
+    let origin = store.head();
+    let grow = || {
+        let first = block_on(store.seal(&store.head(), &change(b"genesis", b"one"))).unwrap();
+        let second = block_on(store.seal(&first, &change(b"one", b"two"))).unwrap();
+        let third = block_on(store.seal(&second, &change(b"two", b"three"))).unwrap();
+        block_on(store.commit(&first)).unwrap();
+        block_on(store.commit(&second)).unwrap();
+        [first, second, third]
+    };
+    let before = grow();
+    let again = store.reset().unwrap();
+    assert_eq!(again.commitment(), origin.commitment());
+    assert_eq!(block_on(again.get_many(&[key])).unwrap(), [Some(Bytes::from_static(b"genesis"))]);
+    for batch in before.iter().chain([&origin]) {
+        assert!(block_on(batch.get_many(&[key])).is_err());
+        assert!(block_on(store.seal(batch, &StateDiff::default())).is_err());
+        assert!(block_on(store.commit(batch)).is_err());
+    }
+    let after = grow();
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(before.commitment(), after.commitment());
+    }
+    assert_eq!(block_on(after[2].get_many(&[key])).unwrap(), [Some(Bytes::from_static(b"three"))]);
+}

@@ -6,13 +6,13 @@ use super::{
     BlockId, Mode,
     controls::{Command, ControlError, Destination, REQUEST_BLOCKS_MAX, Reply, Travel},
     sequencer::Sequencer,
-    time::{TIME_MAX, later},
+    time::{TIME_MAX, TimeSetting, later},
 };
 use crate::{
-    application::{ApplicationError, MadeBlock},
+    application::{ApplicationError, MadeBlock, Tip},
     clock::Clock,
-    engine::EngineError,
-    snapshots::Point,
+    engine::{EngineError, SinkError},
+    snapshots::{Point, Snapshots},
 };
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Bytes, TxKind};
@@ -35,6 +35,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             }
             Command::Snapshot { reply } => tell(reply, Ok(self.take_snapshot())),
             Command::Revert { id, reply } => tell(reply, self.go_back(id).await?),
+            Command::Reset { reply } => tell(reply, self.reset()?),
             Command::Mode { reply } => tell(reply, Ok(self.config.mode)),
             Command::SetMode { mode, reply } => {
                 self.set_mode(mode);
@@ -186,19 +187,41 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     }
 
     async fn go_back(&mut self, id: u64) -> Answer<BlockId> {
-        let Some(Point { tip, pool, time }) = self.snapshots.go_back(id) else {
+        let Some(height) = self.snapshots.height(id) else {
             return Ok(Err(ControlError::UnknownSnapshot { given: id }));
         };
+        if !self.sinks.iter().all(|sink| sink.can_revert(height)) {
+            return Ok(Err(ControlError::HistoryGone { height }));
+        }
+        let Point { tip, pool, time } = self.snapshots.go_back(id).expect("it was there a moment ago");
+        *self.pool.lock() = pool;
+        self.continue_from(tip, time)?;
+        self.commit_released().await?;
+        Ok(Ok(self.tip_id()))
+    }
+
+    fn reset(&mut self) -> Result<Result<(), ControlError>, SinkError> {
+        if !self.sinks.iter().all(|sink| sink.can_revert(0)) {
+            return Ok(Err(ControlError::HistoryGone { height: 0 }));
+        }
+        let Some(tip) = self.application.reset() else {
+            return Ok(Err(ControlError::KeptForGood));
+        };
+        self.snapshots = Snapshots::default();
+        self.pool.lock().clear();
+        self.continue_from(tip, TimeSetting::default())?;
+        Ok(Ok(()))
+    }
+
+    fn continue_from(&mut self, tip: Tip<S::Batch>, time: TimeSetting) -> Result<(), SinkError> {
         for sink in &self.sinks {
             sink.reverted(tip.header.number)?;
         }
-        *self.pool.lock() = pool;
         self.tip = tip;
         self.time.restore(time);
         self.restart_ticks();
-        self.commit_released().await?;
         self.pool.wake();
-        Ok(Ok(self.tip_id()))
+        Ok(())
     }
 }
 

@@ -29,6 +29,7 @@ pub(super) enum Command {
     MineMany { count: u64, interval: Option<DurationMs>, reply: Reply<BlockId> },
     Snapshot { reply: Reply<u64> },
     Revert { id: u64, reply: Reply<BlockId> },
+    Reset { reply: Reply<()> },
     Mode { reply: Reply<Mode> },
     SetMode { mode: Mode, reply: Reply<()> },
     SetNextTimestamp { at: TimestampMs, reply: Reply<()> },
@@ -96,6 +97,17 @@ pub enum ControlError {
         /// The number that was given.
         given: u64,
     },
+    /// What would have to be shown again is no longer kept.
+    #[error(
+        "the chain cannot go back to block {height}: its state is no longer kept; give a larger --history"
+    )]
+    HistoryGone {
+        /// Where it should have gone.
+        height: u64,
+    },
+    /// Committed blocks stay.
+    #[error("a chain that is kept in a directory cannot start anew: stop it and choose another --datadir")]
+    KeptForGood,
     /// The edit makes no transaction: it is too large.
     #[error(transparent)]
     NotATransaction(#[from] TransactionDecodeError),
@@ -140,6 +152,12 @@ impl Controls {
     /// up.
     pub async fn revert(&self, id: u64) -> Result<BlockId, ControlError> {
         self.ask(|reply| Command::Revert { id, reply }).await
+    }
+
+    /// Starts anew from block 0, with an empty pool, no snapshots and the machine's time. A chain that is kept in
+    /// a directory cannot.
+    pub async fn reset(&self) -> Result<(), ControlError> {
+        self.ask(|reply| Command::Reset { reply }).await
     }
 
     /// When blocks are made.

@@ -69,6 +69,8 @@ fn refused(problem: &ControlError) -> ErrorObjectOwned {
         ControlError::NotAfterTip { .. } | ControlError::TooLate => error::invalid(problem),
         ControlError::TooManyBlocks { .. } | ControlError::TravelTooLong { .. } => error::limit(problem),
         ControlError::UnknownSnapshot { .. }
+        | ControlError::HistoryGone { .. }
+        | ControlError::KeptForGood
         | ControlError::NotATransaction(_)
         | ControlError::NotIncluded(_)
         | ControlError::Edit(_) => error::refused(problem),

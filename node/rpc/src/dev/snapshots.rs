@@ -1,9 +1,11 @@
 //! Everything as it was.
 
 use super::{Dev, refused};
+use crate::error;
 use alloy_primitives::U256;
 use almanac_consensus::ControlError;
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
+use serde::Deserialize;
 
 #[rpc(server)]
 pub(crate) trait SnapshotsApi {
@@ -14,6 +16,16 @@ pub(crate) trait SnapshotsApi {
     /// Goes back to a snapshot, if it is still there. It is used up, with all later ones.
     #[method(name = "evm_revert", aliases = ["anvil_revert"])]
     async fn revert(&self, id: U256) -> RpcResult<bool>;
+
+    /// Starts anew from block 0. There is nothing that this chain could fork from.
+    #[method(name = "anvil_reset", aliases = ["hardhat_reset"])]
+    async fn reset(&self, options: Option<ResetOptions>) -> RpcResult<()>;
+}
+
+/// What tools ask of a chain that starts anew.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct ResetOptions {
+    forking: Option<serde_json::Value>,
 }
 
 #[jsonrpsee::core::async_trait]
@@ -29,5 +41,14 @@ impl SnapshotsApiServer for Dev {
             Err(ControlError::UnknownSnapshot { .. }) => Ok(false),
             Err(error) => Err(refused(&error)),
         }
+    }
+
+    async fn reset(&self, options: Option<ResetOptions>) -> RpcResult<()> {
+        if options.unwrap_or_default().forking.is_some() {
+            return Err(error::unsupported("forking", "this chain starts from its own genesis only"));
+        }
+        self.controls.reset().await.map_err(|error| refused(&error))?;
+        self.impersonation.clear();
+        Ok(())
     }
 }
