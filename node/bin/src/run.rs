@@ -73,8 +73,8 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let pages: Vec<(&str, Page)> =
         vec![("/health", health(view.index.clone())), ("/metrics", Arc::new(move || figures.render()))];
     let impersonation = Arc::new(Impersonation::default());
-    let dev = Dev::new(view.clone(), admission.clone(), controls.clone(), impersonation.clone(), version);
-    let eth = Eth::new(view.clone(), admission, heads, wallet, version).with_developer(controls, impersonation);
+    let dev = Dev::new(view.clone(), admission.clone(), controls, impersonation.clone(), version);
+    let eth = Eth::new(view.clone(), admission, heads, wallet, version).impersonating(impersonation);
     let mut methods = eth.into_module();
     methods.merge(dev.into_module()).context("a method has two homes")?;
     let heavy = Heavy::new(HeavyLimits::default());

@@ -6,7 +6,10 @@ use almanac_exec::{
 };
 use almanac_mempool::{Pool, PoolError, SenderState};
 use almanac_primitives::{StateRead, UserTransaction, transaction::TransactionDecodeError};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{
+    Arc, Mutex, MutexGuard,
+    atomic::{AtomicBool, Ordering},
+};
 use tokio::sync::{Notify, broadcast};
 
 /// Pending transactions, shared between those who submit and those who make blocks.
@@ -15,6 +18,7 @@ pub struct SharedPool {
     pool: Mutex<Pool>,
     changed: Notify,
     arrivals: broadcast::Sender<TxHash>,
+    is_prompt: AtomicBool,
 }
 
 /// Arrivals that a listener may be behind before it misses some.
@@ -24,7 +28,12 @@ impl SharedPool {
     /// Shares a pool.
     pub fn new(pool: Pool) -> Arc<Self> {
         let (arrivals, _) = broadcast::channel(ARRIVALS_HELD);
-        Arc::new(Self { pool: Mutex::new(pool), changed: Notify::new(), arrivals })
+        Arc::new(Self {
+            pool: Mutex::new(pool),
+            changed: Notify::new(),
+            arrivals,
+            is_prompt: AtomicBool::new(false),
+        })
     }
 
     /// The pool itself, for a moment.
@@ -40,6 +49,16 @@ impl SharedPool {
     /// Hashes of transactions that come in from here on.
     pub fn listen(&self) -> broadcast::Receiver<TxHash> {
         self.arrivals.subscribe()
+    }
+
+    /// Whether whatever is ready goes into a block at once, so that it is worth waiting for.
+    pub fn is_prompt(&self) -> bool {
+        self.is_prompt.load(Ordering::Relaxed)
+    }
+
+    /// Says whether whatever is ready goes into a block at once.
+    pub fn set_prompt(&self, is_prompt: bool) {
+        self.is_prompt.store(is_prompt, Ordering::Relaxed);
     }
 
     fn announce(&self, hash: TxHash) {

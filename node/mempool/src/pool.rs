@@ -136,6 +136,11 @@ impl Pool {
         self.slots.contains_key(&hash)
     }
 
+    /// Whether a transaction is here and can go into the next block, as far as numbers and money are concerned.
+    pub fn is_ready(&self, hash: TxHash) -> bool {
+        self.slots.get(&hash).is_some_and(|slot| self.readiness(*slot) == Readiness::Ready)
+    }
+
     /// Everybody who has a transaction here, in no order.
     pub fn senders(&self) -> impl Iterator<Item = Address> {
         self.senders.keys().copied()

@@ -6,9 +6,7 @@ use crate::{
     tracer::{Seen, Tracer},
 };
 use alloy_rpc_types_eth::TransactionInfo;
-use almanac_exec::{
-    BlockInput, Body, Finished, Observer, Rules, Watch, environment::read_parameters, observe, recover_all,
-};
+use almanac_exec::{BlockInput, Body, Finished, Observer, Rules, Watch, observe, recover_all};
 use almanac_index::{HistoricalState, Index, IndexedBlock};
 use almanac_primitives::{Header, RecoveredTransaction, StateRead};
 use almanac_schedule::Agenda;
@@ -74,8 +72,7 @@ impl<'r> Replay<'r> {
     }
 
     fn body(&self) -> Result<Vec<RecoveredTransaction>, TraceError> {
-        let gas_max = read_parameters(&self.state)?.block_gas_max();
-        let rules = Rules { chain_id: self.chain_id, gas_max };
+        let rules = Rules::read(self.chain_id, &self.state)?;
         let number = self.block.number();
         recover_all(&self.block.block.transactions, &rules).map_err(|(index, error)| TraceError::Invalid {
             number,

@@ -36,6 +36,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         self.restart_ticks();
         self.pool.wake();
         loop {
+            self.pool.set_prompt(self.config.mode == Mode::OnDemand);
             let due = self.next_due().await?;
             let deadline = due.into_iter().chain(self.tick).min();
             tokio::select! {

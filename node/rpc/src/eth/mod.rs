@@ -16,8 +16,7 @@ mod tools;
 
 use crate::{filters::Filters, heads::Heads, impersonation::Impersonation, view::View, wallet::Wallet};
 use alloy_primitives::Address;
-use almanac_consensus::{Admission, Controls};
-use almanac_primitives::TimestampMs;
+use almanac_consensus::Admission;
 use jsonrpsee::RpcModule;
 use std::sync::Arc;
 
@@ -29,15 +28,9 @@ pub struct Eth {
     heads: Arc<Heads>,
     wallet: Arc<Wallet>,
     filters: Arc<Filters>,
-    developer: Option<Developer>,
+    /// Only on a developer's chain.
+    impersonation: Option<Arc<Impersonation>>,
     client_version: Arc<str>,
-}
-
-/// What a developer has to do with Ethereum's methods.
-#[derive(Clone)]
-struct Developer {
-    controls: Controls,
-    impersonation: Arc<Impersonation>,
 }
 
 /// Who answers, as `web3_clientVersion` says it.
@@ -60,21 +53,20 @@ impl Eth {
             heads,
             wallet,
             filters,
-            developer: None,
+            impersonation: None,
             client_version: client_version.into(),
         }
     }
 
-    /// Tries calls at the time that `controls` says, and sends for the accounts of `impersonation`.
-    pub fn with_developer(mut self, controls: Controls, impersonation: Arc<Impersonation>) -> Self {
-        self.developer = Some(Developer { controls, impersonation });
-        self
+    /// Sends for the accounts of `impersonation` too, as on a developer's chain.
+    pub fn impersonating(self, impersonation: Arc<Impersonation>) -> Self {
+        Self { impersonation: Some(impersonation), ..self }
     }
 
     /// Whether transactions may be made in the name of an account that the node has no key for.
     fn is_impersonated(&self, account: Address) -> bool {
-        let developer = self.developer.as_ref().filter(|_| !self.wallet.has(account));
-        developer.is_some_and(|developer| developer.impersonation.covers(account))
+        let impersonation = self.impersonation.as_ref().filter(|_| !self.wallet.has(account));
+        impersonation.is_some_and(|impersonation| impersonation.covers(account))
     }
 
     /// All of its methods.

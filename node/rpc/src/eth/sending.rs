@@ -12,6 +12,7 @@ use alloy_consensus::{Transaction as _, transaction::Recovered};
 use alloy_dyn_abi::TypedData;
 use alloy_primitives::{Address, Bytes, Signature, TxHash, U64, U256};
 use alloy_rpc_types_eth::{Transaction, TransactionRequest};
+use almanac_consensus::{Admission, SubmitError};
 use almanac_primitives::UserTransaction;
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use serde::Serialize;
@@ -21,6 +22,8 @@ use tokio::sync::broadcast::error::RecvError;
 /// How long a client waits for a receipt, unless it says otherwise; and at most.
 const WAIT: Duration = Duration::from_secs(2);
 const WAIT_MAX: Duration = Duration::from_secs(30);
+/// How long a transaction that goes into a block at once is waited for.
+const PROMPT_WAIT: Duration = Duration::from_secs(1);
 
 #[rpc(server)]
 pub(crate) trait SendingApi {
@@ -149,16 +152,43 @@ impl Eth {
     }
 
     async fn admit(&self, transaction: UserTransaction) -> RpcResult<TxHash> {
-        let admission = self.admission.clone();
-        let task = tokio::task::spawn_blocking(move || admission.admit(transaction));
-        task.await.map_err(error::internal)?.map_err(|error| error::submit(&error))
+        self.take(move |admission| admission.admit(transaction)).await
     }
 
     async fn submit(&self, encoded: Bytes) -> RpcResult<TxHash> {
+        self.take(move |admission| admission.submit(&encoded)).await
+    }
+
+    /// Takes a transaction in. Where blocks come at once, the answer waits for this one's: tools that look for the
+    /// receipt right away find it, instead of asking again after seconds.
+    async fn take(
+        &self,
+        work: impl FnOnce(&Admission) -> Result<TxHash, SubmitError> + Send + 'static,
+    ) -> RpcResult<TxHash> {
+        let mut news = self.heads.listen();
         let admission = self.admission.clone();
         // Recovering a signature takes tens of microseconds of pure computing.
-        let task = tokio::task::spawn_blocking(move || admission.submit(&encoded));
-        task.await.map_err(error::internal)?.map_err(|error| error::submit(&error))
+        let task = tokio::task::spawn_blocking(move || work(&admission));
+        let hash = task.await.map_err(error::internal)?.map_err(|error| error::submit(&error))?;
+        let included = async {
+            // The index hears of a block before the pool does.
+            while self.is_coming(hash) {
+                match news.recv().await {
+                    Ok(_) | Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return,
+                }
+            }
+        };
+        // It is in the pool either way.
+        let _ = tokio::time::timeout(PROMPT_WAIT, included).await;
+        Ok(hash)
+    }
+
+    /// Whether a transaction will be in a block any moment, and is in none yet.
+    fn is_coming(&self, hash: TxHash) -> bool {
+        let pool = self.admission.pool();
+        let is_included = matches!(self.view.index.transaction(hash), Ok(Some(_)));
+        pool.is_prompt() && !is_included && pool.lock().is_ready(hash)
     }
 
     async fn wait_for(

@@ -144,7 +144,7 @@ impl ToolsApiServer for Eth {
 
     fn modules(&self) -> RpcResult<BTreeMap<&'static str, &'static str>> {
         let mut names = vec!["eth", "net", "web3", "txpool", "rpc"];
-        if self.developer.is_some() {
+        if self.impersonation.is_some() {
             names.extend(["evm", "anvil", "hardhat"]);
         }
         Ok(names.into_iter().map(|name| (name, "1.0")).collect())

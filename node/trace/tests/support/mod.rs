@@ -95,7 +95,7 @@ impl Chain {
             fee_recipient: FEE_RECIPIENT,
             consensus: ConsensusContext::default(),
         };
-        let rules = Rules { chain_id: CHAIN_ID, gas_max: tip.block.header.gas_limit };
+        let rules = Rules { chain_id: CHAIN_ID, gas_max: tip.block.header.gas_limit, is_developer: false };
         let valid = transactions.into_iter().filter(|transaction| check_static(transaction, &rules).is_ok());
         let mut source = Candidates::new(valid.map(recovered).collect());
         let output = execute(&self.index.tip_state(), &self.agenda, &input, &mut source).unwrap();
