@@ -6,6 +6,7 @@ mod banner;
 mod catch_up;
 mod chain;
 mod cli;
+mod console;
 mod control;
 mod datadir;
 mod db;

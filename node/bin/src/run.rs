@@ -5,6 +5,7 @@ use crate::{
     banner::Banner,
     chain::{self, Chain},
     cli::DevConfig,
+    console::ConsoleLines,
     control::Control,
     datadir::Datadir,
     figures::{self, BlockFigures},
@@ -184,10 +185,19 @@ where
     let height = tip.header.number;
     let pool = SharedPool::new(Pool::new(PoolConfig::developer(), base_fee));
     let heads = Heads::new(index.clone());
+    let console = match ConsoleLines::start(index.clone(), Arc::new(EmptyAgenda), application.chain_id()) {
+        Ok(console) => console,
+        Err(error) => return tell(ready, Err(error.into())),
+    };
     // In this order: whoever hears of a block finds it in the index.
     let feed = Arc::new(IndexFeed(index.clone()));
-    let sinks: Vec<Arc<dyn Sink>> =
-        vec![feed, heads.clone(), Arc::new(BlockFigures { pool: pool.clone() }), Arc::new(BlockLines)];
+    let sinks: Vec<Arc<dyn Sink>> = vec![
+        feed,
+        heads.clone(),
+        Arc::new(BlockFigures { pool: pool.clone() }),
+        Arc::new(BlockLines),
+        Arc::new(console),
+    ];
     let config = SoloConfig { mode, fee_recipient: Address::ZERO };
     let (solo, sequencer) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, SystemClock, config);
     tell(ready, Ok(Started { solo, pool, index, heads, height }));

@@ -166,3 +166,100 @@ fn programs_can_start_it() {
     let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
     assert!(last["message"].as_str().unwrap().contains("stopping"), "{log}");
 }
+
+/// Seconds that each half of the flood test lasts.
+const FLOOD: Duration = Duration::from_secs(3);
+
+/// Everything that costs a node something, from many connections at once: blocks come as if nobody asked.
+#[test]
+fn a_flood_delays_no_block() {
+    let node = Node::start(&["--block-time", "100ms"]);
+    let height = || {
+        u64::from_str_radix(node.result("eth_blockNumber", json!([])).as_str().unwrap()[2..].as_ref(), 16)
+            .unwrap()
+    };
+    let begin = height();
+    std::thread::sleep(FLOOD);
+    let idle = height() - begin;
+
+    let endless = json!({ BOB: { "code": "0x5b5f56" } });
+    let call = |method: &str, params: Value| {
+        with_body(
+            "localhost",
+            &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string(),
+        )
+    };
+    let batch: Vec<Value> = (0..100)
+        .map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_getBlockByNumber", "params": ["latest", true] }))
+        .collect();
+    let requests = [
+        call("eth_call", json!([{ "to": BOB }, "latest", endless])),
+        call("debug_traceCall", json!([{ "to": BOB }, "latest", { "stateOverrides": endless }])),
+        call("eth_getLogs", json!([{ "fromBlock": "0x0", "toBlock": "latest" }])),
+        call("txpool_content", json!([])),
+        with_body("localhost", &"[".repeat(1_000_000)),
+        with_body("localhost", &json!(batch).to_string()),
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999\r\n\r\n{".to_vec(),
+        vec![0xff; 10_000],
+    ];
+    let end = Instant::now() + FLOOD;
+    let begin = height();
+    let address = node.address.clone();
+    std::thread::scope(|scope| {
+        for n in 0..32 {
+            let (address, request) = (&address, &requests[n % requests.len()]);
+            scope.spawn(move || {
+                while Instant::now() < end {
+                    let Ok(mut stream) = TcpStream::connect(address) else { continue };
+                    let _ = stream.set_read_timeout(Some(Duration::from_millis(500)));
+                    let _ = stream.write_all(request);
+                    let _ = stream.read(&mut [0; 4_096]);
+                }
+            });
+        }
+    });
+    let flooded = height() - begin;
+    assert!(flooded * 3 >= idle * 2, "{idle} blocks while nobody asked, {flooded} in the flood");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", node.child.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(kilobytes < 1_500_000, "memory stays bounded: {peak}");
+}
+
+/// `console.log("it is", 42)` in raw code: a static call of an address where nothing is.
+#[test]
+fn what_contracts_print_is_in_the_log() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_almanac"))
+        .args(["dev", "--port", "0", "--json"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(log.reopen().unwrap())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    let facts: Value = serde_json::from_str(&line).unwrap();
+    let address = facts["http"].as_str().unwrap().trim_start_matches("http://").to_owned();
+    let node = Node { child, address, banner: line };
+
+    // The arguments are the calldata; the code passes them on. 0xb60e72cc = log(string,uint256).
+    let words = ["40", "2a", "5"].map(|word| format!("{word:0>64}")).concat();
+    let arguments = format!("0xb60e72cc{words}{:0<64}", "6974206973");
+    let code = "365f5f375f5f365f6a636f6e736f6c652e6c6f675afa00";
+    let created = json!([{ "from": ALICE, "data": format!("0x60{:02x}600b5f3960{:02x}5ff300{code}", code.len() / 2, code.len() / 2) }]);
+    let contract = node.receipt(&node.result("eth_sendTransaction", created))["contractAddress"].clone();
+    let call = json!({ "from": ALICE, "to": contract, "data": arguments });
+    assert_eq!(node.receipt(&node.result("eth_sendTransaction", json!([call])))["status"], "0x1");
+    node.result("eth_call", json!([call, "latest"]));
+    let begin = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(log.path()).unwrap();
+        if text.contains("  console.log · it is 42") && text.contains("eth_call · console.log · it is 42")
+        {
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(10), "{text}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

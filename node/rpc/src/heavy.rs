@@ -65,7 +65,7 @@ impl Heavy {
         }
         let HeavyLimits { running_max, waiting_max } = self.limits;
         error::limit(format!(
-            "{running_max} traces are running and {waiting_max} are waiting: ask again later"
+            "{running_max} such requests are running and {waiting_max} are waiting: ask again later"
         ))
     }
 }
@@ -101,7 +101,7 @@ mod tests {
         }
         let refused = start().await.unwrap().unwrap_err();
         assert_eq!(refused.code(), -32_005);
-        assert!(refused.message().contains("2 traces are running and 3 are waiting"), "{refused}");
+        assert!(refused.message().contains("2 such requests are running and 3 are waiting"), "{refused}");
         open.send(true).unwrap();
         for task in five {
             task.await.unwrap().unwrap();

@@ -2,6 +2,7 @@
 
 mod before;
 pub mod call;
+pub mod console;
 pub mod error;
 pub mod geth;
 pub mod limits;
@@ -11,6 +12,7 @@ pub mod replay;
 pub mod tracer;
 
 pub use call::trace_call;
+pub use console::{Console, ConsoleInspector};
 pub use error::TraceError;
 pub use geth::GethTracer;
 pub use limits::Limits;

@@ -120,7 +120,6 @@ impl Eth {
         work: impl FnOnce(Attempt) -> RpcResult<T> + Send + 'static,
     ) -> RpcResult<T> {
         let attempt = Attempt::new(&self.view, id, overrides)?;
-        let task = tokio::task::spawn_blocking(move || work(attempt));
-        task.await.map_err(error::internal)?
+        self.heavy.run(move || work(attempt)).await
     }
 }

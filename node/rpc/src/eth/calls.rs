@@ -2,7 +2,7 @@
 
 use super::{
     Eth,
-    attempt::Overrides,
+    attempt::{Attempt, Overrides},
     estimate::estimate,
     simulate::{SimulatedBlock, simulate_blocks},
 };
@@ -12,7 +12,8 @@ use alloy_primitives::{Bytes, U64, U256};
 use alloy_rpc_types_eth::{
     BlockOverrides, TransactionRequest, simulate::SimulatePayload, state::StateOverride,
 };
-use almanac_exec::simulate_with;
+use almanac_exec::{Call, CallResult, SimulateError, simulate_with};
+use almanac_trace::ConsoleInspector;
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use revm_inspectors::access_list::AccessListInspector;
 
@@ -56,6 +57,14 @@ pub(crate) trait CallsApi {
     ) -> RpcResult<Vec<SimulatedBlock>>;
 }
 
+/// Tries a call, and prints what contracts say in it.
+fn print(attempt: &Attempt, call: Call) -> Result<CallResult, SimulateError> {
+    let mut console = ConsoleInspector::default();
+    let result = simulate_with(&attempt.state, &attempt.environment, call, &mut console);
+    console.into_lines().iter().for_each(|line| tracing::info!("eth_call · console.log · {line}"));
+    result
+}
+
 #[jsonrpsee::core::async_trait]
 impl CallsApiServer for Eth {
     async fn call(
@@ -65,9 +74,11 @@ impl CallsApiServer for Eth {
         state: Option<StateOverride>,
         block_overrides: Option<Box<BlockOverrides>>,
     ) -> RpcResult<Bytes> {
-        self.try_out(block, Overrides { state, block: block_overrides }, |attempt| {
+        let is_printed = self.impersonation.is_some();
+        self.try_out(block, Overrides { state, block: block_overrides }, move |attempt| {
             let call = attempt.call(request)?;
-            let result = attempt.run(call).map_err(|error| error::simulate(&error))?;
+            let result = if is_printed { print(&attempt, call) } else { attempt.run(call) };
+            let result = result.map_err(|error| error::simulate(&error))?;
             if result.outcome.is_success() { Ok(result.output) } else { Err(error::failed_call(&result)) }
         })
         .await
@@ -106,7 +117,7 @@ impl CallsApiServer for Eth {
             tried.map_err(|error| error::simulate(&error))?;
             let access_list = inspector.into_access_list();
             // What the list costs and saves shows only with it.
-            let with_list = almanac_exec::Call { access_list: access_list.clone(), ..call };
+            let with_list = Call { access_list: access_list.clone(), ..call };
             let result = attempt.run(with_list).map_err(|error| error::simulate(&error))?;
             let error =
                 (!result.outcome.is_success()).then(|| error::failed_call(&result).message().to_owned());

@@ -173,8 +173,7 @@ impl Eth {
 
     async fn find_logs(&self, filter: LogFilter) -> RpcResult<Vec<RpcLog>> {
         let index = self.view.index.clone();
-        let task = tokio::task::spawn_blocking(move || index.logs(&filter, LOGS_MAX));
-        let found = task.await.map_err(error::internal)?;
+        let found = self.heavy.run(move || Ok(index.logs(&filter, LOGS_MAX))).await?;
         found.map(|entries| entries.iter().map(RpcLog::new).collect()).map_err(|reason| match reason {
             LogsError::Store(reason) => error::internal(reason),
             too_much => error::limit(format!("query returned too much: {too_much}")),

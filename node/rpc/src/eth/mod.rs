@@ -14,7 +14,14 @@ mod simulate;
 mod subscribe;
 mod tools;
 
-use crate::{filters::Filters, heads::Heads, impersonation::Impersonation, view::View, wallet::Wallet};
+use crate::{
+    filters::Filters,
+    heads::Heads,
+    heavy::{Heavy, HeavyLimits},
+    impersonation::Impersonation,
+    view::View,
+    wallet::Wallet,
+};
 use alloy_primitives::Address;
 use almanac_consensus::Admission;
 use jsonrpsee::RpcModule;
@@ -28,6 +35,8 @@ pub struct Eth {
     heads: Arc<Heads>,
     wallet: Arc<Wallet>,
     filters: Arc<Filters>,
+    /// Calls and searches wait here; a flood of them leaves traces and blocks alone.
+    heavy: Heavy,
     /// Only on a developer's chain.
     impersonation: Option<Arc<Impersonation>>,
     client_version: Arc<str>,
@@ -53,6 +62,7 @@ impl Eth {
             heads,
             wallet,
             filters,
+            heavy: Heavy::new(HeavyLimits { running_max: 4, waiting_max: 256 }),
             impersonation: None,
             client_version: client_version.into(),
         }

@@ -4,6 +4,7 @@ use super::Eth;
 use crate::{error, types::RpcTransaction};
 use alloy_primitives::{Address, B256, Bytes, U64, keccak256};
 use almanac_mempool::{Pool, Readiness};
+use almanac_primitives::RecoveredTransaction;
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -143,7 +144,7 @@ impl ToolsApiServer for Eth {
     }
 
     fn modules(&self) -> RpcResult<BTreeMap<&'static str, &'static str>> {
-        let mut names = vec!["eth", "net", "web3", "txpool", "rpc"];
+        let mut names = vec!["eth", "net", "web3", "txpool", "rpc", "debug", "trace", "ots"];
         if self.impersonation.is_some() {
             names.extend(["evm", "anvil", "hardhat"]);
         }
@@ -156,15 +157,16 @@ impl ToolsApiServer for Eth {
     }
 
     fn txpool_content(&self) -> RpcResult<PoolContent<RpcTransaction>> {
-        Ok(content(&self.admission.pool().lock(), RpcTransaction::pending))
+        Ok(content(&self.waiting(), RpcTransaction::pending))
     }
 
     fn txpool_content_from(&self, sender: Address) -> RpcResult<SenderContent<RpcTransaction>> {
-        Ok(content_of(&self.admission.pool().lock(), sender, &RpcTransaction::pending))
+        let waiting = waiting_of(&self.admission.pool().lock(), sender);
+        Ok(content_of(&waiting, &RpcTransaction::pending))
     }
 
     fn txpool_inspect(&self) -> RpcResult<PoolContent<String>> {
-        Ok(content(&self.admission.pool().lock(), |waiting| {
+        Ok(content(&self.waiting(), |waiting| {
             use alloy_consensus::Transaction as _;
             let transaction = waiting.transaction().envelope();
             let to = transaction.to().map_or("contract creation".to_owned(), |to| to.to_string());
@@ -186,31 +188,41 @@ impl ToolsApiServer for Eth {
     }
 }
 
+/// Transactions of one sender, copied out: nobody renders anything while holding the pool.
+type Waiting = Vec<(RecoveredTransaction, Readiness)>;
+
+impl Eth {
+    fn waiting(&self) -> BTreeMap<Address, Waiting> {
+        let pool = self.admission.pool().lock();
+        pool.senders().map(|sender| (sender, waiting_of(&pool, sender))).collect()
+    }
+}
+
+fn waiting_of(pool: &Pool, sender: Address) -> Waiting {
+    pool.pending_of(sender).map(|(waiting, readiness)| (waiting.clone(), readiness)).collect()
+}
+
 fn content<T: Clone>(
-    pool: &Pool,
-    show: impl Fn(&almanac_primitives::RecoveredTransaction) -> T,
+    senders: &BTreeMap<Address, Waiting>,
+    show: impl Fn(&RecoveredTransaction) -> T,
 ) -> PoolContent<T> {
     let (mut pending, mut queued) = (BTreeMap::new(), BTreeMap::new());
-    for sender in pool.senders() {
-        let of_sender = content_of(pool, sender, &show);
+    for (sender, waiting) in senders {
+        let of_sender = content_of(waiting, &show);
         if !of_sender.pending.is_empty() {
-            pending.insert(sender, of_sender.pending);
+            pending.insert(*sender, of_sender.pending);
         }
         if !of_sender.queued.is_empty() {
-            queued.insert(sender, of_sender.queued);
+            queued.insert(*sender, of_sender.queued);
         }
     }
     PoolContent { pending, queued }
 }
 
-fn content_of<T: Clone>(
-    pool: &Pool,
-    sender: Address,
-    show: &impl Fn(&almanac_primitives::RecoveredTransaction) -> T,
-) -> SenderContent<T> {
+fn content_of<T: Clone>(waiting: &Waiting, show: &impl Fn(&RecoveredTransaction) -> T) -> SenderContent<T> {
     let (mut pending, mut queued) = (BTreeMap::new(), BTreeMap::new());
-    for (waiting, readiness) in pool.pending_of(sender) {
-        let list = if readiness == Readiness::Ready { &mut pending } else { &mut queued };
+    for (waiting, readiness) in waiting {
+        let list = if *readiness == Readiness::Ready { &mut pending } else { &mut queued };
         list.insert(waiting.transaction().nonce().to_string(), show(waiting));
     }
     SenderContent { pending, queued }

@@ -1,0 +1,75 @@
+//! Prints what contracts say with `console.log`: every block that could hold such a call is run once more, beside
+//! the chain, with somebody who looks on.
+
+use almanac_consensus::{Sink, SinkError};
+use almanac_exec::BlockOutput;
+use almanac_index::{Index, IndexedBlock};
+use almanac_primitives::Block;
+use almanac_rpc::priority::yield_to_blocks;
+use almanac_schedule::Agenda;
+use almanac_trace::{Console, Limits, Replay, TraceError};
+use std::{
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread,
+};
+
+/// Blocks that may wait to be looked at. A chain that is faster than that has no reader either.
+const WAITING_MAX: usize = 256;
+
+/// Hands blocks over to the thread that looks at them.
+pub(crate) struct ConsoleLines {
+    blocks: SyncSender<u64>,
+}
+
+impl ConsoleLines {
+    /// Starts the thread. It ends with the chain.
+    pub(crate) fn start(index: Arc<Index>, agenda: Arc<dyn Agenda>, chain_id: u64) -> std::io::Result<Self> {
+        let (blocks, waiting) = sync_channel(WAITING_MAX);
+        let look = move || print_all(&waiting, &index, &*agenda, chain_id);
+        thread::Builder::new().name("console".to_owned()).spawn(look)?;
+        Ok(Self { blocks })
+    }
+}
+
+impl Sink for ConsoleLines {
+    fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
+        // A transfer between people calls nobody. Where the thread is too far behind, the block is left out.
+        let calls = output.receipts.iter().any(|receipt| receipt.gas_used.0 > PLAIN_GAS);
+        if calls {
+            let _ = self.blocks.try_send(block.header.number);
+        }
+        Ok(())
+    }
+
+    fn reverted(&self, _: u64) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+/// Gas of a transaction that calls no code.
+const PLAIN_GAS: u64 = 21_000;
+
+fn print_all(waiting: &Receiver<u64>, index: &Index, agenda: &dyn Agenda, chain_id: u64) {
+    yield_to_blocks();
+    for number in waiting {
+        // A block that was taken back meanwhile, or whose state is gone, has nothing to say.
+        let Ok(Some(block)) = index.block(number) else { continue };
+        match lines(index, agenda, chain_id, &block) {
+            Ok(lines) => lines.iter().for_each(|line| tracing::info!("  console.log · {line}")),
+            Err(error) => tracing::debug!("what block {number} printed is unknown: {error}"),
+        }
+    }
+}
+
+fn lines(
+    index: &Index,
+    agenda: &dyn Agenda,
+    chain_id: u64,
+    block: &IndexedBlock,
+) -> Result<Vec<String>, TraceError> {
+    let Some(replay) = Replay::new(index, agenda, chain_id, block)? else { return Ok(Vec::new()) };
+    Ok(replay.all(&Console, Limits::BLOCK)?.into_iter().flatten().collect())
+}
