@@ -5,7 +5,7 @@ use almanac_consensus::{Sink, SinkError};
 use almanac_exec::BlockOutput;
 use almanac_index::{Index, IndexedBlock};
 use almanac_primitives::Block;
-use almanac_rpc::priority::yield_to_blocks;
+use almanac_rpc::priority::{aside, step_back};
 use almanac_schedule::Agenda;
 use almanac_trace::{Console, Limits, Replay, TraceError};
 use std::{
@@ -53,11 +53,11 @@ impl Sink for ConsoleLines {
 const PLAIN_GAS: u64 = 21_000;
 
 fn print_all(waiting: &Receiver<u64>, index: &Index, agenda: &dyn Agenda, chain_id: u64) {
-    yield_to_blocks();
+    step_back();
     for number in waiting {
         // A block that was taken back meanwhile, or whose state is gone, has nothing to say.
         let Ok(Some(block)) = index.block(number) else { continue };
-        match lines(index, agenda, chain_id, &block) {
+        match aside(|| lines(index, agenda, chain_id, &block)) {
             Ok(lines) => lines.iter().for_each(|line| tracing::info!("  console.log · {line}")),
             Err(error) => tracing::debug!("what block {number} printed is unknown: {error}"),
         }

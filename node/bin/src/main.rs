@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     rayon::current_num_threads();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .on_thread_start(almanac_rpc::priority::yield_to_blocks)
+        .on_thread_start(almanac_rpc::priority::step_back)
         .build()
     {
         Ok(runtime) => runtime,

@@ -252,7 +252,27 @@ fn blocks_are_simulated_on_top_of_each_other() {
         json!([{ "validation": true, "blockStateCalls": [{ "calls": [call] }] }, "latest"])
     };
     assert_eq!(node.result("eth_simulateV1", strict("0x77359400"))[0]["calls"][0]["status"], "0x1");
-    assert!(node.call("eth_simulateV1", strict("0x1"))["error"]["code"].is_i64(), "below the base fee");
+    refused(&node, "eth_simulateV1", strict("0x1"), -38_012, "basefee");
+    let nonce = |nonce: &str| {
+        let call = json!({ "from": ALICE, "to": BOB, "maxFeePerGas": "0x77359400", "nonce": nonce });
+        json!([{ "validation": true, "blockStateCalls": [{ "calls": [call] }] }, "latest"])
+    };
+    refused(&node, "eth_simulateV1", nonce("0x0"), -38_010, "nonce");
+    refused(&node, "eth_simulateV1", nonce("0x2"), -38_011, "nonce");
+    let placed =
+        |overrides: Value| json!([{ "blockStateCalls": [{ "blockOverrides": overrides }] }, "latest"]);
+    refused(
+        &node,
+        "eth_simulateV1",
+        placed(json!({ "number": "0x1" })),
+        -38_020,
+        "does not come after block 1",
+    );
+    refused(&node, "eth_simulateV1", placed(json!({ "time": "0x1" })), -38_021, "does not come after");
+    let full =
+        json!([{ "returnFullTransactions": true, "blockStateCalls": [{ "calls": [call] }] }, "latest"]);
+    let shown = node.result("eth_simulateV1", full)[0]["transactions"][0].clone();
+    assert_eq!((&shown["nonce"], &shown["gas"]), (&json!("0x0"), &json!("0x1c9c380")), "{shown}");
     let many = |count: usize| json!([{ "blockStateCalls": vec![json!({ "calls": [] }); count] }, "latest"]);
     assert_eq!(node.result("eth_simulateV1", many(256)).as_array().unwrap().len(), 256);
     refused(&node, "eth_simulateV1", many(257), -32_005, "limit of 256");
@@ -296,6 +316,12 @@ fn logs_are_found_and_filters_tell_news_once() {
     assert_eq!(node.result("eth_uninstallFilter", json!([logs])), true);
     assert_eq!(node.result("eth_uninstallFilter", json!([logs])), false);
     refused(&node, "eth_getFilterChanges", json!([logs]), -32_000, "filter not found");
+    // A filter without bounds is about the last block, whichever that is when it is asked.
+    let unbounded = node.result("eth_newFilter", json!([{ "address": logger }]));
+    assert_eq!(node.result("eth_getFilterLogs", json!([unbounded])), json!([expected[2]]));
+    let last = wait(&node, &json!({ "from": ALICE, "to": logger, "data": "0x09" }));
+    assert_eq!(node.result("eth_getFilterLogs", json!([unbounded])), last["logs"]);
+    assert_eq!(node.result("eth_getFilterChanges", json!([unbounded])), last["logs"]);
     refused(&node, "eth_getFilterLogs", json!([blocks]), -32_602, "not one over logs");
 }
 
@@ -303,6 +329,8 @@ fn logs_are_found_and_filters_tell_news_once() {
 fn log_searches_have_limits_on_both_sides() {
     let node = Node::start(&[]);
     let range = |to: u64| json!([{ "fromBlock": "0x1", "toBlock": format!("{to:#x}") }]);
+    assert_eq!(node.result("eth_getLogs", range(1 << 40)), json!([]), "there is nothing beyond the tip");
+    node.result("anvil_mine", json!(["0x2711"]));
     assert_eq!(node.result("eth_getLogs", range(10_000)), json!([]));
     refused(&node, "eth_getLogs", range(10_001), -32_005, "10001 blocks is above the limit of 10000");
     let many = |count: usize| {
@@ -337,6 +365,12 @@ fn fees_are_told_as_they_were() {
     assert_eq!(history["reward"][1], json!(vec![format!("{tip:#x}"); 3]));
     let used = number(&receipt["gasUsed"]) as f64 / 30_000_000.0;
     assert!((history["gasUsedRatio"][1].as_f64().unwrap() - used).abs() < 1e-9);
+    let none = node.result("eth_feeHistory", json!(["0x0", "latest", []]));
+    assert_eq!(
+        (&none["baseFeePerGas"], &none["gasUsedRatio"]),
+        (&json!([format!("{:#x}", fee_of("pending"))]), &json!([]))
+    );
+    assert!(none["reward"].is_null(), "nobody asked for tips: {none}");
     let all = node.result("eth_feeHistory", json!(["0x400", "0x1", null]));
     assert_eq!((&all["oldestBlock"], all["gasUsedRatio"].as_array().unwrap().len()), (&json!("0x0"), 2));
     refused(&node, "eth_feeHistory", json!(["0x1", "latest", [50.0, 10.0]]), -32_602, "must rise");

@@ -16,7 +16,7 @@ use almanac_primitives::{
     genesis::Allocation,
     testing::{Person, genesis, person, recovered, transfer},
 };
-use almanac_rpc::priority::yield_to_blocks;
+use almanac_rpc::priority::{aside, step_back};
 use almanac_schedule::EmptyAgenda;
 use almanac_state::{QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _};
 use commonware_runtime::{
@@ -185,16 +185,20 @@ impl Busy {
         let threads = (0..READERS as u64).map(|seed| {
             let (index, reads, is_over) = (index.clone(), reads.clone(), is_over.clone());
             thread::spawn(move || {
-                yield_to_blocks();
-                let mut n = seed;
-                while !is_over.load(Ordering::Relaxed) {
-                    let state = index.tip_state();
-                    for _ in 0..50 {
-                        n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                        state.read(StateKey::Account(account(n % ACCOUNTS))).expect("it is kept");
-                        reads.fetch_add(1, Ordering::Relaxed);
+                step_back();
+                aside(|| {
+                    let mut n = seed;
+                    while !is_over.load(Ordering::Relaxed) {
+                        let state = index.tip_state();
+                        for _ in 0..50 {
+                            n = n
+                                .wrapping_mul(6_364_136_223_846_793_005)
+                                .wrapping_add(1_442_695_040_888_963_407);
+                            state.read(StateKey::Account(account(n % ACCOUNTS))).expect("it is kept");
+                            reads.fetch_add(1, Ordering::Relaxed);
+                        }
                     }
-                }
+                });
             })
         });
         let threads = threads.collect();

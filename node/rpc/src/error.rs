@@ -39,6 +39,32 @@ pub(crate) fn simulate(error: &SimulateError) -> ErrorObjectOwned {
     }
 }
 
+/// A call of `eth_simulateV1` that no block could hold. The specification has a code for each reason.
+pub(crate) fn simulated(error: &SimulateError) -> ErrorObjectOwned {
+    const CODES: [(&str, i32); 6] = [
+        ("nonce too low", -38_010),
+        ("nonce too high", -38_011),
+        ("basefee", -38_012),
+        ("intrinsic gas", -38_013),
+        ("insufficient funds", -38_014),
+        ("gas limit", -38_015),
+    ];
+    let SimulateError::Refused { reason } = error else { return simulate(error) };
+    let code =
+        CODES.iter().find(|(phrase, _)| reason.contains(phrase)).map_or(SERVER_ERROR, |(_, code)| *code);
+    plain(code, reason.clone())
+}
+
+/// Blocks of `eth_simulateV1` that are not above each other.
+pub(crate) fn out_of_order(reason: String) -> ErrorObjectOwned {
+    plain(-38_020, reason)
+}
+
+/// Blocks of `eth_simulateV1` that are not after each other.
+pub(crate) fn out_of_time(reason: String) -> ErrorObjectOwned {
+    plain(-38_021, reason)
+}
+
 /// A call that was tried and did not succeed.
 pub(crate) fn failed_call(result: &CallResult) -> ErrorObjectOwned {
     match &result.outcome {

@@ -1,7 +1,7 @@
 //! Work that takes long: a little at a time, and no more waiting than can be served soon. Requests never delay
 //! blocks.
 
-use crate::error;
+use crate::{error, priority::aside};
 use jsonrpsee::core::RpcResult;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -48,7 +48,7 @@ impl Heavy {
         // Both go along: a client that hangs up does not end the work, so its place is not free either.
         let task = tokio::task::spawn_blocking(move || {
             let _inside = (place, turn);
-            work()
+            aside(work)
         });
         task.await.map_err(error::internal)?
     }

@@ -1,7 +1,8 @@
 //! Whoever serves requests steps back for whoever makes blocks.
 //!
-//! Priority alone does not do: a thread that makes a block sleeps a dozen times per block, for the disk, and each
-//! time has to get a processor back from readers who never sleep. So one processor is left free of them.
+//! All threads that serve requests have a lower priority. For work that lasts, that alone does not do: a thread that
+//! makes a block sleeps a dozen times per block, for the disk, and each time has to get a processor back from
+//! readers who never sleep. So long work keeps off one processor.
 
 use rustix::{
     process::setpriority_process,
@@ -11,13 +12,37 @@ use rustix::{
 /// Behind others, but not so far that a busy machine would leave requests unanswered.
 const NICENESS: i32 = 10;
 
-/// Makes the calling thread one that serves requests: at a lower priority, and never on the first processor, unless
-/// it is the only one. Best effort: a system that refuses serves requests side by side with blocks.
-pub fn yield_to_blocks() {
+/// Makes the calling thread one that serves requests. Best effort: a system that refuses serves requests at the same
+/// priority as blocks.
+pub fn step_back() {
     // On Linux, a thread has its own priority under its own id.
     let _ = setpriority_process(Some(gettid()), NICENESS);
-    if let Ok(all) = sched_getaffinity(None) {
-        let _ = sched_setaffinity(None, &without_first(&all));
+}
+
+/// Does long work, never on the first processor, unless it is the only one.
+pub fn aside<T>(work: impl FnOnce() -> T) -> T {
+    let _elsewhere = Elsewhere::go();
+    work()
+}
+
+/// As long as it lives, its thread keeps off the first processor. Best effort, as above.
+struct Elsewhere(Option<CpuSet>);
+
+impl Elsewhere {
+    fn go() -> Self {
+        let before = sched_getaffinity(None).ok();
+        if let Some(all) = &before {
+            let _ = sched_setaffinity(None, &without_first(all));
+        }
+        Self(before)
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = sched_setaffinity(None, before);
+        }
     }
 }
 
@@ -48,15 +73,24 @@ mod tests {
     }
 
     #[test]
-    fn it_takes_effect_on_the_calling_thread_alone() {
+    fn long_work_keeps_aside_and_then_comes_back() {
         let before = sched_getaffinity(None).unwrap();
-        let inside = std::thread::spawn(|| {
-            yield_to_blocks();
-            (sched_getaffinity(None).unwrap(), rustix::process::getpriority_process(Some(gettid())).unwrap())
-        });
-        let (processors, niceness) = inside.join().unwrap();
-        assert_eq!(processors, without_first(&before));
-        assert!(niceness >= NICENESS, "{niceness}");
+        assert_eq!(aside(|| sched_getaffinity(None).unwrap()), without_first(&before));
         assert_eq!(sched_getaffinity(None).unwrap(), before);
+        let panicked = std::panic::catch_unwind(|| aside(|| panic!("on purpose")));
+        assert!(panicked.is_err());
+        assert_eq!(sched_getaffinity(None).unwrap(), before, "also after a panic");
+    }
+
+    #[test]
+    fn priority_is_that_of_one_thread() {
+        let priority = || rustix::process::getpriority_process(Some(gettid())).unwrap();
+        let before = priority();
+        let inside = std::thread::spawn(move || {
+            step_back();
+            priority()
+        });
+        assert!(inside.join().unwrap() >= NICENESS);
+        assert_eq!(priority(), before);
     }
 }

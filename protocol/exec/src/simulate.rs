@@ -191,6 +191,12 @@ fn in_our_words(reason: &InvalidTransaction, sender: Address) -> String {
         | InvalidTransaction::GasFloorMoreThanGasLimit { gas_floor: needed, gas_limit } => {
             TransactionError::IntrinsicGasTooLow { given: *gas_limit, needed: *needed }
         }
+        InvalidTransaction::NonceTooLow { tx, state } => {
+            TransactionError::NonceTooLow { given: *tx, account: *state }
+        }
+        InvalidTransaction::NonceTooHigh { tx, state } => {
+            TransactionError::NonceTooHigh { given: *tx, account: *state }
+        }
         other => return other.to_string(),
     };
     error.to_string()

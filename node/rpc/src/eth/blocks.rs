@@ -76,7 +76,7 @@ pub(crate) trait BlocksApi {
     fn transaction_by_sender(&self, sender: Address, nonce: U64) -> RpcResult<Option<RpcTransaction>>;
 
     /// The signed encoding of a transaction, or null.
-    #[method(name = "eth_getRawTransactionByHash")]
+    #[method(name = "eth_getRawTransactionByHash", aliases = ["debug_getRawTransaction"])]
     fn raw_transaction(&self, hash: TxHash) -> RpcResult<Option<Bytes>>;
 
     /// What became of a transaction, or null while it is not in a block.

@@ -4,11 +4,11 @@ use super::Eth;
 use crate::error;
 use alloy_eips::BlockNumberOrTag;
 use alloy_primitives::{Address, U64, U256};
-use alloy_rpc_types_eth::FeeHistory;
 use almanac_exec::environment::read_parameters;
 use almanac_index::IndexedBlock;
 use almanac_primitives::{GasPrice, Header, TimestampMs, fees::next_base_fee, params::Parameters};
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
+use serde::Serialize;
 use std::sync::Arc;
 
 /// A tip that gets a transaction into the next block that is not full.
@@ -18,6 +18,19 @@ pub(super) const TIP: GasPrice = GasPrice(1_000_000_000);
 const HISTORY_BLOCKS_MAX: u64 = 1_024;
 /// Most percentiles that one fee history computes.
 const PERCENTILES_MAX: usize = 100;
+
+/// What blocks asked for gas and what was paid, oldest first. Base fees go one block further.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FeeHistory {
+    oldest_block: U64,
+    base_fee_per_gas: Vec<U256>,
+    gas_used_ratio: Vec<f64>,
+    base_fee_per_blob_gas: Vec<U256>,
+    blob_gas_used_ratio: Vec<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reward: Option<Vec<Vec<U256>>>,
+}
 
 #[rpc(server)]
 pub(crate) trait FeesApi {
@@ -107,21 +120,19 @@ impl FeesApiServer for Eth {
         let last = self.view.block(Some(newest.into()))?.number();
         let count = count.to::<u64>().min(HISTORY_BLOCKS_MAX).min(last + 1);
         let oldest_block = last + 1 - count;
-        let mut history = FeeHistory { oldest_block, ..FeeHistory::default() };
+        let mut history = FeeHistory { oldest_block: U64::from(oldest_block), ..FeeHistory::default() };
         let mut rewards = Vec::new();
         for number in oldest_block..last + 1 {
             let block = self.view.block(Some(number.into()))?;
             let header = &block.block.header;
-            history.base_fee_per_gas.push(header.base_fee.0);
+            history.base_fee_per_gas.push(U256::from(header.base_fee.0));
             history.gas_used_ratio.push(header.gas_used.0 as f64 / header.gas_limit.0.max(1) as f64);
             if let Some(percentiles) = &percentiles {
                 rewards.push(tips(&block, percentiles));
             }
         }
-        if count > 0 {
-            history.base_fee_per_gas.push(self.base_fee_after(last)?);
-        }
-        history.base_fee_per_blob_gas = vec![1; history.base_fee_per_gas.len()];
+        history.base_fee_per_gas.push(U256::from(self.base_fee_after(last)?));
+        history.base_fee_per_blob_gas = vec![U256::ONE; history.base_fee_per_gas.len()];
         history.blob_gas_used_ratio = vec![0.0; history.gas_used_ratio.len()];
         history.reward = percentiles.map(|_| rewards);
         Ok(history)
@@ -142,7 +153,9 @@ impl Eth {
 }
 
 fn check_percentiles(percentiles: Option<Vec<f64>>) -> RpcResult<Option<Vec<f64>>> {
-    let Some(percentiles) = percentiles else { return Ok(None) };
+    let Some(percentiles) = percentiles.filter(|percentiles| !percentiles.is_empty()) else {
+        return Ok(None);
+    };
     if percentiles.len() > PERCENTILES_MAX {
         let given = percentiles.len();
         return Err(error::limit(format!("{given} percentiles are above the limit of {PERCENTILES_MAX}")));
@@ -155,7 +168,7 @@ fn check_percentiles(percentiles: Option<Vec<f64>>) -> RpcResult<Option<Vec<f64>
 }
 
 /// The tips below which the given percentages of a block's gas paid.
-fn tips(block: &IndexedBlock, percentiles: &[f64]) -> Vec<u128> {
+fn tips(block: &IndexedBlock, percentiles: &[f64]) -> Vec<U256> {
     let base_fee = block.block.header.base_fee.0;
     let seen = &block.receipts[block.unseen()..];
     let mut paid: Vec<(u128, u64)> = seen
@@ -171,7 +184,7 @@ fn tips(block: &IndexedBlock, percentiles: &[f64]) -> Vec<u128> {
             gas_before += gas;
             gas_before >= wanted
         });
-        found.map_or(0, |(tip, _)| *tip)
+        found.map_or(U256::ZERO, |(tip, _)| U256::from(*tip))
     };
     percentiles.iter().map(at).collect()
 }

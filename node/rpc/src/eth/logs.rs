@@ -71,10 +71,11 @@ impl LogsApiServer for Eth {
     fn new_filter(&self, filter: Filter) -> RpcResult<U64> {
         let wanted = self.log_filter(&filter)?;
         // It tells of blocks from now on, or from a later one if the client says so; or up to one.
-        let from = wanted.from.max(self.view.index.height().saturating_add(1));
+        let next = wanted.from.max(self.view.index.height().saturating_add(1));
+        let progress = Progress::after(next.saturating_sub(1), &self.heads);
+        let from = open_start(&filter).unwrap_or(wanted.from);
         let to = open_end(&filter).unwrap_or(wanted.to);
-        let progress = Progress::after(from.saturating_sub(1), &self.heads);
-        let whole = LogFilter { to, ..wanted };
+        let whole = LogFilter { from, to, ..wanted };
         self.filters.add(Kind::Logs(whole, progress)).map(U64::from).map_err(error::refused)
     }
 
@@ -98,7 +99,9 @@ impl LogsApiServer for Eth {
             Kind::Blocks(progress) => News::Blocks(progress.advance(tip, &self.heads)),
             Kind::Logs(filter, progress) => {
                 let range = progress.advance(tip, &self.heads);
-                let (from, to) = ((*range.start()).max(filter.from), (*range.end()).min(filter.to));
+                // What has no start of its own starts where it was made.
+                let from = if filter.from == TIP { 0 } else { filter.from };
+                let (from, to) = ((*range.start()).max(from), (*range.end()).min(filter.to));
                 News::Logs(LogFilter { from, to, ..filter.clone() })
             }
             Kind::Pending(pending) => News::Pending(drain(pending)),
@@ -117,8 +120,9 @@ impl LogsApiServer for Eth {
         });
         let filter = filter.map_err(error::refused)?;
         let filter = filter.ok_or_else(|| error::invalid("the filter is not one over logs"))?;
-        let to = filter.to.min(self.view.index.height());
-        self.find_logs(LogFilter { to, ..filter }).await
+        let tip = self.view.index.height();
+        let (from, to) = (if filter.from == TIP { tip } else { filter.from }, filter.to.min(tip));
+        self.find_logs(LogFilter { from, to, ..filter }).await
     }
 }
 
@@ -140,11 +144,13 @@ impl Eth {
                 (self.height_of(from_block)?, self.height_of(to_block)?)
             }
         };
+        // Clients ask beyond the last block; there is nothing to search there.
+        let searched_to = to.min(self.view.index.height()).max(from);
         if from > to {
             return Err(error::invalid(format!("the range ends at block {to}, before it begins at {from}")));
         }
-        if to - from >= RANGE_MAX {
-            let given = to - from + 1;
+        if searched_to - from >= RANGE_MAX {
+            let given = searched_to - from + 1;
             return Err(error::limit(format!("a range of {given} blocks is above the limit of {RANGE_MAX}")));
         }
         let addresses: Vec<_> = filter.address.iter().copied().collect();
@@ -181,6 +187,17 @@ impl Eth {
     }
 }
 
+/// Stands for the last block at the time of asking.
+const TIP: u64 = u64::MAX;
+
+/// A filter without a start, or with "latest" as its start, is about the last block, whichever that is.
+fn open_start(filter: &Filter) -> Option<u64> {
+    match filter.block_option {
+        FilterBlockOption::Range { from_block: None | Some(BlockNumberOrTag::Latest), .. } => Some(TIP),
+        FilterBlockOption::Range { .. } | FilterBlockOption::AtBlockHash(_) => None,
+    }
+}
+
 /// A filter without an end, or with "latest" as its end, goes on.
 fn open_end(filter: &Filter) -> Option<u64> {
     match filter.block_option {
@@ -188,7 +205,7 @@ fn open_end(filter: &Filter) -> Option<u64> {
             to_block: Some(BlockNumberOrTag::Number(_) | BlockNumberOrTag::Earliest),
             ..
         } => None,
-        FilterBlockOption::Range { .. } => Some(u64::MAX),
+        FilterBlockOption::Range { .. } => Some(TIP),
         FilterBlockOption::AtBlockHash(_) => None,
     }
 }

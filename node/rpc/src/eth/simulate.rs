@@ -1,18 +1,23 @@
 //! `eth_simulateV1`: blocks that never were, each on what the ones before would have changed.
 
-use super::attempt::Attempt;
+use super::{attempt::Attempt, fill::unsigned};
 use crate::{
     error,
     types::{RpcBlock, RpcLog},
+    wallet::encode_signed,
 };
-use alloy_primitives::{B256, Bytes, U64, keccak256};
+use alloy_primitives::{B256, Bytes, Signature, TxKind, U64, U256};
 use alloy_rpc_types_eth::{
     TransactionRequest,
     simulate::{SimBlock, SimulateError, SimulatePayload},
 };
-use almanac_exec::{CallResult, simulate_step};
+use almanac_exec::{Call, CallResult, Sender, simulate_step};
 use almanac_index::{IndexedBlock, Parties};
-use almanac_primitives::{Block, Gas, Header, Outcome, Receipt, block::receipts_root, fees::next_base_fee};
+use almanac_primitives::{
+    Block, Gas, Header, Outcome, Receipt, UserTransaction,
+    block::{receipts_root, transactions_root},
+    fees::next_base_fee,
+};
 use jsonrpsee::core::RpcResult;
 use revm_inspectors::transfer::TransferInspector;
 use serde::Serialize;
@@ -75,7 +80,7 @@ pub(super) fn simulate_blocks(
         begin(&mut attempt, &parent, payload.validation);
         let (block, calls) = run_block(&mut attempt, wanted, &parent.0, &rules, &mut gas_left)?;
         parent = (block.block.header.clone(), block.hash);
-        let block = RpcBlock::new(&block, attempt.environment.chain_id, false);
+        let block = RpcBlock::new(&block, attempt.environment.chain_id, payload.return_full_transactions);
         simulated.push(SimulatedBlock { block, calls });
     }
     Ok(simulated)
@@ -119,39 +124,72 @@ fn run_block(
     if let Some(overrides) = &wanted.block_overrides {
         attempt.override_block(overrides)?;
     }
+    check_order(attempt, parent)?;
     if let Some(overrides) = wanted.state_overrides {
         attempt.state.override_state(overrides)?;
     }
-    let (mut receipts, mut parties, mut results, mut used) = (Vec::new(), Vec::new(), Vec::new(), Gas::ZERO);
-    for (index, request) in wanted.calls.into_iter().enumerate() {
-        let hash = name_of(&request, attempt.environment.number, index);
-        let mut call = attempt.call(request)?;
+    let (mut transactions, mut receipts, mut parties) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut results, mut used) = (Vec::new(), Gas::ZERO);
+    for request in wanted.calls {
+        let mut call = attempt.call(request.clone())?;
         call.gas_limit = call.gas_limit.min(*gas_left);
+        let transaction = transaction(attempt, request, &call)?;
         let party = Parties { from: call.from, to: call.to, run: None };
         let (result, diff) =
             simulate_step(&attempt.state, &attempt.environment, call, rules.is_strict, rules.inspector())
-                .map_err(|error| error::simulate(&error))?;
+                .map_err(|error| error::simulated(&error))?;
         attempt.state.apply(&diff);
         used = Gas(used.0.saturating_add(result.gas_used.0));
         *gas_left = Gas(gas_left.0.saturating_sub(result.gas_used.0));
-        receipts.push(receipt(hash, &result, used));
+        receipts.push(receipt(&transaction, &result, used));
+        transactions.push(transaction);
         parties.push(party);
         results.push(result);
     }
-    let block = finish(attempt, parent, receipts, parties, used);
+    let block = finish(attempt, parent, transactions, (receipts, parties), used);
     let calls = results.into_iter().enumerate().map(|(index, result)| shown(&block, index, result)).collect();
     Ok((block, calls))
 }
 
-/// A call has no signature and so no hash of its own; this names it within the answer.
-fn name_of(request: &TransactionRequest, number: u64, index: usize) -> B256 {
-    keccak256(format!("{number} {index} {request:?}"))
+/// Each block must be above and after the one before.
+fn check_order(attempt: &Attempt, parent: &Header) -> RpcResult<()> {
+    let (number, time) = (attempt.environment.number, attempt.environment.timestamp.seconds());
+    if number <= parent.number {
+        let before = parent.number;
+        return Err(error::out_of_order(format!("block {number} does not come after block {before}")));
+    }
+    let before = parent.timestamp.seconds();
+    if time <= before {
+        return Err(error::out_of_time(format!("time {time} does not come after {before}, the parent's")));
+    }
+    Ok(())
 }
 
-fn receipt(transaction_hash: B256, result: &CallResult, used: Gas) -> Receipt {
+/// The transaction that the call would be, with nothing for a signature.
+fn transaction(attempt: &Attempt, request: TransactionRequest, call: &Call) -> RpcResult<UserTransaction> {
+    let nonce = match call.nonce {
+        Some(nonce) => nonce,
+        None => Sender::read(&attempt.state, call.from).map_err(error::internal)?.nonce,
+    };
+    let price = request.gas_price.is_none().then(|| request.max_fee_per_gas.unwrap_or_default());
+    let filled = TransactionRequest {
+        to: Some(call.to.map_or(TxKind::Create, TxKind::Call)),
+        gas: Some(call.gas_limit.0),
+        nonce: Some(nonce),
+        chain_id: Some(attempt.environment.chain_id),
+        max_fee_per_gas: price,
+        max_priority_fee_per_gas: price.map(|_| request.max_priority_fee_per_gas.unwrap_or_default()),
+        value: Some(call.value),
+        ..request
+    };
+    let nothing = Signature::new(U256::ZERO, U256::ZERO, false);
+    UserTransaction::decode(&encode_signed(unsigned(filled)?, nothing)).map_err(error::invalid)
+}
+
+fn receipt(transaction: &UserTransaction, result: &CallResult, used: Gas) -> Receipt {
     Receipt {
-        transaction_type: 2,
-        transaction_hash,
+        transaction_type: transaction.envelope().tx_type().into(),
+        transaction_hash: transaction.hash(),
         outcome: result.outcome.clone(),
         gas_used: result.gas_used,
         cumulative_gas_used: used,
@@ -165,8 +203,8 @@ fn receipt(transaction_hash: B256, result: &CallResult, used: Gas) -> Receipt {
 fn finish(
     attempt: &Attempt,
     parent: &Header,
-    receipts: Vec<Receipt>,
-    parties: Vec<Parties>,
+    transactions: Vec<UserTransaction>,
+    (receipts, parties): (Vec<Receipt>, Vec<Parties>),
     used: Gas,
 ) -> IndexedBlock {
     let environment = &attempt.environment;
@@ -178,12 +216,13 @@ fn finish(
         gas_limit: environment.gas_limit,
         gas_used: used,
         base_fee: environment.base_fee,
+        transactions_root: transactions_root(&transactions),
         receipts_root: receipts_root(&receipts),
         commitment: parent.commitment,
         consensus: parent.consensus,
         ..Header::default()
     };
-    let block = Block { header, transactions: Vec::new() };
+    let block = Block { header, transactions };
     IndexedBlock { hash: block.hash(), block: Arc::new(block), receipts, parties }
 }
 
