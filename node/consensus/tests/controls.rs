@@ -315,6 +315,22 @@ async fn an_edit_that_fails_makes_no_block_and_says_why() {
 }
 
 #[tokio::test]
+async fn what_waited_for_an_edit_comes_in_at_once() {
+    let mut chain = start_developer(Mode::OnDemand, nothing());
+    let alice = person(0);
+    chain.submit(&transfer(alice, 5, NOBODY, 1)).unwrap();
+    chain.stays_quiet().await;
+    controls(&chain).edit(vec![Edit::Nonce { account: alice.address, nonce: 5 }]).await.unwrap();
+    let made = blocks(&mut chain, 2).await;
+    assert_eq!(made[1].transactions, [transfer(alice, 5, NOBODY, 1)]);
+    // And what an edit made impossible is gone.
+    chain.submit(&transfer(alice, 7, NOBODY, 1)).unwrap();
+    controls(&chain).edit(vec![Edit::Nonce { account: alice.address, nonce: 8 }]).await.unwrap();
+    blocks(&mut chain, 1).await;
+    assert!(chain.admission.pool().lock().is_empty());
+}
+
+#[tokio::test]
 async fn elsewhere_nothing_is_edited() {
     let mut chain = start(Mode::OnDemand, nothing());
     let refused = controls(&chain).edit(vec![balance(1)]).await.unwrap_err();

@@ -13,6 +13,8 @@ use almanac_primitives::{
     genesis::Allocation,
     params::{CODE_BYTES_MAX, DEVELOPER_RESERVE, DEVELOPER_TREASURY},
 };
+use proptest::{collection::vec, prelude::*};
+use std::collections::BTreeMap;
 use support::{contracts::*, *};
 
 alloy_sol_types::sol!("../../contracts/IDoor.sol");
@@ -304,4 +306,93 @@ fn a_signed_transaction_of_an_account_with_code_stays_refused() {
     ]);
     assert_eq!(produced.output.body().count(), 1);
     assert_eq!(produced.refused[0].1, TransactionError::SenderHasCode { sender: alice.address });
+}
+
+/// What an account should be, kept by the dullest of means.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Plain {
+    balance: U256,
+    nonce: u64,
+    code: Vec<u8>,
+    storage: BTreeMap<u64, U256>,
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    Balance(u8, u64),
+    Nonce(u8, u8),
+    Code(u8, Vec<u8>),
+    Storage(u8, u8, u8),
+}
+
+fn any_act() -> impl Strategy<Value = Act> {
+    let account = 0..4u8;
+    prop_oneof![
+        (account.clone(), prop_oneof![Just(0), any::<u64>()]).prop_map(|(n, wei)| Act::Balance(n, wei)),
+        (account.clone(), 0..5u8).prop_map(|(n, nonce)| Act::Nonce(n, nonce)),
+        (account.clone(), vec(any::<u8>(), 0..4)).prop_map(|(n, code)| Act::Code(n, code)),
+        (account, 0..3u8, 0..3u8).prop_map(|(n, slot, value)| Act::Storage(n, slot, value)),
+    ]
+}
+
+/// Makes the act on the chain and on the plain accounts. Answers with whether it should succeed.
+fn make(
+    act: Act,
+    plain: &mut [Plain],
+    transaction: impl Fn(Bytes) -> UserTransaction,
+) -> (UserTransaction, bool) {
+    let address = |n: u8| Address::repeat_byte(0x90 + n);
+    let (call, is_success) = match act {
+        Act::Balance(n, wei) => {
+            plain[usize::from(n)].balance = U256::from(wei);
+            (balance(address(n), U256::from(wei)).abi_encode(), true)
+        }
+        Act::Nonce(n, nonce) => {
+            let account = &mut plain[usize::from(n)];
+            let is_success = u64::from(nonce) >= account.nonce;
+            account.nonce = account.nonce.max(nonce.into());
+            (setNonceCall { account: address(n), nonce: nonce.into() }.abi_encode(), is_success)
+        }
+        Act::Code(n, code) => {
+            let account = &mut plain[usize::from(n)];
+            account.nonce = account.nonce.max(u64::from(!code.is_empty()));
+            account.code.clone_from(&code);
+            (setCodeCall { account: address(n), code: code.into() }.abi_encode(), true)
+        }
+        Act::Storage(n, slot, value) => {
+            let account = &mut plain[usize::from(n)];
+            account.nonce = account.nonce.max(1);
+            account.storage.insert(slot.into(), U256::from(value));
+            (storage(address(n), U256::from(slot), U256::from(value)).abi_encode(), true)
+        }
+    };
+    (transaction(call.into()), is_success)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn edits_do_what_plain_accounts_would(acts in vec(any_act(), 1..24)) {
+        let mut chain = developer();
+        let mut plain = vec![Plain::default(); 4];
+        for act in acts {
+            let nonce = chain.nonce(DEVELOPER);
+            let (transaction, is_success) = make(act, &mut plain, |call| {
+                impersonate(DEVELOPER, eip1559(nonce, TxKind::Call(DEVELOPER_DOOR), 0, call, 1_000_000))
+            });
+            let produced = chain.produce(vec![transaction]);
+            prop_assert_eq!(produced.receipt(0).outcome.is_success(), is_success);
+            for (n, expected) in (0..).zip(&plain) {
+                let address = Address::repeat_byte(0x90 + n);
+                let account = chain.state.account(address);
+                prop_assert_eq!((account.balance, account.nonce), (expected.balance, expected.nonce));
+                prop_assert_eq!(account.code_hash, keccak256(&expected.code));
+                for (slot, value) in &expected.storage {
+                    prop_assert_eq!(chain.state.slot(address, *slot), *value);
+                }
+            }
+        }
+        chain.replay();
+    }
 }

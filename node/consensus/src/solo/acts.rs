@@ -154,6 +154,8 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             self.accept(made).await?;
             calls.drain(..count);
         }
+        // Money or a nonce may be what a pending transaction was waiting for.
+        self.pool.wake();
         Ok(Ok(self.tip_id()))
     }
 
