@@ -94,6 +94,11 @@ fn impersonated_accounts_send_without_a_key() {
     assert!(raw.as_str().unwrap().starts_with(&format!("0x7d{}", &NOBODY[2..])), "{raw}");
     refused(&node, "eth_sendRawTransaction", json!([raw]), "did not sign");
 
+    let accounts = node.result("eth_accounts", json!([]));
+    assert_eq!((accounts.as_array().unwrap().len(), &accounts[10]), (11, &json!(NOBODY)));
+    node.result("anvil_impersonateAccount", json!([ALICE]));
+    assert_eq!(node.result("eth_accounts", json!([])).as_array().unwrap().len(), 11, "nobody twice");
+
     node.result("anvil_stopImpersonatingAccount", json!([NOBODY]));
     refused(&node, "eth_sendTransaction", json!([request]), "unknown account");
     node.result("anvil_autoImpersonateAccount", json!([true]));

@@ -45,6 +45,11 @@ impl Impersonation {
         names.is_everyone || names.accounts.contains(&account)
     }
 
+    /// The accounts that were named.
+    pub fn accounts(&self) -> Vec<Address> {
+        self.lock().accounts.iter().copied().collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Names> {
         self.0.lock().expect("nobody panics while holding the names")
     }
@@ -70,6 +75,7 @@ mod tests {
         names.start(alice);
         names.start(alice);
         assert!(names.covers(alice) && !names.covers(bob));
+        assert_eq!(names.accounts(), [alice]);
         names.set_everyone(true);
         assert!(names.covers(bob));
         names.stop(alice);

@@ -11,7 +11,7 @@ use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 
 #[rpc(server)]
 pub(crate) trait AccountsApi {
-    /// Accounts that the node signs for.
+    /// Accounts that the node signs or, for a developer, sends for.
     #[method(name = "eth_accounts", aliases = ["eth_requestAccounts"])]
     fn accounts(&self) -> RpcResult<Vec<Address>>;
 
@@ -38,7 +38,11 @@ pub(crate) trait AccountsApi {
 
 impl AccountsApiServer for Eth {
     fn accounts(&self) -> RpcResult<Vec<Address>> {
-        Ok(self.wallet.addresses().to_vec())
+        let mut accounts = self.wallet.addresses().to_vec();
+        // Clients hand out a signer only for what is in this list.
+        let named = self.impersonation.as_ref().map(|names| names.accounts()).unwrap_or_default();
+        accounts.extend(named.into_iter().filter(|account| !self.wallet.has(*account)));
+        Ok(accounts)
     }
 
     fn balance(&self, address: Address, block: Option<BlockId>) -> RpcResult<U256> {
