@@ -124,13 +124,19 @@ fn blocks_by_hand_on_demand_and_by_interval() {
     let hash = node.send(&to_bob(0))["result"].clone();
     assert_eq!(node.result("evm_mine", json!([])), "0x0");
     assert_eq!(node.receipt(&hash)["blockNumber"], "0x1");
-    node.result("anvil_mine", json!(["0x3", "0xa"]));
+    let before = time(&node);
+    node.result("anvil_mine", json!(["0x3", "0x3e8"]));
     assert_eq!(height(&node), 4);
+    assert!((3_000..3_060).contains(&(time(&node) - before)), "time is moved before each");
+    let before = time(&node);
+    node.result("hardhat_mine", json!(["0x3", "0x3e8"]));
+    assert!((2_000..2_060).contains(&(time(&node) - before)), "between them");
     node.result("hardhat_mine", json!([]));
     node.result("evm_mine", json!([{ "blocks": 5 }]));
-    assert_eq!(height(&node), 10);
+    assert_eq!(height(&node), 13);
     refused(&node, "anvil_mine", json!(["0xffffffffff"]), "above the limit of 20000 per request");
-    assert_eq!(height(&node), 10);
+    node.result("anvil_mine", json!(["0x0", "0x5"]));
+    assert_eq!(height(&node), 13);
 
     let (first, second) = (node.send(&to_bob(1))["result"].clone(), node.send(&to_bob(2))["result"].clone());
     assert_eq!(node.result("anvil_dropTransaction", json!([first])), first);

@@ -3,7 +3,7 @@
 use super::{Dev, refused, time::moment};
 use crate::error;
 use alloy_primitives::{Address, U256};
-use almanac_consensus::Mode;
+use almanac_consensus::{Mode, solo::TIME_MAX};
 use almanac_primitives::DurationMs;
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use serde::Deserialize;
@@ -14,9 +14,13 @@ pub(crate) trait MiningApi {
     #[method(name = "evm_mine")]
     async fn mine(&self, options: Option<MineOptions>) -> RpcResult<&'static str>;
 
-    /// Makes blocks, so many seconds apart.
-    #[method(name = "anvil_mine", aliases = ["hardhat_mine"])]
+    /// Makes blocks, each so many seconds after the one before. The first comes when it would anyway.
+    #[method(name = "hardhat_mine")]
     async fn mine_many(&self, count: Option<U256>, interval: Option<U256>) -> RpcResult<()>;
+
+    /// The same, but time is moved before the first block too.
+    #[method(name = "anvil_mine")]
+    async fn mine_later(&self, count: Option<U256>, interval: Option<U256>) -> RpcResult<()>;
 
     /// Whether a transaction makes a block at once.
     #[method(name = "anvil_getAutomine", aliases = ["hardhat_getAutomine"])]
@@ -71,6 +75,16 @@ impl MiningApiServer for Dev {
         let interval = interval.map(seconds).transpose()?;
         self.controls.mine_many(count, interval).await.map_err(|error| refused(&error))?;
         Ok(())
+    }
+
+    async fn mine_later(&self, count: Option<U256>, interval: Option<U256>) -> RpcResult<()> {
+        let wait = seconds(interval.unwrap_or_default())?;
+        if wait.0 > 0 && count != Some(U256::ZERO) {
+            let tip = self.view.block(None)?.block.header.timestamp;
+            let first = self.controls.next_time().max(tip).checked_add(wait).unwrap_or(TIME_MAX);
+            self.controls.set_next_timestamp(first).await.map_err(|error| refused(&error))?;
+        }
+        self.mine_many(count, interval).await
     }
 
     async fn automine(&self) -> RpcResult<bool> {
