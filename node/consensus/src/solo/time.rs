@@ -46,9 +46,15 @@ impl<C: Clock> Time<C> {
 
     /// Makes it `now`; the clock goes on from there.
     pub(crate) fn move_to(&mut self, now: TimestampMs) {
-        let offset = i128::from(now.0) - i128::from(self.clock.now().0);
-        let offset_ms = i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX });
-        self.restore(TimeSetting { offset_ms, ..self.setting() });
+        self.shift(self.now(), now);
+    }
+
+    /// Moves the clock as far as it is between two moments, however long ago `from` was now.
+    pub(crate) fn shift(&mut self, from: TimestampMs, to: TimestampMs) {
+        let setting = self.setting();
+        // Moments are far below 2^63, so the difference is one.
+        let by = to.0.wrapping_sub(from.0).cast_signed();
+        self.restore(TimeSetting { offset_ms: setting.offset_ms.saturating_add(by), ..setting });
     }
 
     /// Keeps a moment for the next block.
@@ -82,4 +88,56 @@ impl<C: Clock> Time<C> {
 /// The moment `wait` after `from`, if a developer may move there.
 pub(crate) fn later(from: TimestampMs, wait: DurationMs) -> Option<TimestampMs> {
     from.checked_add(wait).filter(|moment| *moment <= TIME_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// A clock that never shows the same time twice.
+    #[derive(Clone, Default)]
+    struct Ticking(Arc<AtomicU64>);
+
+    impl Clock for Ticking {
+        fn now(&self) -> TimestampMs {
+            TimestampMs(1_000_000 + self.0.fetch_add(1, Ordering::Relaxed))
+        }
+
+        async fn sleep_until(&self, _: TimestampMs) {}
+    }
+
+    /// Clients are told how far it was moved; a second must not become 999 ms because looking took one.
+    #[test]
+    fn a_clock_is_moved_exactly_while_it_runs() {
+        let mut time = Time::new(Ticking::default());
+        for moved in 1..=3 {
+            let from = time.now();
+            time.now();
+            time.shift(from, TimestampMs(from.0 + 1_000));
+            assert_eq!(time.setting().offset_ms, moved * 1_000);
+        }
+        let from = time.now();
+        time.shift(from, TimestampMs(from.0 - 5_000));
+        assert_eq!(time.setting().offset_ms, -2_000);
+    }
+
+    #[test]
+    fn a_moment_is_kept_for_one_block() {
+        let mut time = Time::new(Ticking::default());
+        let next_time = time.next_time();
+        time.set_next(TimestampMs(5));
+        assert_eq!(next_time(), TimestampMs(5));
+        assert_eq!(time.take_next(), TimestampMs(5));
+        assert!((5..50).contains(&time.take_next().0), "the clock goes on from there");
+        assert!((5..50).contains(&next_time().0));
+    }
+
+    #[test]
+    fn both_sides_of_the_latest_time() {
+        let from = TimestampMs(TIME_MAX.0 - 10);
+        assert_eq!(later(from, DurationMs(10)), Some(TIME_MAX));
+        assert_eq!(later(from, DurationMs(11)), None);
+        assert_eq!(later(from, DurationMs(u64::MAX)), None);
+    }
 }
