@@ -12,6 +12,8 @@ interface IDeveloper {
     error TreasuryTooSmall(uint256 needed, uint256 available);
     /// A nonce only grows: a transaction that was included must never be valid again.
     error NonceTooLow(uint64 given, uint64 current);
+    /// No block could have this base fee.
+    error BaseFeeOutOfBounds(uint256 given, uint256 min, uint256 max);
     /// Above the limit of EIP-170.
     error CodeTooLarge(uint256 given, uint256 max);
 
@@ -23,4 +25,6 @@ interface IDeveloper {
     function setNonce(address account, uint64 nonce) external;
     /// Writes one slot, and gives the account a nonce of at least 1, so that it does not count as empty.
     function setStorageAt(address account, uint256 slot, uint256 value) external;
+    /// Gives the next block this base fee; those after it follow from it as always.
+    function setNextBaseFee(uint256 baseFee) external;
 }

@@ -40,6 +40,21 @@ fn send(node: &Node, request: &Value) -> Value {
 }
 
 #[test]
+fn the_next_block_has_the_base_fee_that_was_set() {
+    let node = Node::start(&[]);
+    let fee_of =
+        |block: &str| node.result("eth_getBlockByNumber", json!([block, false]))["baseFeePerGas"].clone();
+    for family in ["anvil", "hardhat"] {
+        node.result(&format!("{family}_setNextBlockBaseFeePerGas"), json!(["0x12a05f200"]));
+        assert_eq!(fee_of("pending"), "0x12a05f200");
+        node.result("evm_mine", json!([]));
+        assert_eq!(fee_of("latest"), "0x12a05f200");
+        assert_ne!(fee_of("pending"), "0x12a05f200", "for one block only");
+    }
+    refused(&node, "anvil_setNextBlockBaseFeePerGas", json!(["0x0"]), "is not in 100000000..=");
+}
+
+#[test]
 fn accounts_are_edited_under_every_name_and_history_stays_true() {
     let node = Node::start(&[]);
     let slot = json!("0x0");

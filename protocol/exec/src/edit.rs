@@ -38,6 +38,11 @@ pub enum Edit {
         /// Its value from then on.
         value: U256,
     },
+    /// Gives the next block this base fee.
+    NextBaseFee {
+        /// In wei per gas.
+        base_fee: U256,
+    },
 }
 
 /// Gas that every edit may use beside what its calldata brings with it.
@@ -57,6 +62,9 @@ impl Edit {
             Self::Nonce { account, nonce } => IDeveloper::setNonceCall { account, nonce }.abi_encode(),
             Self::Storage { account, slot, value } => {
                 IDeveloper::setStorageAtCall { account, slot, value }.abi_encode()
+            }
+            Self::NextBaseFee { base_fee } => {
+                IDeveloper::setNextBaseFeeCall { baseFee: base_fee }.abi_encode()
             }
         };
         encoded.into()
@@ -103,6 +111,16 @@ pub enum EditError {
         /// The largest allowed.
         max: U256,
     },
+    /// No block could have this base fee.
+    #[error("a base fee of {given} wei per gas is not in {min}..={max}")]
+    BaseFeeOutOfBounds {
+        /// The base fee that was asked for.
+        given: U256,
+        /// The floor, a parameter.
+        min: U256,
+        /// The most.
+        max: U256,
+    },
     /// It was stopped.
     #[error("the edit was stopped: {0:?}")]
     Halted(Halt),
@@ -129,6 +147,9 @@ impl EditError {
                 Self::TreasuryTooSmall { needed: error.needed, available: error.available }
             }
             Ok(Named::NonceTooLow(error)) => Self::NonceTooLow { given: error.given, current: error.current },
+            Ok(Named::BaseFeeOutOfBounds(error)) => {
+                Self::BaseFeeOutOfBounds { given: error.given, min: error.min, max: error.max }
+            }
             Ok(Named::CodeTooLarge(error)) => Self::CodeTooLarge { given: error.given, max: error.max },
             Ok(Named::NotDeveloper(_)) | Err(_) => Self::Other(data.clone()),
         }

@@ -7,10 +7,10 @@ use crate::{
 use alloy_primitives::{Address, B256, U256};
 use almanac_primitives::{
     Block, ConsensusContext, Gas, GasPrice, Header, StateRead, TimestampMs,
-    addresses::PARAMETERS,
+    addresses::{DEVELOPER_DOOR, PARAMETERS},
     block::prev_randao,
     fees::next_base_fee,
-    params::{PARAMETERS as ALL_PARAMETERS, PROTOCOL_VERSION, Parameters},
+    params::{BASE_FEE_MAX, PARAMETERS as ALL_PARAMETERS, PROTOCOL_VERSION, Parameters},
 };
 
 /// What a proposer decides about a block, apart from its transactions. Everything else follows from the parent.
@@ -95,12 +95,7 @@ impl Environment {
             fee_recipient: input.fee_recipient,
             consensus: input.consensus,
             gas_limit: parameters.block_gas_max(),
-            base_fee: next_base_fee(
-                parent.base_fee,
-                parent.gas_used,
-                parent.gas_limit,
-                parameters.base_fee_floor(),
-            ),
+            base_fee: base_fee_after(parent, &parameters, state)?,
             parameters,
         })
     }
@@ -125,6 +120,33 @@ impl Environment {
     pub fn prev_randao(&self) -> B256 {
         prev_randao(self.parent_hash, self.number)
     }
+}
+
+/// Where the developer's door keeps a base fee for the next block. Zero is none, and no base fee either.
+pub(crate) const NEXT_BASE_FEE_SLOT: U256 = U256::ZERO;
+
+/// The base fee of the block on `parent`: by the rule, unless a developer has set another. `state` is that after
+/// `parent`; only a developer's chain can hold such a wish.
+pub fn base_fee_after(
+    parent: &Header,
+    parameters: &Parameters,
+    state: &dyn StateRead,
+) -> Result<GasPrice, StateFault> {
+    if let Some(wanted) = wanted_base_fee(state)? {
+        return Ok(wanted);
+    }
+    let floor = parameters.base_fee_floor();
+    Ok(next_base_fee(parent.base_fee, parent.gas_used, parent.gas_limit, floor))
+}
+
+/// The base fee that a developer wants for the next block.
+pub(crate) fn wanted_base_fee(state: &dyn StateRead) -> Result<Option<GasPrice>, StateFault> {
+    let wanted = read_slot(state, DEVELOPER_DOOR, NEXT_BASE_FEE_SLOT)?;
+    // The door takes nothing larger.
+    Ok(u128::try_from(wanted)
+        .ok()
+        .filter(|wanted| *wanted > 0)
+        .map(|wanted| GasPrice(wanted.min(BASE_FEE_MAX.0))))
 }
 
 /// The parameters as a state has them. A slot that was never set is the default.

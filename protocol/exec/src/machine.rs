@@ -155,18 +155,17 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         self.settle(result, is_watched)
     }
 
-    /// Writes one slot as the chain itself.
-    pub(crate) fn write_slot(
+    /// Writes slots as the chain itself.
+    pub(crate) fn write_slots(
         &mut self,
-        account: Address,
-        slot: U256,
-        value: U256,
+        slots: &[(Address, U256, U256)],
         is_watched: bool,
     ) -> Result<Option<Box<Footprint>>, StateFault> {
         let journal = self.evm.ctx.journal_mut();
-        let written = journal.load_account(account).map(|_| ()).and_then(|()| {
-            journal.touch_account(account);
-            journal.sstore(account, slot, value).map(|_| ())
+        let written = slots.iter().try_for_each(|(account, slot, value)| {
+            journal.load_account(*account)?;
+            journal.touch_account(*account);
+            journal.sstore(*account, *slot, *value).map(|_| ())
         });
         let changes = journal.finalize();
         written?;

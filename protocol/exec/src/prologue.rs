@@ -2,7 +2,7 @@
 
 use crate::{
     block::{DueRuns, Execution},
-    environment::Environment,
+    environment::{Environment, NEXT_BASE_FEE_SLOT, wanted_base_fee},
     error::{BlockError, StateFault},
     footprint::Footprint,
     machine::{EvmContext, Machine},
@@ -11,7 +11,7 @@ use crate::{
 use alloy_primitives::U256;
 use almanac_primitives::{
     Gas, GasPrice, Lane, Outcome, PrologueTransaction, Receipt,
-    addresses::BLOCK_HASH_HISTORY,
+    addresses::{BLOCK_HASH_HISTORY, DEVELOPER_DOOR},
     params::{BLOCK_HASH_HISTORY_LEN, LANE_BLOCK_RUNS_MAX},
     run::PROLOGUE_TYPE,
 };
@@ -24,7 +24,7 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     agenda: &dyn Agenda,
 ) -> Result<DueRuns, BlockError> {
     let is_watched = execution.is_watched();
-    let footprint = write_parent_hash(&mut execution.machine, &execution.environment, is_watched)?;
+    let footprint = write(&mut execution.machine, &execution.environment, is_watched)?;
     let due = collect_due(execution, agenda)?;
     let environment = &execution.environment;
     let prologue = PrologueTransaction {
@@ -47,16 +47,22 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     Ok(due)
 }
 
-/// EIP-2935: contracts and BLOCKHASH read recent hashes from this account's storage.
-pub(crate) fn write_parent_hash<'a, I: Inspector<EvmContext<'a>>>(
+/// Writes what every block begins with.
+pub(crate) fn write<'a, I: Inspector<EvmContext<'a>>>(
     machine: &mut Machine<'a, I>,
     environment: &Environment,
     is_watched: bool,
 ) -> Result<Option<Box<Footprint>>, StateFault> {
     // Block 0 has no parent; only a simulation can be in it.
     let Some(parent) = environment.number.checked_sub(1) else { return Ok(None) };
+    // EIP-2935: contracts and BLOCKHASH read recent hashes from this account's storage.
     let slot = U256::from(parent % BLOCK_HASH_HISTORY_LEN);
-    machine.write_slot(BLOCK_HASH_HISTORY, slot, environment.parent_hash.into(), is_watched)
+    let mut slots = vec![(BLOCK_HASH_HISTORY, slot, environment.parent_hash.into())];
+    // A base fee that a developer wanted holds for one block: this one has it already.
+    if wanted_base_fee(machine.state().parent())?.is_some() {
+        slots.push((DEVELOPER_DOOR, NEXT_BASE_FEE_SLOT, U256::ZERO));
+    }
+    machine.write_slots(&slots, is_watched)
 }
 
 /// What is due by the parent's state, cut to each lane's budget. The rest stays due.

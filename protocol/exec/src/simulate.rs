@@ -5,8 +5,7 @@ use crate::{
     error::{BlockError, StateFault},
     footprint::Footprint,
     machine::{EvmContext, Machine, MachineError, Strictness},
-    output,
-    prologue::write_parent_hash,
+    output, prologue,
     state::BlockState,
     validate::TransactionError,
 };
@@ -142,7 +141,7 @@ fn run<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<Tried<'a>, SimulateError> {
     let from = call.from;
     let mut machine = Machine::new(BlockState::new(state), environment, strictness, inspector);
-    write_parent_hash(&mut machine, environment, false)?;
+    prologue::write(&mut machine, environment, false)?;
     let tx = call.into_tx_env(environment.chain_id);
     let executed = machine.transact(tx, is_watched).map_err(|error| match error {
         MachineError::Refused(reason) => SimulateError::Refused { reason: in_our_words(&reason, from) },

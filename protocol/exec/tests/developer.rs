@@ -11,7 +11,7 @@ use almanac_primitives::{
     Genesis, Outcome, Receipt, StateKey, UserTransaction, Wei,
     addresses::{BLOCK_HASH_HISTORY, DEVELOPER, DEVELOPER_DOOR, SYSTEM_ACCOUNTS},
     genesis::Allocation,
-    params::{CODE_BYTES_MAX, DEVELOPER_RESERVE, DEVELOPER_TREASURY},
+    params::{BASE_FEE_MAX, CODE_BYTES_MAX, DEVELOPER_RESERVE, DEVELOPER_TREASURY},
 };
 use proptest::{collection::vec, prelude::*};
 use std::collections::BTreeMap;
@@ -20,14 +20,49 @@ use support::{contracts::*, *};
 alloy_sol_types::sol!("../../contracts/IDoor.sol");
 alloy_sol_types::sol!("../../contracts/IDeveloper.sol");
 use IDeveloper::{
-    CodeTooLarge, NonceTooLow, NotDeveloper, NotEditable, TreasuryTooSmall, setBalanceCall, setCodeCall,
-    setNonceCall, setStorageAtCall,
+    BaseFeeOutOfBounds, CodeTooLarge, NonceTooLow, NotDeveloper, NotEditable, TreasuryTooSmall,
+    setBalanceCall, setCodeCall, setNextBaseFeeCall, setNonceCall, setStorageAtCall,
 };
 
 const NOBODY: Address = Address::repeat_byte(0x99);
 
 fn developer() -> TestChain {
     TestChain::from_genesis(&developer_genesis())
+}
+
+/// The block after the edit has the fee, those after it follow from it, and nothing of it stays in the state.
+#[test]
+fn a_base_fee_is_wanted_for_one_block() {
+    let mut chain = developer();
+    let wanted = U256::from(7_000_000_000u64);
+    succeeds(&mut chain, setNextBaseFeeCall { baseFee: wanted });
+    assert_eq!(chain.state.slot(DEVELOPER_DOOR, 0), wanted);
+    let next = chain.produce(vec![]);
+    assert_eq!(U256::from(base_fee(&next.output).0), wanted);
+    assert_eq!(chain.state.slot(DEVELOPER_DOOR, 0), U256::ZERO);
+    let after = chain.produce(vec![]);
+    assert_eq!(
+        base_fee(&after.output).0,
+        7_000_000_000 - 7_000_000_000 / 8,
+        "an empty block lowers it by an eighth"
+    );
+    chain.replay();
+}
+
+#[test]
+fn both_bounds_of_a_wanted_base_fee() {
+    let mut chain = developer();
+    let floor = Environment::derive(&chain.input(), &chain.state).unwrap().parameters.base_fee_floor().0;
+    let (min, max) = (U256::from(floor), U256::from(BASE_FEE_MAX.0));
+    for given in [min - U256::ONE, max + U256::ONE, U256::ZERO, U256::MAX] {
+        fails(&mut chain, setNextBaseFeeCall { baseFee: given }, BaseFeeOutOfBounds { given, min, max });
+    }
+    for given in [min, max] {
+        succeeds(&mut chain, setNextBaseFeeCall { baseFee: given });
+        assert_eq!(U256::from(base_fee(&chain.produce(vec![]).output).0), given);
+        // Back to what edits can pay.
+        while base_fee(&chain.produce(vec![]).output).0 > 1_000_000_000 {}
+    }
 }
 
 /// A call of the door in the developer's name.

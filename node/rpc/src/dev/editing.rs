@@ -28,6 +28,10 @@ pub(crate) trait EditingApi {
     #[method(name = "anvil_setStorageAt", aliases = ["hardhat_setStorageAt"])]
     async fn set_storage_at(&self, account: Address, slot: U256, value: U256) -> RpcResult<bool>;
 
+    /// Gives the next block this base fee.
+    #[method(name = "anvil_setNextBlockBaseFeePerGas", aliases = ["hardhat_setNextBlockBaseFeePerGas"])]
+    async fn set_next_base_fee(&self, base_fee: U256) -> RpcResult<()>;
+
     /// Lets everybody send in the name of this account.
     #[method(name = "anvil_impersonateAccount", aliases = ["hardhat_impersonateAccount"])]
     fn impersonate(&self, account: Address) -> RpcResult<()>;
@@ -67,6 +71,10 @@ impl EditingApiServer for Dev {
 
     async fn set_storage_at(&self, account: Address, slot: U256, value: U256) -> RpcResult<bool> {
         self.edit(vec![Edit::Storage { account, slot, value }]).await.map(|_| true)
+    }
+
+    async fn set_next_base_fee(&self, base_fee: U256) -> RpcResult<()> {
+        self.edit(vec![Edit::NextBaseFee { base_fee }]).await.map(drop)
     }
 
     fn impersonate(&self, account: Address) -> RpcResult<()> {

@@ -3,12 +3,11 @@
 use super::Dev;
 use crate::error;
 use alloy_primitives::{B256, U64, U256, keccak256};
-use almanac_exec::environment::read_parameters;
+use almanac_exec::environment::{base_fee_after, read_parameters};
 use almanac_index::IndexedBlock;
-use almanac_primitives::fees::next_base_fee;
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use serde::Serialize;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 #[rpc(server)]
 pub(crate) trait InfoApi {
@@ -64,6 +63,8 @@ pub(crate) struct Metadata {
     instance_id: B256,
     latest_block_number: u64,
     latest_block_hash: B256,
+    /// Snapshots are not listed; clients insist on the field.
+    snapshots: BTreeMap<u64, ()>,
 }
 
 impl InfoApiServer for Dev {
@@ -71,8 +72,7 @@ impl InfoApiServer for Dev {
         let (tip, state) = self.view.state(None)?;
         let parameters = read_parameters(&state).map_err(error::internal)?;
         let header = &tip.block.header;
-        let floor = parameters.base_fee_floor();
-        let base_fee = next_base_fee(header.base_fee, header.gas_used, header.gas_limit, floor);
+        let base_fee = base_fee_after(header, &parameters, &state).map_err(error::internal)?;
         Ok(NodeInfo {
             current_block_number: U64::from(tip.number()),
             current_block_timestamp: header.timestamp.seconds(),
@@ -97,6 +97,7 @@ impl InfoApiServer for Dev {
             instance_id: self.instance_id()?,
             latest_block_number: tip.number(),
             latest_block_hash: tip.hash,
+            snapshots: BTreeMap::new(),
         })
     }
 }

@@ -7,8 +7,12 @@ use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 #[rpc(server)]
 pub(crate) trait PoolApi {
     /// Drops a pending transaction, and answers with its hash if it was there.
-    #[method(name = "anvil_dropTransaction", aliases = ["hardhat_dropTransaction"])]
+    #[method(name = "anvil_dropTransaction")]
     fn drop_transaction(&self, hash: TxHash) -> RpcResult<Option<TxHash>>;
+
+    /// The same, and answers whether it was there: Hardhat insists on a boolean.
+    #[method(name = "hardhat_dropTransaction")]
+    fn drop_for_hardhat(&self, hash: TxHash) -> RpcResult<bool>;
 
     /// Drops all pending transactions.
     #[method(name = "anvil_dropAllTransactions", aliases = ["hardhat_dropAllTransactions"])]
@@ -22,6 +26,10 @@ pub(crate) trait PoolApi {
 impl PoolApiServer for Dev {
     fn drop_transaction(&self, hash: TxHash) -> RpcResult<Option<TxHash>> {
         Ok(self.admission.pool().lock().remove(hash).map(|dropped| dropped.hash()))
+    }
+
+    fn drop_for_hardhat(&self, hash: TxHash) -> RpcResult<bool> {
+        Ok(self.drop_transaction(hash)?.is_some())
     }
 
     fn drop_all(&self) -> RpcResult<()> {

@@ -30,7 +30,7 @@ impl Attempt {
         let parameters = read_parameters(&state).map_err(error::internal)?;
         let is_pending = id.is_some_and(|id| id.is_pending());
         let header = if is_pending {
-            upcoming(&block, &parameters, (view.next_time)())
+            upcoming(&block, &state, &parameters, (view.next_time)())?
         } else {
             block.block.header.clone()
         };

@@ -4,9 +4,9 @@ use super::Eth;
 use crate::error;
 use alloy_eips::BlockNumberOrTag;
 use alloy_primitives::{Address, U64, U256};
-use almanac_exec::environment::read_parameters;
-use almanac_index::IndexedBlock;
-use almanac_primitives::{GasPrice, Header, TimestampMs, fees::next_base_fee, params::Parameters};
+use almanac_exec::environment::{base_fee_after, read_parameters};
+use almanac_index::{HistoricalState, IndexedBlock};
+use almanac_primitives::{GasPrice, Header, TimestampMs, params::Parameters};
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use serde::Serialize;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Eth {
     pub(super) fn upcoming(&self) -> RpcResult<Header> {
         let (tip, state) = self.view.state(None)?;
         let parameters = read_parameters(&state).map_err(error::internal)?;
-        Ok(upcoming(&tip, &parameters, (self.view.next_time)()))
+        upcoming(&tip, &state, &parameters, (self.view.next_time)())
     }
 
     /// The block that would come next, still empty.
@@ -77,22 +77,22 @@ impl Eth {
 }
 
 /// Header of the block on `tip`, as far as it is known, if it came at `now`.
-pub(super) fn upcoming(tip: &IndexedBlock, parameters: &Parameters, now: TimestampMs) -> Header {
+pub(super) fn upcoming(
+    tip: &IndexedBlock,
+    state: &HistoricalState,
+    parameters: &Parameters,
+    now: TimestampMs,
+) -> RpcResult<Header> {
     let header = &tip.block.header;
     let least = TimestampMs(header.timestamp.0.saturating_add(1));
-    Header {
+    Ok(Header {
         number: header.number.saturating_add(1),
         parent_hash: tip.hash,
         timestamp: now.max(least),
         gas_limit: parameters.block_gas_max(),
-        base_fee: next_base_fee(
-            header.base_fee,
-            header.gas_used,
-            header.gas_limit,
-            parameters.base_fee_floor(),
-        ),
+        base_fee: base_fee_after(header, parameters, state).map_err(error::internal)?,
         ..header.clone()
-    }
+    })
 }
 
 impl FeesApiServer for Eth {

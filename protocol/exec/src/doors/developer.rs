@@ -4,11 +4,11 @@
 //! any other. Money is moved, never made: the developer account is the other side of every new balance.
 
 use super::call::{DoorCall, DoorError, revert};
-use crate::state::bytecode;
+use crate::{environment::NEXT_BASE_FEE_SLOT, state::bytecode};
 use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::{
-    addresses::{DEVELOPER, is_system},
-    params::{CODE_BYTES_MAX, DEVELOPER_RESERVE},
+    addresses::{DEVELOPER, DEVELOPER_DOOR, is_system},
+    params::{BASE_FEE_MAX, CODE_BYTES_MAX, DEVELOPER_RESERVE},
 };
 use revm::{
     context::{ContextTr, JournalTr},
@@ -38,6 +38,7 @@ pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
         Method::setCode(args) => set_code(call, editable(args.account)?, args.code)?,
         Method::setNonce(args) => set_nonce(call, editable(args.account)?, args.nonce)?,
         Method::setStorageAt(args) => set_storage(call, editable(args.account)?, args.slot, args.value)?,
+        Method::setNextBaseFee(args) => set_next_base_fee(call, args.baseFee)?,
     }
     Ok(Bytes::new())
 }
@@ -87,6 +88,18 @@ fn set_nonce(call: &mut DoorCall<'_, '_>, account: Address, given: u64) -> Resul
         return Err(revert(IDeveloper::NonceTooLow { given, current }));
     }
     edited.set_nonce(given);
+    Ok(())
+}
+
+/// Keeps it for whoever makes the next block.
+fn set_next_base_fee(call: &mut DoorCall<'_, '_>, given: U256) -> Result<(), DoorError> {
+    let (min, max) = (U256::from(call.parameters().base_fee_floor().0), U256::from(BASE_FEE_MAX.0));
+    if !(min..=max).contains(&given) {
+        return Err(revert(IDeveloper::BaseFeeOutOfBounds { given, min, max }));
+    }
+    call.context().journal_mut().load_account(DEVELOPER_DOOR)?;
+    call.context().journal_mut().touch_account(DEVELOPER_DOOR);
+    call.context().journal_mut().sstore(DEVELOPER_DOOR, NEXT_BASE_FEE_SLOT, given)?;
     Ok(())
 }
 
