@@ -22,6 +22,8 @@ use tokio::sync::broadcast::error::RecvError;
 /// How long a client waits for a receipt, unless it says otherwise; and at most.
 const WAIT: Duration = Duration::from_secs(2);
 const WAIT_MAX: Duration = Duration::from_secs(30);
+/// With more than this many ready, clients send in bulk: waiting for each would only slow them down.
+const CROWD: usize = 8;
 /// How long a transaction that goes into a block at once is waited for.
 const PROMPT_WAIT: Duration = Duration::from_secs(1);
 
@@ -184,11 +186,15 @@ impl Eth {
         Ok(hash)
     }
 
-    /// Whether a transaction will be in a block any moment, and is in none yet.
+    /// Whether a transaction will be in a block any moment, is in none yet, and is worth waiting for.
     fn is_coming(&self, hash: TxHash) -> bool {
         let pool = self.admission.pool();
         let is_included = matches!(self.view.index.transaction(hash), Ok(Some(_)));
-        pool.is_prompt() && !is_included && pool.lock().is_ready(hash)
+        if !pool.is_prompt() || is_included {
+            return false;
+        }
+        let pool = pool.lock();
+        pool.ready_count() <= CROWD && pool.is_ready(hash)
     }
 
     async fn wait_for(
