@@ -1,7 +1,7 @@
 # `make` lists the words. CI uses these words and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state sim kill-long crash-long vectors foreign-vectors
+.PHONY: help run test lint bench bench-state sim kill-long crash-long vectors foreign-vectors contracts
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -11,11 +11,15 @@ run: ## Start a developer chain on http://127.0.0.1:8545
 
 test: lint ## Lint, then all Rust tests, then the client test where there is one
 	cargo test --workspace
+	scripts/contracts --check
 	@if [ -e scripts/client-test ]; then \
 		scripts/client-test; \
 	else \
 		echo "scripts/client-test is not there: the test against real clients was left out"; \
 	fi
+
+contracts: ## Compile contracts/examples into contracts/artifacts
+	scripts/contracts
 
 lint: ## Format, clippy without warnings, licences and sources of dependencies
 	cargo fmt --all -- --check
