@@ -9,14 +9,10 @@ help: ## Show this list
 run: ## Start a developer chain on http://127.0.0.1:8545
 	cargo run --release -- dev
 
-test: lint ## Lint, then all Rust tests, then the client test where there is one
+test: lint ## Lint, all Rust tests, then artifacts of contracts and real clients
 	cargo test --workspace
 	scripts/contracts --check
-	@if [ -e scripts/client-test ]; then \
-		scripts/client-test; \
-	else \
-		echo "scripts/client-test is not there: the test against real clients was left out"; \
-	fi
+	scripts/client-test --no-build
 
 contracts: ## Compile contracts/examples into contracts/artifacts
 	scripts/contracts

@@ -1,0 +1,268 @@
+// Foundry's cast: the command line that most people try a chain with first.
+
+import assert from "node:assert/strict";
+import { accounts, artifact, check, finish, foundry, isAlmanac, onlyAlmanac, run, url } from "./check.mjs";
+
+const [alice, bob, carol] = accounts;
+const counter = artifact("Counter");
+const parameters = "0x000000000000000000000000000000000000a105";
+const env = { ...process.env, ETH_RPC_URL: url, NO_COLOR: "1" };
+
+const cast = (...args) => run(foundry("cast"), args, { env });
+const send = async (...args) => JSON.parse(await cast("send", "--private-key", alice.key, "--json", ...args));
+/** Without the remark in brackets that cast puts behind large numbers. */
+const plain = (text) => text.replace(/ \[.*\]$/, "");
+
+async function refused(words, ...args) {
+    await assert.rejects(cast(...args), (error) => {
+        assert.match(error.stderr, words);
+        return true;
+    });
+}
+
+await check("chain-id", async () => assert.equal(await cast("chain-id"), "31337"));
+await check("block-number at genesis", async () => assert.equal(await cast("block-number"), "0"));
+await check("balance of a funded account", async () => {
+    assert.equal(await cast("balance", "--ether", alice.address), "10000.000000000000000000");
+});
+await check("client", async () => assert.match(await cast("client"), /^(almanac|anvil)\/v\d/));
+await check("rpc eth_accounts", async () => {
+    const given = JSON.parse(await cast("rpc", "eth_accounts"));
+    assert.equal(given.length, 10);
+    assert.deepEqual(
+        given.slice(0, 3),
+        accounts.slice(0, 3).map((a) => a.address.toLowerCase()),
+    );
+});
+
+let transfer;
+await check("send, with the fees that cast proposes", async () => {
+    transfer = await send("--value", "1ether", bob.address);
+    assert.equal(transfer.status, "0x1");
+    assert.equal(transfer.type, "0x2");
+    assert.equal(transfer.gasUsed, "0x5208");
+    assert.equal(transfer.blockNumber, "0x1");
+});
+await check("receipt", async () => {
+    const receipt = JSON.parse(await cast("receipt", "--json", transfer.transactionHash));
+    assert.equal(receipt.status, "0x1");
+    assert.equal(receipt.blockNumber, "0x1");
+    assert.equal(receipt.from, alice.address.toLowerCase());
+    assert.equal(receipt.to, bob.address.toLowerCase());
+    assert.equal(BigInt(receipt.cumulativeGasUsed), 21_000n);
+});
+await check("balance after", async () => {
+    assert.equal(await cast("balance", "--ether", bob.address), "10001.000000000000000000");
+});
+await check("balance before", async () => {
+    assert.equal(await cast("balance", "--ether", "--block", "0", bob.address), "10000.000000000000000000");
+});
+await check("nonce", async () => assert.equal(await cast("nonce", alice.address), "1"));
+await check("send --legacy", async () => {
+    const receipt = await send("--legacy", "--value", "1", bob.address);
+    assert.equal(receipt.type, "0x0");
+    assert.equal(receipt.status, "0x1");
+});
+await check("tx", async () => {
+    const tx = JSON.parse(await cast("tx", "--json", transfer.transactionHash));
+    assert.equal(tx.hash, transfer.transactionHash);
+    assert.equal(BigInt(tx.value), 10n ** 18n);
+    assert.equal(Number(tx.nonce), 0);
+});
+await check("tx --raw and its hash", async () => {
+    const raw = await cast("tx", "--raw", transfer.transactionHash);
+    assert.equal(await cast("keccak", raw), transfer.transactionHash);
+});
+await check("block", async () => {
+    const block = JSON.parse(await cast("block", "--json", "1"));
+    assert.equal(block.hash, transfer.blockHash);
+    assert.deepEqual(block.transactions, [transfer.transactionHash]);
+    assert.equal(BigInt(block.gasUsed), 21_000n);
+});
+await check("block by hash, one field", async () => {
+    assert.equal(await cast("block", transfer.blockHash, "--field", "number"), "1");
+});
+await check("age and basefee", async () => {
+    assert.match(await cast("age", "0"), /\d{4}/);
+    assert.ok(BigInt(plain(await cast("base-fee", "1"))) > 0n);
+});
+await check("gas-price", async () => assert.ok(BigInt(await cast("gas-price")) > 0n));
+
+let created;
+await check("send --create, and call it", async () => {
+    // Init code that deploys `return 42`.
+    const receipt = await send("--create", "0x6008600b5f3960085ff300602a5f5260205ff3");
+    assert.equal(receipt.status, "0x1");
+    assert.equal(await cast("to-dec", await cast("call", receipt.contractAddress)), "42");
+});
+await check("send --create with constructor arguments", async () => {
+    const receipt = await send("--create", counter.bytecode, "constructor(uint256)", "100");
+    created = receipt.contractAddress;
+    assert.equal(plain(await cast("call", created, "limit()(uint256)")), "100");
+});
+await check("code and codesize", async () => {
+    const code = await cast("code", created);
+    assert.equal(code.length, counter.deployedBytecode.length);
+    assert.equal(await cast("codesize", created), String((code.length - 2) / 2));
+    assert.equal(await cast("code", bob.address), "0x");
+});
+await check("codehash, which is a proof that only anvil has", async () => {
+    if (isAlmanac) return refused(/almanac_getProof/, "codehash", created);
+    assert.equal(await cast("codehash", created), await cast("keccak", await cast("code", created)));
+});
+await check("compute-address", async () => {
+    const address = await cast("compute-address", "--nonce", "3", alice.address);
+    assert.equal(address.toLowerCase(), `computed address: ${created.toLowerCase()}`);
+});
+await check("send a call; storage holds the result", async () => {
+    assert.equal((await send(created, "increase(uint256)", "7")).status, "0x1");
+    assert.equal(await cast("to-dec", await cast("storage", created, "0")), "7");
+});
+await check("estimate", async () => {
+    const gas = BigInt(await cast("estimate", created, "increase(uint256)", "1"));
+    assert.ok(gas > 21_000n && gas < 60_000n, `${gas}`);
+    assert.equal(await cast("estimate", bob.address, "--value", "1"), "21000");
+});
+await check("access-list", async () => {
+    const list = JSON.parse(await cast("access-list", "--json", created, "increase(uint256)", "1"));
+    const own = list.accessList.find((entry) => entry.address.toLowerCase() === created.toLowerCase());
+    assert.ok(own.storageKeys.includes(`0x${"0".repeat(64)}`));
+});
+await check("logs by signature", async () => {
+    const logs = JSON.parse(
+        await cast(
+            "logs",
+            "--json",
+            "--from-block",
+            "0",
+            "--address",
+            created,
+            "Increased(address indexed,uint256 indexed,uint256)",
+        ),
+    );
+    assert.equal(logs.length, 1);
+    assert.equal(BigInt(logs[0].topics[2]), 7n);
+    assert.equal(BigInt(logs[0].data), 7n);
+});
+await check("logs with a topic that does not occur", async () => {
+    const step = `0x${(8).toString(16).padStart(64, "0")}`;
+    const logs = await cast(
+        "logs",
+        "--json",
+        "--from-block",
+        "0",
+        "--address",
+        created,
+        "Increased(address indexed,uint256 indexed,uint256)",
+        "",
+        step,
+    );
+    assert.deepEqual(JSON.parse(logs), []);
+});
+await check("call with overridden balance and code", async () => {
+    const nobody = "0x00000000000000000000000000000000000000aa";
+    // Code that returns its own balance.
+    const answer = await cast(
+        "call",
+        nobody,
+        "--override-balance",
+        `${nobody}:77`,
+        "--override-code",
+        `${nobody}:0x475f5260205ff3`,
+    );
+    assert.equal(BigInt(answer), 77n);
+});
+await check("send --unlocked", async () => {
+    const receipt = JSON.parse(
+        await cast("send", "--json", "--unlocked", "--from", bob.address, "--value", "1", carol.address),
+    );
+    assert.equal(receipt.status, "0x1");
+    assert.equal(receipt.from, bob.address.toLowerCase());
+});
+await check("publish a transaction signed by mktx", async () => {
+    const raw = await cast("mktx", "--private-key", bob.key, "--value", "5", carol.address);
+    const receipt = JSON.parse(await cast("publish", raw));
+    assert.equal(receipt.status, "0x1");
+});
+await check("rpc with raw parameters", async () => {
+    const fees = JSON.parse(await cast("rpc", "--raw", "eth_feeHistory", '["0x2", "latest", [50]]'));
+    assert.equal(fees.baseFeePerGas.length, 3);
+    assert.equal(fees.gasUsedRatio.length, 2);
+    assert.equal(fees.reward.length, 2);
+});
+await check("tx-pool status", async () => {
+    const status = JSON.parse(await cast("tx-pool", "status"));
+    assert.equal(BigInt(status.pending), 0n);
+    assert.equal(BigInt(status.queued), 0n);
+});
+await check("run replays a transaction", async () => {
+    const { transactionHash } = await send(created, "increase(uint256)", "3");
+    const trace = await cast("run", transactionHash);
+    assert.match(trace, /Transaction successfully executed/);
+    assert.match(trace, new RegExp(created, "i"));
+});
+await check("call --trace", async () => {
+    assert.match(await cast("call", "--trace", created, "value()(uint256)"), /Gas used: \d+/);
+});
+await check("find-block", async () => {
+    const time = await cast("block", "1", "--field", "timestamp");
+    const found = await cast("find-block", time);
+    assert.equal(await cast("block", found, "--field", "timestamp"), time);
+});
+
+await onlyAlmanac("parameters are read by anyone and set by the owner", async () => {
+    const floor = await cast("format-bytes32-string", "base_fee_floor_wei");
+    const get = async () => plain(await cast("call", parameters, "get(bytes32)(uint256)", floor));
+    assert.equal(await get(), "100000000");
+    assert.equal(await cast("call", parameters, "owner()(address)"), alice.address);
+    assert.equal((await send(parameters, "set(bytes32,uint256)", floor, "200000000")).status, "0x1");
+    assert.equal(await get(), "200000000");
+    await refused(
+        /execution reverted/,
+        "call",
+        "--from",
+        bob.address,
+        parameters,
+        "set(bytes32,uint256)",
+        floor,
+        "5",
+    );
+});
+await check("a custom error reaches the client with its data", async () => {
+    await refused(
+        /execution reverted.*data: "0x[0-9a-f]{136}"/s,
+        "call",
+        created,
+        "increase(uint256)",
+        "1000",
+    );
+});
+await check("a stale nonce is refused", async () => {
+    await refused(
+        /nonce too low/,
+        "send",
+        "--private-key",
+        alice.key,
+        "--nonce",
+        "0",
+        "--value",
+        "1",
+        bob.address,
+    );
+});
+await check("too little money is refused", async () => {
+    await refused(
+        /[Ii]nsufficient funds/,
+        "send",
+        "--private-key",
+        alice.key,
+        "--value",
+        "20000ether",
+        bob.address,
+    );
+});
+await check("an unknown method is refused", async () => {
+    await refused(/-32601/, "rpc", "eth_noSuchMethod");
+});
+
+finish();
