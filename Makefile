@@ -1,7 +1,7 @@
 # `make` lists the words. CI uses these words and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state sim kill-long crash-long vectors foreign-vectors contracts
+.PHONY: help run test lint bench bench-state sim kill-long crash-long vectors foreign-vectors contracts bench-rpc
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ bench-state: ## Measure state store and index; ALMANAC_BENCH_KEYS=10000000 for l
 	cargo bench -p almanac-state --bench state
 	cargo bench -p almanac-index --bench index -- $(if $(ALMANAC_BENCH_KEYS),--large)
 	cargo bench -p almanac-rpc --bench readers
+
+bench-rpc: ## Measure JSON-RPC against anvil: transactions and reads under load, start, memory
+	scripts/bench-rpc
 
 kill-long: ## Kill a node under load 200 times
 	ALMANAC_KILLS=200 cargo test -p almanac --test kill -- --nocapture
