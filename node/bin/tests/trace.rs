@@ -271,6 +271,26 @@ fn otterscans_pages() {
     assert_eq!(page("Before", BOB, 0, 5), (vec![], [true, true], Value::Null));
 }
 
+/// Bob is paid by a contract that Alice calls: no transaction names him, and it is his all the same.
+#[test]
+fn a_payment_inside_a_call_is_found_for_whom_it_paid() {
+    let mut chain = Deployed::new(&[]);
+    let (forwarder, _) = chain.deploy(contracts::FORWARDER);
+    let bob: Address = BOB.parse().unwrap();
+    let plain = chain.send(TxKind::Call(bob), 5, Bytes::new());
+    let inside = chain.send(TxKind::Call(forwarder), 7, to(bob, &[]));
+    chain.send(TxKind::Call(forwarder), 0, to(forwarder, &[]));
+    let search = |method: &str, block: u64, size: u64| {
+        let page = chain.node.result(&format!("ots_searchTransactions{method}"), json!([BOB, block, size]));
+        let hashes: Vec<_> = page["txs"].as_array().unwrap().iter().map(|tx| tx["hash"].clone()).collect();
+        (hashes, page["lastPage"].as_bool().unwrap())
+    };
+    assert_eq!(search("Before", 0, 25), (vec![inside.clone(), plain.clone()], true));
+    assert_eq!(search("After", 0, 25).0, [inside.clone(), plain.clone()]);
+    assert_eq!(search("Before", 0, 1), (vec![inside], false), "a page at a time");
+    assert_eq!(search("Before", 3, 1), (vec![plain], true));
+}
+
 /// Contracts that a contract made, each in a block of its own: whichever is asked for, the search ends there.
 #[test]
 fn who_made_a_contract_is_found_in_any_block() {

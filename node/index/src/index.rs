@@ -255,6 +255,17 @@ impl Index {
         self.0.store.ask(|view| involved::transactions_of(view, address, ANYONE, range, order, limit))
     }
 
+    /// Up to `limit` heights in a range at which the value of a key changed, as far as history is kept.
+    pub fn changes_of(
+        &self,
+        key: &StateKey,
+        heights: &RangeInclusive<u64>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<u64>, StoreError> {
+        self.0.store.ask(|view| read::changes_of(view, key, heights, order, limit))
+    }
+
     /// The transaction that made a contract, unless another contract did.
     pub fn creation_of(&self, contract: Address) -> Result<Option<Sent>, StoreError> {
         self.0.store.ask(|view| involved::creation_of(view, contract))

@@ -18,6 +18,19 @@ pub enum Order {
     Descending,
 }
 
+impl Order {
+    /// The same things, from the end that comes first.
+    pub(crate) fn of<'a, T: 'a>(
+        self,
+        ascending: impl DoubleEndedIterator<Item = T> + 'a,
+    ) -> Box<dyn Iterator<Item = T> + 'a> {
+        match self {
+            Self::Ascending => Box::new(ascending),
+            Self::Descending => Box::new(ascending.rev()),
+        }
+    }
+}
+
 /// A transaction that somebody had a part in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
@@ -79,11 +92,7 @@ fn rows_of(
 ) -> Result<Vec<Sent>, Fault> {
     let first = rows::involved(address, part, *range.start());
     let last = rows::involved(address, part, *range.end());
-    let found = view.range(Table::Involved, &first..=&last);
-    let found: Box<dyn Iterator<Item = _>> = match order {
-        Order::Ascending => found,
-        Order::Descending => Box::new(found.rev()),
-    };
+    let found = order.of(view.range(Table::Involved, &first..=&last));
     let read = |row: Result<Row, Fault>| {
         let (key, hash) = row?;
         Ok(Sent { location: rows::read_involved(&key)?, hash: rows::read_hash("involved", &hash)? })

@@ -3,12 +3,13 @@
 use crate::{
     block::{IndexedBlock, Location},
     error::Fault,
+    involved::Order,
     rows::{self, ReceiptRow},
     store::{Table, View},
 };
 use alloy_primitives::{BlockHash, Bytes, TxHash, keccak256};
 use almanac_primitives::{Block, Header, StateKey};
-use std::sync::Arc;
+use std::{ops::RangeInclusive, sync::Arc};
 
 /// Rows of `meta`.
 pub(crate) const META_FORMAT: &[u8] = b"format";
@@ -44,6 +45,20 @@ pub(crate) fn accounts_and_slots(view: &View<'_>) -> Result<Vec<(StateKey, Bytes
     let last = [&[1][..], &[u8::MAX; 52]].concat();
     let rows = view.range(Table::State, &[0]..=&last);
     rows.map(|row| row.and_then(|(key, value)| Ok((rows::read_account_key(&key)?, value.into())))).collect()
+}
+
+/// The heights at which a state key changed.
+pub(crate) fn changes_of(
+    view: &View<'_>,
+    key: &StateKey,
+    heights: &RangeInclusive<u64>,
+    order: Order,
+    limit: usize,
+) -> Result<Vec<u64>, Fault> {
+    let key = rows::state_key(key);
+    let (first, last) = (rows::at_height(&key, *heights.start()), rows::at_height(&key, *heights.end()));
+    let found = order.of(view.range(Table::History, &first..=&last));
+    found.take(limit).map(|row| rows::height_of(&row?.0)).collect()
 }
 
 /// Hash of the block at a height.

@@ -4,7 +4,7 @@ mod support;
 
 use almanac_index::{Index, IndexConfig, Location, Order, RevertError};
 use proptest::{collection::vec, prelude::*};
-use support::{Chain, Plan, any_filter, any_plan, apply, keeping, someone};
+use support::{Chain, Plan, any_filter, any_plan, apply, keeping, key, someone};
 use tempfile::TempDir;
 
 #[derive(Clone, Debug)]
@@ -198,6 +198,16 @@ proptest! {
             let found = index.transactions_involving(someone(sender), &(from..=to), order, limit).unwrap();
             prop_assert_eq!(found, expected);
         }
+        let mut expected: Vec<u64> = (from.0..=to.0)
+            .filter(|height| chain.fed.get((*height).wrapping_sub(1) as usize).is_some_and(|fed| {
+                fed.diff.changes().iter().any(|change| change.key == key(sender))
+            }))
+            .collect();
+        if !is_ascending {
+            expected.reverse();
+        }
+        expected.truncate(limit);
+        prop_assert_eq!(index.changes_of(&key(sender), &(from.0..=to.0), order, limit).unwrap(), expected);
         prop_assert_eq!(index.creation_of(someone(sender)).unwrap(), chain.creation_of(someone(sender)));
     }
 }

@@ -6,7 +6,10 @@ use crate::{
     view::View,
 };
 use alloy_primitives::Address;
+use alloy_rpc_types_trace::otterscan::InternalOperation;
 use almanac_index::{Location, Order, Sent};
+use almanac_primitives::StateKey;
+use almanac_trace::{InternalOperations, Limits};
 use jsonrpsee::core::RpcResult;
 use std::ops::RangeInclusive;
 
@@ -24,9 +27,7 @@ pub(crate) fn checked_size(size: u64) -> RpcResult<u64> {
 /// The page that is next to a block, backwards or forwards in time; block 0 stands for the end to begin at.
 pub(crate) fn page(view: &View, address: Address, block: u64, size: u64, order: Order) -> RpcResult<OtsPage> {
     let size = usize::try_from(checked_size(size)?).map_err(error::internal)?;
-    let find = |range: &RangeInclusive<Location>, limit| {
-        view.index.transactions_involving(address, range, order, limit).map_err(error::internal)
-    };
+    let find = |range: &RangeInclusive<Location>, limit| find(view, address, range, order, limit);
     let range = beside(block, order);
     let mut found = find(&range, size)?;
     let mut is_last = true;
@@ -45,6 +46,47 @@ pub(crate) fn page(view: &View, address: Address, block: u64, size: u64, order: 
     };
     let (txs, receipts) = show(view, &found)?;
     Ok(OtsPage { txs, receipts, first_page, last_page })
+}
+
+/// Transactions in a range that somebody sent or received, or in which money came to or from him on the way.
+fn find(
+    view: &View,
+    address: Address,
+    range: &RangeInclusive<Location>,
+    order: Order,
+    limit: usize,
+) -> RpcResult<Vec<Sent>> {
+    let mut found =
+        view.index.transactions_involving(address, range, order, limit).map_err(error::internal)?;
+    // Whoever got money inside a call has another balance after that block; which call, a trace tells.
+    let (account, heights) = (StateKey::Account(address), range.start().number..=range.end().number);
+    let changed = view.index.changes_of(&account, &heights, order, limit).map_err(error::internal)?;
+    for height in changed {
+        found.extend(paid_inside(view, address, height)?);
+    }
+    found.sort_unstable_by_key(|sent| sent.location);
+    found.dedup();
+    if order == Order::Descending {
+        found.reverse();
+    }
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// The transactions of a block in which an address was paid, or paid, by a call inside.
+fn paid_inside(view: &View, address: Address, height: u64) -> RpcResult<Vec<Sent>> {
+    let block = view.block(Some(height.into()))?;
+    let traces = view.retrace_all(&block, &InternalOperations, Limits::BLOCK);
+    let traces = traces.map_err(|error| error::trace(&error))?;
+    let has_part = |operation: &InternalOperation| operation.from == address || operation.to == address;
+    let paid = (block.unseen()..).zip(traces).filter(|(_, operations)| operations.iter().any(has_part));
+    let sent = |(index, _): (usize, _)| {
+        Some(Sent {
+            location: Location { number: height, index },
+            hash: block.receipts.get(index)?.transaction_hash,
+        })
+    };
+    Ok(paid.filter_map(sent).collect())
 }
 
 /// Everything on one side of a block. Nobody has a part in genesis, so 0 is free to mean: from the end.
