@@ -117,7 +117,8 @@ await check("ots_searchTransactionsAfter", async () => {
         page.txs.map((tx) => tx.hash),
         [refused, paid].map((r) => r.transactionHash),
     );
-    // Receivers of internal payments are found too.
+});
+await check("ots_searchTransactionsAfter finds receivers of internal payments", async () => {
     const bobs = await rpc("ots_searchTransactionsAfter", bob.address, 0, 25);
     assert.deepEqual(
         bobs.txs.map((tx) => tx.hash),
