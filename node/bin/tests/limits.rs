@@ -144,25 +144,33 @@ fn slow_clients_are_cut_off() {
     assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
 }
 
-#[test]
-fn programs_can_start_it() {
+/// A node that says in JSON where it is, and writes its log to a file.
+fn start_for_programs(arguments: &[&str], log: &std::fs::File) -> (Node, Value) {
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_almanac"))
-        .args(["dev", "--port", "0", "--json", "--client-version", "anvil/v9.9.9", "--log-format", "json"])
+        .args(["dev", "--port", "0", "--json"])
+        .args(arguments)
         .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
+        .stderr(log.try_clone().unwrap())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
-        .unwrap();
-    let facts: Value = serde_json::from_str(&line).unwrap();
-    assert_eq!((&facts["chainId"], facts["accounts"].as_array().unwrap().len()), (&json!(31_337), 10));
+    let mut banner = String::new();
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut out, &mut banner).unwrap();
+    let facts: Value = serde_json::from_str(&banner).unwrap();
     let address = facts["http"].as_str().unwrap().trim_start_matches("http://").to_owned();
-    let version = post(&address, r#"{"jsonrpc":"2.0","id":1,"method":"web3_clientVersion"}"#);
-    assert!(version.contains("anvil/v9.9.9"), "{version}");
-    std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-    let output = child.wait_with_output().unwrap();
-    let log = String::from_utf8_lossy(&output.stderr);
+    (Node { child, address, banner }, facts)
+}
+
+#[test]
+fn programs_can_start_it() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let arguments = ["--client-version", "anvil/v9.9.9", "--log-format", "json"];
+    let (mut node, facts) = start_for_programs(&arguments, log.as_file());
+    assert_eq!((&facts["chainId"], facts["accounts"].as_array().unwrap().len()), (&json!(31_337), 10));
+    assert_eq!(node.result("web3_clientVersion", json!([])), "anvil/v9.9.9");
+    node.signal("-TERM");
+    node.wait();
+    let log = std::fs::read_to_string(log.path()).unwrap();
     let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
     assert!(last["message"].as_str().unwrap().contains("stopping"), "{log}");
 }
@@ -230,19 +238,7 @@ fn a_flood_delays_no_block() {
 #[test]
 fn what_contracts_print_is_in_the_log() {
     let log = tempfile::NamedTempFile::new().unwrap();
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_almanac"))
-        .args(["dev", "--port", "0", "--json"])
-        .stdout(std::process::Stdio::piped())
-        .stderr(log.reopen().unwrap())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
-        .unwrap();
-    let facts: Value = serde_json::from_str(&line).unwrap();
-    let address = facts["http"].as_str().unwrap().trim_start_matches("http://").to_owned();
-    let node = Node { child, address, banner: line };
-
+    let (node, _) = start_for_programs(&[], log.as_file());
     // The arguments are the calldata; the code passes them on. 0xb60e72cc = log(string,uint256).
     let words = ["40", "2a", "5"].map(|word| format!("{word:0>64}")).concat();
     let arguments = format!("0xb60e72cc{words}{:0<64}", "6974206973");

@@ -19,6 +19,17 @@ pub enum Order {
 }
 
 impl Order {
+    /// The first `limit` of what was found in several places, each once.
+    pub fn first(self, mut found: Vec<Sent>, limit: usize) -> Vec<Sent> {
+        found.sort_unstable_by_key(|sent| sent.location);
+        found.dedup();
+        if self == Self::Descending {
+            found.reverse();
+        }
+        found.truncate(limit);
+        found
+    }
+
     /// The same things, from the end that comes first.
     pub(crate) fn of<'a, T: 'a>(
         self,
@@ -73,13 +84,7 @@ pub(crate) fn transactions_of(
         found.extend(rows_of(view, address, *part, range, order, limit)?);
     }
     // Whoever pays himself has two parts in one transaction.
-    found.sort_unstable_by_key(|sent| sent.location);
-    found.dedup();
-    if order == Order::Descending {
-        found.reverse();
-    }
-    found.truncate(limit);
-    Ok(found)
+    Ok(order.first(found, limit))
 }
 
 fn rows_of(

@@ -64,13 +64,7 @@ fn find(
     for height in changed {
         found.extend(paid_inside(view, address, height)?);
     }
-    found.sort_unstable_by_key(|sent| sent.location);
-    found.dedup();
-    if order == Order::Descending {
-        found.reverse();
-    }
-    found.truncate(limit);
-    Ok(found)
+    Ok(order.first(found, limit))
 }
 
 /// The transactions of a block in which an address was paid, or paid, by a call inside.

@@ -6,8 +6,8 @@ use crate::{
     types::{RpcBlock, RpcReceipt, RpcTransaction, user_transaction},
 };
 use alloy_eips::{BlockId, BlockNumberOrTag};
-use alloy_primitives::{Address, B256, BlockHash, Bytes, TxHash, U64};
-use almanac_index::{IndexedBlock, Location, Order};
+use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64};
+use almanac_index::{IndexedBlock, Location};
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use std::sync::Arc;
 
@@ -110,27 +110,7 @@ impl Eth {
     fn located(&self, hash: TxHash) -> RpcResult<Option<(Location, Arc<IndexedBlock>)>> {
         self.view.index.transaction(hash).map_err(error::internal)
     }
-
-    /// Where a sender used up a sequence number. Each transaction takes the next one, but delegations take some
-    /// as well, so it is at most as many transactions back as numbers.
-    fn located_by_nonce(&self, sender: Address, nonce: u64) -> RpcResult<Option<TxHash>> {
-        let everything = Location::first_of(0)..=Location::last_of(u64::MAX);
-        let wanted = usize::try_from(nonce.saturating_add(1)).unwrap_or(usize::MAX).min(SENDER_SEARCH_MAX);
-        let sent = self.view.index.transactions_of(sender, &everything, Order::Ascending, wanted);
-        for sent in sent.map_err(error::internal)?.into_iter().rev() {
-            let Some((location, block)) = self.located(sent.hash)? else { continue };
-            match user_transaction(&block, location.index).map(almanac_primitives::UserTransaction::nonce) {
-                Some(found) if found == nonce => return Ok(Some(sent.hash)),
-                Some(found) if found < nonce => return Ok(None),
-                _ => {}
-            }
-        }
-        Ok(None)
-    }
 }
-
-/// Transactions of one sender that a search by sequence number looks through.
-const SENDER_SEARCH_MAX: usize = 10_000;
 
 impl BlocksApiServer for Eth {
     fn block_number(&self) -> RpcResult<U64> {
@@ -212,7 +192,8 @@ impl BlocksApiServer for Eth {
         if waiting.is_some() {
             return Ok(waiting);
         }
-        self.located_by_nonce(sender, nonce)?.map_or(Ok(None), |hash: B256| self.transaction(hash))
+        let signed = self.view.index.signed_with_nonce(sender, nonce).map_err(error::internal)?;
+        signed.map_or(Ok(None), |signed| self.transaction(signed.hash))
     }
 
     fn raw_transaction(&self, hash: TxHash) -> RpcResult<Option<Bytes>> {
