@@ -51,6 +51,15 @@ fn the_next_block_has_the_base_fee_that_was_set() {
         assert_eq!(fee_of("latest"), "0x12a05f200");
         assert_ne!(fee_of("pending"), "0x12a05f200", "for one block only");
     }
+    // Edits in between are blocks of their own, and leave it to the next real one.
+    node.result("anvil_setNextBlockBaseFeePerGas", json!(["0x12a05f200"]));
+    node.result("anvil_setBalance", json!([NOBODY, "0x1"]));
+    node.result("anvil_setNonce", json!([NOBODY, "0x1"]));
+    node.result("evm_mine", json!([]));
+    assert_eq!(fee_of("latest"), "0x12a05f200");
+    node.result("anvil_setNextBlockBaseFeePerGas", json!(["0x12a05f200"]));
+    node.result("anvil_setNextBlockBaseFeePerGas", json!(["0x12a05f201"]));
+    assert_eq!(fee_of("pending"), "0x12a05f201", "the later wish counts");
     refused(&node, "anvil_setNextBlockBaseFeePerGas", json!(["0x0"]), "is not in 100000000..=");
 }
 

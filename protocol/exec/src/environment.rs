@@ -140,7 +140,7 @@ pub fn base_fee_after(
 }
 
 /// The base fee that a developer wants for the next block.
-pub(crate) fn wanted_base_fee(state: &dyn StateRead) -> Result<Option<GasPrice>, StateFault> {
+pub fn wanted_base_fee(state: &dyn StateRead) -> Result<Option<GasPrice>, StateFault> {
     let wanted = read_slot(state, DEVELOPER_DOOR, NEXT_BASE_FEE_SLOT)?;
     // The door takes nothing larger.
     Ok(u128::try_from(wanted)

@@ -15,8 +15,8 @@ use crate::{
     snapshots::{Point, Snapshots},
 };
 use alloy_consensus::TxEip1559;
-use alloy_primitives::{Bytes, TxKind};
-use almanac_exec::{Edit, EditError, Executed, Sender, edit_gas, recover};
+use alloy_primitives::{Bytes, TxKind, U256};
+use almanac_exec::{Edit, EditError, Executed, Sender, edit_gas, environment::wanted_base_fee, recover};
 use almanac_primitives::{
     DurationMs, RecoveredTransaction, TimestampMs, UserTransaction,
     addresses::{DEVELOPER, DEVELOPER_DOOR},
@@ -134,7 +134,15 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         Ok(Ok(travel))
     }
 
-    async fn edit(&mut self, edits: Vec<Edit>) -> Answer<BlockId> {
+    async fn edit(&mut self, mut edits: Vec<Edit>) -> Answer<BlockId> {
+        // The block of an edit is not the one that a base fee was set for; that one is still to come.
+        let wanted = with_reader(&self.tip.state, &[], |state| wanted_base_fee(state))
+            .await
+            .map_err(ApplicationError::from)?
+            .map_err(|fault| ApplicationError::Block(fault.into()))?;
+        if let Some(wanted) = wanted {
+            edits.insert(0, Edit::NextBaseFee { base_fee: U256::from(wanted.0) });
+        }
         let mut calls: Vec<_> = edits.into_iter().map(Edit::calldata).collect();
         while !calls.is_empty() {
             let candidates = match self.edit_transactions(&calls).await? {
