@@ -82,6 +82,10 @@ pub const RUN_INPUT_BYTES_MAX: usize = 16 * 1024;
 /// Largest state value: above the code limit, so that code is an ordinary value.
 pub const STATE_VALUE_BYTES_MAX: usize = 64 * 1024;
 
+/// Most items in one node of the calendar. Measured in decision 0012: fewer make the tree deeper, more make every
+/// change write more bytes.
+pub const CALENDAR_NODE_ITEMS_MAX: usize = 32;
+
 /// Most validators in a genesis file. Bounds a finality certificate.
 pub const VALIDATORS_MAX: usize = 256;
 

@@ -8,8 +8,14 @@
     clippy::cast_sign_loss
 )]
 
+// For tests that are built both inside of the crate and outside.
+#[cfg(test)]
+extern crate self as almanac_schedule;
+
 pub mod agenda;
+pub mod calendar;
 pub mod lane;
 
 pub use agenda::{Agenda, EmptyAgenda};
+pub use calendar::Calendar;
 pub use lane::{GasPool, Place, budget, place, pool, take_within};

@@ -1,0 +1,222 @@
+//! All changes of a block to the calendar, in one pass over the nodes that they touch, from the leaves up.
+
+#[cfg(test)]
+mod tests;
+
+use super::{
+    Calendar,
+    entry::{Entry, Key},
+    head::{HEAD, Head, LEVELS_MAX},
+    level::{cut, merge, regroup},
+    node::{Item, Node, Span},
+    tree::{CalendarError, Tree},
+};
+use alloy_primitives::Bytes;
+use almanac_primitives::{Lane, StateChange, StateKey};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A change to the calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A schedule was made, or armed again.
+    Insert(Entry),
+    /// A schedule has run, ended or was cancelled.
+    Remove(Entry),
+}
+
+/// Why changes cannot be applied. Each is a broken invariant or a failing store: the node must stop, since the
+/// calendar would no longer be what the records say.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// The calendar cannot be read.
+    #[error(transparent)]
+    Calendar(#[from] CalendarError),
+    /// An insertion of what is there.
+    #[error("{0} is in the calendar already")]
+    AlreadyThere(Entry),
+    /// A removal of what is not there.
+    #[error("{0} is not in the calendar")]
+    NotThere(Entry),
+    /// A block has one change for an entry, the one from before it to after it.
+    #[error("{0} is changed twice in one block")]
+    ChangedTwice(Entry),
+    /// A number of the head is at its largest. No chain gets there; a damaged head may.
+    #[error("the calendar has no room for another {what}")]
+    Full {
+        /// What there cannot be more of.
+        what: &'static str,
+    },
+}
+
+/// What happens to a key of a level; the number is that of a child, and 0 in leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Insert(u64),
+    Replace(u64),
+    Remove,
+}
+
+impl Calendar<'_> {
+    /// What a block's changes, in any order, make of the nodes: ascending by number, each once. Nothing is written.
+    pub fn apply(&self, changes: &[Change]) -> Result<Vec<StateChange>, ApplyError> {
+        let ops = sorted(changes)?;
+        let tree = Tree::open(self.state)?;
+        let mut edit = Edit { head: tree.head, tree, written: BTreeMap::new(), free: BTreeSet::new() };
+        edit.change_levels(ops)?;
+        edit.shrink();
+        edit.count(changes)?;
+        Ok(edit.finish())
+    }
+}
+
+fn sorted(changes: &[Change]) -> Result<Vec<(Key, Op)>, ApplyError> {
+    let mut ops: Vec<_> = changes
+        .iter()
+        .map(|change| match change {
+            Change::Insert(entry) => (entry.key(), Op::Insert(0)),
+            Change::Remove(entry) => (entry.key(), Op::Remove),
+        })
+        .collect();
+    ops.sort_unstable_by_key(|(key, _)| *key);
+    match ops.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some(pair) => Err(ApplyError::ChangedTwice(pair[0].0.entry())),
+        None => Ok(ops),
+    }
+}
+
+/// The tree as it was, and what becomes of it.
+struct Edit<'a> {
+    tree: Tree<'a>,
+    head: Head,
+    written: BTreeMap<u64, Written>,
+    /// Numbers of nodes that were and are not: taken again in this block, else removed from the state. No list
+    /// of them outlives the block, since 64 bits of numbers never run out.
+    free: BTreeSet<u64>,
+}
+
+/// A node in its stored form.
+struct Written {
+    bytes: Bytes,
+    /// The child of a branch that has one only.
+    only_child: Option<u64>,
+}
+
+impl Edit<'_> {
+    /// Changes the leaves, then above them what became of their names, until there is nothing more to change.
+    fn change_levels(&mut self, mut ops: Vec<(Key, Op)>) -> Result<(), ApplyError> {
+        for level in 0..self.head.levels {
+            ops = self.change_level(level, &ops)?;
+        }
+        let tops = merge(&[Item { key: Key::FIRST, child: self.head.root }], &ops)?;
+        self.grow(tops)
+    }
+
+    fn change_level(&mut self, level: u8, ops: &[(Key, Op)]) -> Result<Vec<(Key, Op)>, ApplyError> {
+        let groups = regroup(&mut self.tree, level, ops)?;
+        // All that becomes free before anything is taken, so that as few numbers as possible are touched.
+        for group in &groups {
+            self.free.extend(group.old.iter().skip(group.pieces()).map(|old| old.child));
+        }
+        let mut above = vec![];
+        for mut group in groups {
+            let nodes = group.cut(level);
+            let new = self.write(nodes, group.old.iter().map(|old| old.child))?;
+            above.extend(group.renamed(&new));
+        }
+        Ok(above)
+    }
+
+    /// Puts levels on top until one node is above all.
+    fn grow(&mut self, mut tops: Vec<Item>) -> Result<(), ApplyError> {
+        while tops.len() > 1 {
+            let level = self.head.levels;
+            if level == LEVELS_MAX {
+                return Err(ApplyError::Full { what: "level" });
+            }
+            self.head.levels += 1;
+            tops = self.write(cut(level, Span::ALL, tops), [])?;
+        }
+        self.head.root = tops[0].child;
+        Ok(())
+    }
+
+    /// Writes nodes under the numbers that are kept for them, then under others, and says which begins where.
+    fn write(
+        &mut self,
+        nodes: Vec<Node>,
+        kept: impl IntoIterator<Item = u64>,
+    ) -> Result<Vec<Item>, ApplyError> {
+        let mut kept = kept.into_iter();
+        let mut items = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let number = match kept.next().or_else(|| self.free.pop_first()) {
+                Some(number) => number,
+                None => self.new_number()?,
+            };
+            items.push(Item { key: node.span.from, child: number });
+            self.written.insert(number, Written::new(&node));
+        }
+        Ok(items)
+    }
+
+    fn new_number(&mut self) -> Result<u64, ApplyError> {
+        let number = self.head.next;
+        self.head.next = number.checked_add(1).ok_or(ApplyError::Full { what: "node" })?;
+        Ok(number)
+    }
+
+    /// Takes branches with one child off the top. Only a node that was written can be one.
+    fn shrink(&mut self) {
+        while let Some(child) = self.written.get(&self.head.root).and_then(|root| root.only_child) {
+            self.written.remove(&self.head.root);
+            self.free.insert(self.head.root);
+            self.head.root = child;
+            self.head.levels -= 1;
+        }
+    }
+
+    fn count(&mut self, changes: &[Change]) -> Result<(), ApplyError> {
+        for (lane, count) in Lane::ALL.into_iter().zip(&mut self.head.counts) {
+            let (mut inserted, mut removed) = (0, 0);
+            for change in changes {
+                match change {
+                    Change::Insert(entry) => inserted += u64::from(entry.lane == lane),
+                    Change::Remove(entry) => removed += u64::from(entry.lane == lane),
+                }
+            }
+            let sum = count.checked_add(inserted).ok_or(ApplyError::Full { what: "entry" })?;
+            *count = sum.checked_sub(removed).ok_or(CalendarError::Miscounted { lane, count: *count })?;
+        }
+        Ok(())
+    }
+
+    /// What differs from the state.
+    fn finish(self) -> Vec<StateChange> {
+        let Self { tree, head, written, free } = self;
+        let mut values: BTreeMap<u64, Option<Bytes>> =
+            free.into_iter().map(|number| (number, None)).collect();
+        values.extend(written.into_iter().map(|(number, node)| (number, Some(node.bytes))));
+        if !values.is_empty() {
+            values.insert(HEAD, Some(head.encode().into()));
+        }
+        values
+            .into_iter()
+            .map(|(number, new)| StateChange {
+                key: StateKey::Calendar(number),
+                old: tree.bytes(number),
+                new,
+            })
+            .filter(|change| change.old != change.new)
+            .collect()
+    }
+}
+
+impl Written {
+    fn new(node: &Node) -> Self {
+        let only_child = match node.items[..] {
+            [only] if node.level > 0 => Some(only.child),
+            _ => None,
+        };
+        Self { bytes: node.encode().into(), only_child }
+    }
+}

@@ -1,0 +1,88 @@
+//! Checks the whole calendar: for tests and for whoever doubts a state. It reads every node.
+
+use super::{
+    Calendar,
+    entry::Key,
+    node::{ITEMS_MIN, Node, Span},
+    tree::{CalendarError, Tree},
+};
+use almanac_primitives::Lane;
+use std::collections::BTreeSet;
+
+/// What a calendar consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// Levels of the tree.
+    pub levels: u8,
+    /// The numbers of its nodes, without the head's, 0. A state has no other nodes:
+    /// whoever can list it compares.
+    pub nodes: BTreeSet<u64>,
+    /// Entries in all lanes.
+    pub entries: u64,
+}
+
+/// What is wrong with a calendar.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CheckError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Calendar(#[from] CalendarError),
+    /// A node has fewer items than a node must have that is not alone on its level.
+    #[error("node {node} has {given} items, at least {min} are needed")]
+    TooFew {
+        /// Its number.
+        node: u64,
+        /// Its items.
+        given: usize,
+        /// Items needed.
+        min: usize,
+    },
+    /// A node has a number that the head has not given out.
+    #[error("node {node} has a number that is not below the next, {next}")]
+    NotGivenOut {
+        /// Its number.
+        node: u64,
+        /// The head's next number.
+        next: u64,
+    },
+}
+
+impl Calendar<'_> {
+    /// Checks every node: order, bounds, fill, counts, numbers. Its cost grows with the calendar.
+    pub fn check_all(&self) -> Result<Census, CheckError> {
+        let mut tree = Tree::open(self.state)?;
+        let (mut nodes, mut counts) = (BTreeSet::new(), [0; Lane::ALL.len()]);
+        for level in (0..tree.head.levels).rev() {
+            let mut at = Key::FIRST;
+            while at != Key::END {
+                let (number, node) = tree.find(level, &at)?;
+                check_fill(number, node)?;
+                if level == 0 {
+                    node.items.iter().for_each(|item| counts[usize::from(item.key.entry().lane as u8)] += 1);
+                }
+                at = node.span.until;
+                // A node that two others lead to has been refused: it is at its place for one of them only.
+                nodes.insert(number);
+            }
+        }
+        for (lane, counted) in Lane::ALL.into_iter().zip(counts) {
+            let count = tree.head.count(lane);
+            if count != counted {
+                return Err(CalendarError::Miscounted { lane, count }.into());
+            }
+        }
+        let next = tree.head.next;
+        if let Some(&node) = nodes.last().filter(|last| **last >= next) {
+            return Err(CheckError::NotGivenOut { node, next });
+        }
+        Ok(Census { levels: tree.head.levels, nodes, entries: counts.iter().sum() })
+    }
+}
+
+fn check_fill(number: u64, node: &Node) -> Result<(), CheckError> {
+    let (given, min) = (node.items.len(), ITEMS_MIN);
+    if node.span != Span::ALL && given < min {
+        return Err(CheckError::TooFew { node: number, given, min });
+    }
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! One line of the calendar, whose bytes sort as entries do: by lane, then time, then priority, then schedule.
+//!
+//! ```text
+//!  0      1              9                          17                25
+//! +------+--------------+--------------------------+-----------------+
+//! | lane | due ms, u64  | u64::MAX − priority, u64 | schedule id, u64|    all big-endian
+//! +------+--------------+--------------------------+-----------------+
+//! ```
+//!
+//! The priority is stored as its distance from the highest, so that a higher one comes first at the same time.
+//! An entry has no value beside its key: the id leads to the record, which the prologue reads anyway.
+
+use almanac_primitives::{
+    Lane, ScheduleId, TimestampMs,
+    codec::{DecodeError, Reader},
+};
+use std::{cmp::Ordering, fmt};
+
+/// Length of an encoded entry.
+pub const ENTRY_BYTES: usize = 25;
+
+/// What goes first among entries of one lane and one time: the higher one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Priority(pub u64);
+
+/// A schedule that waits in a lane for its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Entry {
+    /// How its run gets into a block.
+    pub lane: Lane,
+    /// When it is due.
+    pub due: TimestampMs,
+    /// What goes first at the same time.
+    pub priority: Priority,
+    /// Which schedule.
+    pub schedule: ScheduleId,
+}
+
+impl Entry {
+    /// The bytes that the calendar sorts by.
+    pub fn encode(&self) -> [u8; ENTRY_BYTES] {
+        let mut bytes = [0; ENTRY_BYTES];
+        bytes[0] = self.lane as u8;
+        bytes[1..9].copy_from_slice(&self.due.0.to_be_bytes());
+        bytes[9..17].copy_from_slice(&(u64::MAX - self.priority.0).to_be_bytes());
+        bytes[17..].copy_from_slice(&self.schedule.0.to_be_bytes());
+        bytes
+    }
+
+    /// Reads the bytes that the calendar sorts by.
+    pub fn decode(encoded: &[u8]) -> Result<Self, DecodeError> {
+        let mut input = Reader::new(encoded);
+        let lane = input.u8("lane")?;
+        let entry = Self {
+            lane: Lane::from_number(lane)
+                .ok_or(DecodeError::UnknownValue { what: "lane", given: lane.into() })?,
+            due: TimestampMs(input.u64("due time")?),
+            priority: Priority(u64::MAX - input.u64("priority")?),
+            schedule: ScheduleId(input.u64("schedule id")?),
+        };
+        input.finish("calendar entry")?;
+        Ok(entry)
+    }
+
+    pub(super) fn key(&self) -> Key {
+        Key(self.encode())
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.encode().cmp(&other.encode())
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lane, due, priority, schedule } = self;
+        write!(f, "schedule {schedule} in the {lane:?} lane at {due} with priority {}", priority.0)
+    }
+}
+
+/// A place in the order of all entries. Not every place can hold an entry: [`Key::END`] is behind them all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key(pub [u8; ENTRY_BYTES]);
+
+/// As the bytes sort, and word by word: a tenth of the calendar's time went into comparing bytes.
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.words().cmp(&other.words())
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Key {
+    /// Before every entry, or at the very first.
+    pub(super) const FIRST: Self = Self([0; ENTRY_BYTES]);
+    /// Behind every entry.
+    pub(super) const END: Self = Self([0xff; ENTRY_BYTES]);
+
+    /// Where the entries of a lane that are due at a time begin.
+    pub(super) fn at(lane: Lane, due: TimestampMs) -> Self {
+        Entry { lane, due, priority: Priority(u64::MAX), schedule: ScheduleId(0) }.key()
+    }
+
+    /// Where the entries of a lane end.
+    pub(super) fn end_of(lane: Lane) -> Self {
+        let mut key = Self::FIRST;
+        key.0[0] = lane as u8 + 1;
+        key
+    }
+
+    /// Where the entries of a lane that are due after a time begin.
+    pub(super) fn after(lane: Lane, time: TimestampMs) -> Self {
+        time.0.checked_add(1).map_or(Self::end_of(lane), |next| Self::at(lane, TimestampMs(next)))
+    }
+
+    fn words(&self) -> ([u64; 3], u8) {
+        let (words, [last]) = self.0.as_chunks::<8>() else {
+            unreachable!("25 bytes are three words and one")
+        };
+        ([0, 1, 2].map(|word| u64::from_be_bytes(words[word])), *last)
+    }
+
+    /// The next place.
+    pub(super) fn next(mut self) -> Self {
+        for byte in self.0.iter_mut().rev() {
+            *byte = byte.wrapping_add(1);
+            if *byte != 0 {
+                return self;
+            }
+        }
+        Self::END
+    }
+
+    /// The place before this one. There is none before the first.
+    pub(super) fn previous(mut self) -> Self {
+        for byte in self.0.iter_mut().rev() {
+            let borrows = *byte == 0;
+            *byte = byte.wrapping_sub(1);
+            if !borrows {
+                return self;
+            }
+        }
+        Self::FIRST
+    }
+
+    /// Whether an entry can be here.
+    pub(super) fn is_entry(&self) -> bool {
+        Lane::from_number(self.0[0]).is_some()
+    }
+
+    /// The entry that is here.
+    pub(super) fn entry(&self) -> Entry {
+        Entry::decode(&self.0).expect("keys of nodes and changes are those of entries")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn entry(lane: u8, due: u64, priority: u64, schedule: u64) -> Entry {
+        Entry {
+            lane: Lane::ALL[usize::from(lane)],
+            due: TimestampMs(due),
+            priority: Priority(priority),
+            schedule: ScheduleId(schedule),
+        }
+    }
+
+    #[test]
+    fn a_higher_priority_is_first_at_the_same_time_only() {
+        assert!(entry(1, 5, 9, 7) < entry(1, 5, 8, 1));
+        assert!(entry(1, 4, 0, 7) < entry(1, 5, u64::MAX, 1));
+        assert!(entry(0, u64::MAX, 0, u64::MAX) < entry(1, 0, u64::MAX, 0));
+        assert_eq!(entry(0, 0, u64::MAX, 0).key(), Key::FIRST);
+        assert!(entry(3, u64::MAX, 0, u64::MAX).key() < Key::end_of(Lane::Spare));
+        assert!(Key::end_of(Lane::Spare) < Key::END);
+    }
+
+    #[test]
+    fn places_do_not_wrap() {
+        assert_eq!(Key::END.next(), Key::END);
+        assert_eq!(Key::FIRST.previous(), Key::FIRST);
+        assert_eq!(Key::after(Lane::Cron, TimestampMs(u64::MAX)), Key::end_of(Lane::Cron));
+        assert_eq!(Key::after(Lane::Cron, TimestampMs(8)), Key::at(Lane::Cron, TimestampMs(9)));
+        assert_eq!(entry(0, u64::MAX, 0, u64::MAX).key().next(), Key::at(Lane::Cron, TimestampMs(0)));
+        assert_eq!(Key::at(Lane::Cron, TimestampMs(0)).previous(), entry(0, u64::MAX, 0, u64::MAX).key());
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_sort_as_the_parts_do(a in (0..4u8, 0..3u64, 0..3u64, 0..3u64), b in (0..4u8, 0..3u64, 0..3u64, 0..3u64)) {
+            let parts = |(lane, due, priority, schedule)| (lane, due, std::cmp::Reverse(priority), schedule);
+            let order = parts(a).cmp(&parts(b));
+            let (a, b) = (entry(a.0, a.1, a.2, a.3), entry(b.0, b.1, b.2, b.3));
+            prop_assert_eq!(a.cmp(&b), order);
+            prop_assert_eq!(a.encode().cmp(&b.encode()), order);
+        }
+
+        #[test]
+        fn entries_survive_their_bytes(lane in 0..4u8, due: u64, priority: u64, schedule: u64) {
+            let entry = entry(lane, due, priority, schedule);
+            prop_assert_eq!(Entry::decode(&entry.encode()), Ok(entry));
+        }
+
+        #[test]
+        fn one_entry_has_one_encoding(bytes in proptest::collection::vec(any::<u8>(), 0..30)) {
+            match Entry::decode(&bytes) {
+                Ok(entry) => prop_assert_eq!(&entry.encode()[..], &bytes[..]),
+                Err(_) => prop_assert!(bytes.len() != ENTRY_BYTES || bytes[0] > 3),
+            }
+        }
+
+        #[test]
+        fn next_and_previous_undo_each_other(bytes: [u8; ENTRY_BYTES]) {
+            let key = Key(bytes);
+            prop_assume!(key != Key::END);
+            prop_assert!(key < key.next());
+            prop_assert_eq!(key.next().previous(), key);
+        }
+
+        #[test]
+        fn words_sort_as_bytes_do(a: [u8; ENTRY_BYTES], mut b: [u8; ENTRY_BYTES], shared in 0..=ENTRY_BYTES) {
+            b[..shared].copy_from_slice(&a[..shared]);
+            prop_assert_eq!(Key(a).cmp(&Key(b)), a.cmp(&b));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Node 0, the head: where the tree begins, and how many entries each lane has.
+
+use almanac_primitives::{
+    Lane,
+    codec::{DecodeError, Reader, Writer},
+};
+
+/// The number under which the head is stored.
+pub(super) const HEAD: u64 = 0;
+
+/// A tree of 2^64 entries with nodes as empty as they may be has fewer levels than this.
+pub(super) const LEVELS_MAX: u8 = 16;
+
+const VERSION: u8 = 1;
+
+/// What a reader has to know before it can go down the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    /// Levels of the tree; one where the root is a leaf.
+    pub levels: u8,
+    /// The node on top.
+    pub root: u64,
+    /// The number that no node has had yet.
+    pub next: u64,
+    /// Entries per lane, in the order of [`Lane::ALL`].
+    pub counts: [u64; Lane::ALL.len()],
+}
+
+impl Head {
+    /// The head of a calendar that nothing has been written to: its root is an empty leaf.
+    pub(super) const EMPTY: Self = Self { levels: 1, root: 1, next: 2, counts: [0; Lane::ALL.len()] };
+
+    /// The level of the root. Leaves are on level 0.
+    pub(super) fn top(&self) -> u8 {
+        self.levels - 1
+    }
+
+    pub(super) fn count(&self, lane: Lane) -> u64 {
+        self.counts[usize::from(lane as u8)]
+    }
+
+    /// Stored form: version, levels, root, next number, a count per lane.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::versioned(VERSION, 50);
+        out.u8(self.levels);
+        out.u64(self.root);
+        out.u64(self.next);
+        self.counts.iter().for_each(|count| out.u64(*count));
+        out.finish()
+    }
+
+    /// Reads the stored form.
+    pub(super) fn decode(encoded: &[u8]) -> Result<Self, DecodeError> {
+        let mut input = Reader::versioned(encoded, "calendar head", VERSION)?;
+        let levels = input.u8("levels")?;
+        if !(1..=LEVELS_MAX).contains(&levels) {
+            return Err(DecodeError::UnknownValue { what: "levels", given: levels.into() });
+        }
+        let (root, next) = (input.u64("root")?, input.u64("next number")?);
+        if root == HEAD || root >= next {
+            return Err(DecodeError::UnknownValue { what: "root", given: root });
+        }
+        let mut counts = [0; Lane::ALL.len()];
+        for count in &mut counts {
+            *count = input.u64("entries of a lane")?;
+        }
+        input.finish("calendar head")?;
+        Ok(Self { levels, root, next, counts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn both_sides_of_each_bound() {
+        let decoded = |head: Head| Head::decode(&head.encode());
+        for levels in [1, LEVELS_MAX] {
+            let head = Head { levels, ..Head::EMPTY };
+            assert_eq!(decoded(head), Ok(head));
+        }
+        for levels in [0, LEVELS_MAX + 1] {
+            let refused = DecodeError::UnknownValue { what: "levels", given: levels.into() };
+            assert_eq!(decoded(Head { levels, ..Head::EMPTY }), Err(refused));
+        }
+        for root in [0, 7] {
+            let refused = DecodeError::UnknownValue { what: "root", given: root };
+            assert_eq!(decoded(Head { root, next: 7, ..Head::EMPTY }), Err(refused));
+        }
+        let last = Head { root: 6, next: 7, ..Head::EMPTY };
+        assert_eq!(decoded(last), Ok(last));
+        let long = [&Head::EMPTY.encode()[..], &[0]].concat();
+        assert_eq!(Head::decode(&long), Err(DecodeError::TrailingBytes { what: "calendar head", extra: 1 }));
+    }
+
+    proptest! {
+        #[test]
+        fn one_head_has_one_encoding(mut bytes in proptest::collection::vec(any::<u8>(), 0..60), plausible: bool) {
+            if plausible {
+                bytes.resize(50, 0);
+                bytes[..2].copy_from_slice(&[VERSION, 3]);
+            }
+            if let Ok(head) = Head::decode(&bytes) {
+                prop_assert_eq!(head.encode(), bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The calendar: which schedule is due when, in which lane. An ordered map that is kept as state.
+//!
+//! ```text
+//!   Calendar(0)   head: root, levels, entries per lane
+//!                          |
+//!   Calendar(9)   branch  [ (first) → 4 | (Cron, 12:00) → 7 | (Cron, 18:00) → 2 ]
+//!                              |                 |                   |
+//!                          Calendar(4)       Calendar(7)         Calendar(2)
+//!                          leaf              leaf                leaf
+//!                          (first)…12:00     12:00…18:00         18:00…(end)
+//!                          entry entry …     entry entry …       entry entry …
+//! ```
+//!
+//! A B+tree whose nodes are state values (decision 0012). A block reads it in its prologue and writes it once, in
+//! its epilogue; the EVM never sees it. The record of a schedule is elsewhere, in slots of the ledger account.
+//!
+//! The entries are what the changes of all blocks made them. Into which nodes they are cut depends on those blocks
+//! as well: the same blocks give the same nodes.
+
+mod apply;
+mod check;
+mod entry;
+mod head;
+mod leaf;
+mod level;
+mod node;
+mod read;
+#[cfg(test)]
+mod small;
+mod tree;
+
+pub use apply::{ApplyError, Change};
+pub use check::{Census, CheckError};
+pub use entry::{ENTRY_BYTES, Entry, Priority};
+pub use leaf::Leaf;
+pub use node::NodeError;
+pub use read::Cursor;
+pub use tree::CalendarError;
+
+use almanac_primitives::StateRead;
+use std::fmt;
+
+/// The calendar in a state.
+///
+/// A state without a head has an empty calendar.
+#[derive(Clone, Copy)]
+pub struct Calendar<'a> {
+    state: &'a dyn StateRead,
+}
+
+impl<'a> Calendar<'a> {
+    /// The calendar of this state. Nothing is read yet.
+    pub fn new(state: &'a dyn StateRead) -> Self {
+        Self { state }
+    }
+}
+
+impl fmt::Debug for Calendar<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Calendar")
+    }
+}

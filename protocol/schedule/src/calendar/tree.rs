@@ -1,0 +1,121 @@
+//! Goes down the tree as the state has it, reading each node once.
+
+use super::{
+    entry::Key,
+    head::{HEAD, Head},
+    node::{Node, NodeError, Span},
+};
+use alloy_primitives::Bytes;
+use almanac_primitives::{Lane, StateKey, StateRead, StateReadError, codec::DecodeError};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    mem,
+};
+
+/// Why the calendar cannot be read. All but the first are broken invariants: the node must stop.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CalendarError {
+    /// The store failed.
+    #[error(transparent)]
+    Read(#[from] StateReadError),
+    /// The head cannot be read.
+    #[error("the head of the calendar: {0}")]
+    Head(DecodeError),
+    /// A node that another one leads to is not there.
+    #[error("node {node} of the calendar is not in the state")]
+    Missing {
+        /// Its number.
+        node: u64,
+    },
+    /// A node is not what its place needs.
+    #[error("node {node} of the calendar: {error}")]
+    Node {
+        /// Its number.
+        node: u64,
+        /// What is wrong with it.
+        error: NodeError,
+    },
+    /// The head's count of a lane contradicts the leaves.
+    #[error(
+        "the head of the calendar counts {count} entries in the {lane:?} lane, which its leaves contradict"
+    )]
+    Miscounted {
+        /// The lane.
+        lane: Lane,
+        /// What the head says.
+        count: u64,
+    },
+}
+
+/// The tree in the state, with what has been read of it.
+pub(super) struct Tree<'a> {
+    state: &'a dyn StateRead,
+    pub head: Head,
+    head_bytes: Option<Bytes>,
+    nodes: BTreeMap<u64, Loaded>,
+}
+
+struct Loaded {
+    node: Node,
+    bytes: Option<Bytes>,
+}
+
+impl<'a> Tree<'a> {
+    pub(super) fn open(state: &'a dyn StateRead) -> Result<Self, CalendarError> {
+        let head_bytes = state.read(StateKey::Calendar(HEAD))?;
+        let mut nodes = BTreeMap::new();
+        let head = match &head_bytes {
+            Some(bytes) => Head::decode(bytes).map_err(CalendarError::Head)?,
+            None => {
+                nodes.insert(Head::EMPTY.root, Loaded { node: Node::empty(), bytes: None });
+                Head::EMPTY
+            }
+        };
+        Ok(Self { state, head, head_bytes, nodes })
+    }
+
+    /// The node of a level that answers for a key.
+    pub(super) fn find(&mut self, level: u8, key: &Key) -> Result<(u64, &Node), CalendarError> {
+        let (mut number, mut at, mut span) = (self.head.root, self.head.top(), Span::ALL);
+        while at > level {
+            (number, span) = self.load(number, at, span)?.child(key);
+            at -= 1;
+        }
+        Ok((number, self.load(number, at, span)?))
+    }
+
+    /// That node, for good: whoever goes up the levels does not come back to it.
+    pub(super) fn take(&mut self, level: u8, key: &Key) -> Result<(u64, Node), CalendarError> {
+        let (number, node) = self.find(level, key)?;
+        let (level, span) = (node.level, node.span);
+        let items = self.nodes.get_mut(&number).map_or(vec![], |loaded| mem::take(&mut loaded.node.items));
+        Ok((number, Node { level, span, items }))
+    }
+
+    fn load(&mut self, number: u64, level: u8, span: Span) -> Result<&Node, CalendarError> {
+        let loaded = match self.nodes.entry(number) {
+            Entry::Occupied(seen) => seen.into_mut(),
+            Entry::Vacant(space) => space.insert(read(self.state, number, level, span)?),
+        };
+        // A node that two others lead to is at its place for one of them only.
+        match loaded.node.check_place(level, span) {
+            Ok(()) => Ok(&loaded.node),
+            Err(error) => Err(CalendarError::Node { node: number, error }),
+        }
+    }
+
+    /// What the state holds under a number, of what has been read.
+    pub(super) fn bytes(&self, number: u64) -> Option<Bytes> {
+        match number {
+            HEAD => self.head_bytes.clone(),
+            _ => self.nodes.get(&number).and_then(|loaded| loaded.bytes.clone()),
+        }
+    }
+}
+
+fn read(state: &dyn StateRead, number: u64, level: u8, span: Span) -> Result<Loaded, CalendarError> {
+    let bytes = state.read(StateKey::Calendar(number))?.ok_or(CalendarError::Missing { node: number })?;
+    let node = Node::decode(&bytes, level, span.until)
+        .map_err(|error| CalendarError::Node { node: number, error })?;
+    Ok(Loaded { node, bytes: Some(bytes) })
+}
