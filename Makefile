@@ -43,7 +43,7 @@ sim: ## Run the deterministic-runtime tests; SEED=n runs that seed
 	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-consensus --test deterministic
 
 vectors: ## Write the golden encodings anew; review the difference like code
-	UPDATE_VECTORS=1 cargo test -p almanac-primitives -p almanac-exec -p almanac-state --tests
+	UPDATE_VECTORS=1 cargo test -p almanac-primitives -p almanac-schedule -p almanac-exec -p almanac-state --tests
 
 foreign-vectors: ## Run precompile vectors of another project; FOLDER=dir names them
 	ALMANAC_VECTORS=$(FOLDER) cargo test -p almanac-exec --test precompiles -- --ignored --nocapture
