@@ -1,10 +1,10 @@
 # `make` lists the words. CI uses these words and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state sim kill-long crash-long vectors foreign-vectors contracts bench-rpc
+.PHONY: help run test lint bench bench-state bench-calendar sim kill-long crash-long vectors foreign-vectors contracts bench-rpc
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## Start a developer chain on http://127.0.0.1:8545
 	cargo run --release -- dev
@@ -32,6 +32,9 @@ bench-state: ## Measure state store and index; ALMANAC_BENCH_KEYS=10000000 for l
 
 bench-rpc: ## Measure JSON-RPC against anvil: transactions and reads under load, start, memory
 	scripts/bench-rpc
+
+bench-calendar: ## Measure the calendar against a plain map in memory
+	cargo bench -p almanac-schedule --bench calendar
 
 kill-long: ## Kill a node under load 200 times
 	ALMANAC_KILLS=200 cargo test -p almanac --test kill -- --nocapture
