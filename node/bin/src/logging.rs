@@ -1,6 +1,7 @@
 //! Where log lines go, and what they look like.
 
 use clap::ValueEnum;
+use std::io::IsTerminal as _;
 use tracing_subscriber::{EnvFilter, fmt};
 
 /// How log lines are written.
@@ -16,7 +17,9 @@ pub(crate) enum LogFormat {
 /// Writes log lines to standard error from here on. RUST_LOG says which; without it, `level` does.
 pub(crate) fn start(format: LogFormat, level: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
-    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Colours are for eyes, not for files.
+    let is_seen = std::io::stderr().is_terminal();
+    let lines = fmt().with_env_filter(filter).with_ansi(is_seen).with_writer(std::io::stderr);
     match format {
         LogFormat::Text => lines.with_target(false).init(),
         LogFormat::Json => lines.json().flatten_event(true).init(),
