@@ -1,6 +1,7 @@
 //! What every request passes before anybody reads it: whose page it comes from, how fast, how large.
 
 use crate::{
+    idle::Busy,
     rate::Rate,
     server::{Limits, Page},
 };
@@ -34,12 +35,13 @@ impl Gate {
         Self { limits, rate, pages: pages.into() }
     }
 
-    /// Answers a request, with `service` if it is one for JSON-RPC.
+    /// Answers a request, with `service` if it is one for JSON-RPC. Its connection is in use as long.
     pub(crate) async fn serve<S, B>(
         self,
         mut request: Request<B>,
         peer: Peer,
         mut service: S,
+        _busy: Busy,
     ) -> Result<Response<HttpBody>, BoxError>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send + Unpin + 'static,

@@ -9,6 +9,7 @@ mod filters;
 mod gate;
 pub mod heads;
 pub mod heavy;
+mod idle;
 pub mod impersonation;
 mod meter;
 pub mod otterscan;

@@ -2,6 +2,7 @@
 
 use crate::{
     gate::{Gate, Peer},
+    idle::Activity,
     meter::{Meter, MeterLayer},
     rate::Rate,
 };
@@ -42,6 +43,8 @@ pub struct Limits {
     pub calls_per_second_max: Option<u32>,
     /// A client that has not sent its whole request after this long is cut off.
     pub request_time_max: Duration,
+    /// A connection without a request for this long is closed.
+    pub idle_time_max: Duration,
 }
 
 impl Default for Limits {
@@ -54,6 +57,7 @@ impl Default for Limits {
             subscriptions_max: 32,
             calls_per_second_max: None,
             request_time_max: Duration::from_secs(10),
+            idle_time_max: Duration::from_secs(60),
         }
     }
 }
@@ -145,14 +149,21 @@ async fn accept(
         // An answer must not wait for a packet to fill up; a socket that refuses is only slower.
         let _ = socket.set_nodelay(true);
         let service = services.clone().build(methods.clone(), stop.clone());
-        let gate = gate.clone();
-        let service =
-            tower::service_fn(move |request| gate.clone().serve(request, Peer(from.ip()), service.clone()));
+        let (gate, activity) = (gate.clone(), Activity::new());
+        let used = activity.clone();
+        let service = tower::service_fn(move |request| {
+            gate.clone().serve(request, Peer(from.ip()), service.clone(), used.begin())
+        });
         let stopped = stop.clone().shutdown();
-        tokio::spawn(async move {
+        let serving = tokio::spawn(async move {
             // A client that breaks off is the client's business.
             let _ = serve_with_graceful_shutdown(socket, service, stopped).await;
             drop(place);
+        });
+        let serving = serving.abort_handle();
+        tokio::spawn(async move {
+            activity.idle(limits.idle_time_max).await;
+            serving.abort();
         });
     }
 }
