@@ -106,3 +106,30 @@ fn largest_file(directory: &Path) -> std::path::PathBuf {
     }
     files.into_iter().max().unwrap().1
 }
+
+/// Blocks above a snapshot are shown, but held: whoever dies with them has never made them durable, and the index
+/// must not remember what the chain does not.
+#[test]
+fn blocks_that_died_with_their_process_are_forgotten() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let mut node = Node::start(&["--datadir", path]);
+    node.receipt(&node.send(&to_bob(0))["result"]);
+    node.result("evm_snapshot", json!([]));
+    for nonce in 1..4 {
+        node.receipt(&node.send(&to_bob(nonce))["result"]);
+    }
+    assert_eq!(node.result("eth_blockNumber", json!([])), "0x4");
+    node.signal("-KILL");
+    node.wait();
+
+    let mut node = Node::start(&["--datadir", path]);
+    assert_eq!(node.result("eth_blockNumber", json!([])), "0x1");
+    assert_eq!(node.result("eth_getTransactionCount", json!([ALICE, "latest"])), "0x1");
+    let receipt = node.receipt(&node.send(&to_bob(1))["result"]);
+    assert_eq!(receipt["blockNumber"], "0x2", "and it goes on from there");
+    node.signal("-TERM");
+    node.wait();
+    let grown = digest(path);
+    assert_eq!(digest_line(&run(&["index", "rebuild", "--datadir", path])), grown);
+}
