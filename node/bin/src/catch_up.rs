@@ -2,11 +2,12 @@
 //!
 //! The state store is not touched, so an index can be missing, behind, or made anew beside a chain of any length.
 
-use crate::{listen::IndexFeed, progress::Progress};
+use crate::progress::Progress;
 use almanac_consensus::Sink as _;
 use almanac_exec::{BlockInput, Body, Rules, check_header, execute, recover_all};
 use almanac_index::Index;
 use almanac_primitives::Block;
+use almanac_rpc::feed::IndexFeed;
 use almanac_schedule::Agenda;
 use almanac_state::BlockJournal;
 use anyhow::{Context as _, ensure};

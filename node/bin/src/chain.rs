@@ -1,10 +1,11 @@
 //! Opens a chain, in memory or from a directory, and brings all its parts to the same block.
 
-use crate::{catch_up, listen::IndexFeed, progress::Progress};
+use crate::{catch_up, progress::Progress};
 use alloy_primitives::B256;
 use almanac_consensus::{Application, Sink as _, Tip};
 use almanac_index::{Index, IndexConfig};
 use almanac_primitives::{Block, Genesis, Header};
+use almanac_rpc::feed::IndexFeed;
 use almanac_schedule::EmptyAgenda;
 use almanac_state::{BlockJournal, MemoryStore, QmdbConfig, QmdbStore, SealedBatch as _, StateStore};
 use anyhow::{Context as _, ensure};

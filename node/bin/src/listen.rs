@@ -1,51 +1,10 @@
-//! Who hears of final blocks: the index, and the reader of the log.
+//! Final blocks as the reader of the log sees them.
 
-use almanac_consensus::{Sink, SinkError, TipState};
+use almanac_consensus::{Sink, SinkError};
 use almanac_exec::{BlockOutput, Executed};
-use almanac_index::{Index, Parties};
-use almanac_primitives::{Block, Outcome, Receipt, StateRead};
+use almanac_primitives::{Block, Outcome, Receipt};
 use almanac_rpc::revert;
 use std::sync::Arc;
-
-/// Feeds the index, and answers admission from it.
-pub(crate) struct IndexFeed(pub(crate) Arc<Index>);
-
-impl Sink for IndexFeed {
-    fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
-        let parties = output
-            .transactions
-            .iter()
-            .map(|executed| Parties {
-                from: executed.from(),
-                to: executed.to(),
-                run: executed.run().cloned(),
-            })
-            .collect();
-        self.0.apply(block, &output.receipts, parties, &output.diff).map_err(|error| SinkError {
-            sink: "the index",
-            number: block.header.number,
-            reason: error.to_string(),
-        })
-    }
-
-    fn can_revert(&self, height: u64) -> bool {
-        height >= self.0.oldest_state()
-    }
-
-    fn reverted(&self, height: u64) -> Result<(), SinkError> {
-        self.0.revert_to(height).map_err(|error| SinkError {
-            sink: "the index",
-            number: height,
-            reason: error.to_string(),
-        })
-    }
-}
-
-impl TipState for IndexFeed {
-    fn tip_state(&self) -> Box<dyn StateRead + Send> {
-        Box::new(self.0.tip_state())
-    }
-}
 
 /// Writes a line per block.
 pub(crate) struct BlockLines;

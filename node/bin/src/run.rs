@@ -10,7 +10,7 @@ use crate::{
     datadir::Datadir,
     figures::{self, BlockFigures},
     index_command,
-    listen::{BlockLines, IndexFeed},
+    listen::BlockLines,
     shutdown::Shutdown,
 };
 use alloy_primitives::Address;
@@ -24,6 +24,7 @@ use almanac_rpc::{
     Limits, Server,
     dev::Dev,
     eth::Eth,
+    feed::IndexFeed,
     heads::Heads,
     heavy::{Heavy, HeavyLimits},
     impersonation::Impersonation,

@@ -14,15 +14,6 @@ const READER: &str = "0x5f545f5260205ff3";
 /// JUMPDEST PUSH0 PUSH0 REVERT.
 const TIMELOCK: &str = "0x5f544210600857005b5f5ffd";
 
-fn number(value: &Value) -> u64 {
-    let text = value.as_str().unwrap_or_else(|| panic!("{value} is no quantity"));
-    u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap()
-}
-
-fn height(node: &Node) -> u64 {
-    number(&node.result("eth_blockNumber", json!([])))
-}
-
 /// Time of the last block, in seconds.
 fn time(node: &Node) -> u64 {
     number(&node.result("eth_getBlockByNumber", json!(["latest", false]))["timestamp"])
@@ -71,12 +62,12 @@ fn accounts_are_edited_under_every_name_and_history_stays_true() {
     for (n, family) in ["anvil", "hardhat"].into_iter().enumerate() {
         let account = format!("0x{:040x}", 0xabcd + n);
         let call = |name: &str, params: Value| node.result(&format!("{family}_{name}"), params);
-        let before = height(&node);
+        let before = node.height();
         assert!(call("setBalance", json!([account, "0xde0b6b3a7640000"])).is_null());
         assert!(call("setNonce", json!([account, "0x7"])).is_null());
         assert!(call("setCode", json!([account, READER])).is_null());
         assert_eq!(call("setStorageAt", json!([account, slot, word])), true);
-        assert_eq!(height(&node), before + 4, "every edit is a block");
+        assert_eq!(node.height(), before + 4, "every edit is a block");
 
         assert_eq!(node.balance(&account), U256::from(10).pow(U256::from(18)));
         assert_eq!(node.result("eth_getTransactionCount", json!([account, "latest"])), "0x7");
@@ -150,17 +141,17 @@ fn blocks_by_hand_on_demand_and_by_interval() {
     assert_eq!(node.receipt(&hash)["blockNumber"], "0x1");
     let before = time(&node);
     node.result("anvil_mine", json!(["0x3", "0x3e8"]));
-    assert_eq!(height(&node), 4);
+    assert_eq!(node.height(), 4);
     assert!((3_000..3_060).contains(&(time(&node) - before)), "time is moved before each");
     let before = time(&node);
     node.result("hardhat_mine", json!(["0x3", "0x3e8"]));
     assert!((2_000..2_060).contains(&(time(&node) - before)), "between them");
     node.result("hardhat_mine", json!([]));
     node.result("evm_mine", json!([{ "blocks": 5 }]));
-    assert_eq!(height(&node), 13);
+    assert_eq!(node.height(), 13);
     refused(&node, "anvil_mine", json!(["0xffffffffff"]), "above the limit of 20000 per request");
     node.result("anvil_mine", json!(["0x0", "0x5"]));
-    assert_eq!(height(&node), 13);
+    assert_eq!(node.height(), 13);
 
     let (first, second) = (node.send(&to_bob(1))["result"].clone(), node.send(&to_bob(2))["result"].clone());
     assert_eq!(node.result("anvil_dropTransaction", json!([first])), first);
@@ -176,9 +167,9 @@ fn blocks_by_hand_on_demand_and_by_interval() {
     assert_eq!(node.receipt(&hash)["status"], "0x1");
     node.result("evm_setIntervalMining", json!([1]));
     assert_eq!(node.result("anvil_getIntervalMining", json!([])), 1);
-    let before = height(&node);
+    let before = node.height();
     std::thread::sleep(std::time::Duration::from_millis(2_500));
-    assert!((1..=3).contains(&(height(&node) - before)));
+    assert!((1..=3).contains(&(node.height() - before)));
     node.result("evm_setIntervalMining", json!([0]));
     assert!(node.result("anvil_getIntervalMining", json!([])).is_null());
 
@@ -247,7 +238,7 @@ fn snapshots_bring_everything_back_once() {
     node.result("evm_increaseTime", json!([100_000]));
     node.receipt(&node.send(&to_bob(0))["result"]);
     assert_eq!(node.result("evm_revert", json!([snapshot])), true);
-    assert_eq!((height(&node), node.balance(NOBODY)), (0, U256::ZERO));
+    assert_eq!((node.height(), node.balance(NOBODY)), (0, U256::ZERO));
     for gone in [snapshot, json!("0x63"), json!("0xffffffffffffffffffffffff")] {
         assert_eq!(node.result("evm_revert", json!([gone])), false);
     }
@@ -264,10 +255,10 @@ fn a_chain_in_memory_starts_anew_and_one_in_a_directory_does_not() {
     let hash = node.send(&to_bob(0))["result"].clone();
     node.receipt(&hash);
     refused(&node, "hardhat_reset", json!([{ "forking": { "jsonRpcUrl": "http://x" } }]), "its own genesis");
-    assert_eq!(height(&node), 2);
+    assert_eq!(node.height(), 2);
     node.result("hardhat_reset", json!([]));
     assert_eq!(node.result("eth_getBlockByNumber", json!(["latest", false])), genesis);
-    assert_eq!((node.balance(NOBODY), height(&node)), (U256::ZERO, 0));
+    assert_eq!((node.balance(NOBODY), node.height()), (U256::ZERO, 0));
     assert!(node.result("eth_getTransactionReceipt", json!([hash])).is_null());
     refused(&node, "eth_sendTransaction", json!([{ "from": NOBODY, "to": BOB }]), "unknown account");
     assert_eq!(node.receipt(&node.send(&to_bob(0))["result"])["blockNumber"], "0x1");
@@ -276,7 +267,7 @@ fn a_chain_in_memory_starts_anew_and_one_in_a_directory_does_not() {
     let node = Node::start(&["--datadir", directory.path().to_str().unwrap()]);
     node.result("evm_mine", json!([]));
     refused(&node, "anvil_reset", json!([]), "choose another --datadir");
-    assert_eq!(height(&node), 1);
+    assert_eq!(node.height(), 1);
 }
 
 /// The index cannot show what it no longer keeps, so the chain stays where it is, and goes on.
@@ -291,7 +282,7 @@ fn going_back_further_than_history_is_refused() {
     refused(&node, "evm_revert", json!([far]), "no longer kept");
     refused(&node, "anvil_reset", json!([]), "no longer kept");
     node.receipt(&node.send(&to_bob(0))["result"]);
-    assert_eq!(height(&node), 21);
+    assert_eq!(node.height(), 21);
 }
 
 #[test]
@@ -320,12 +311,12 @@ fn accounts_move_to_another_chain() {
     let dump = node.result("anvil_dumpState", json!([]));
     let other = Node::start(&[]);
     assert_eq!(other.result("anvil_loadState", json!([dump])), true);
-    assert_eq!(height(&other), 1, "all in one block");
+    assert_eq!(other.height(), 1, "all in one block");
     assert_eq!(other.result("anvil_dumpState", json!([])), dump, "the same accounts");
     assert_eq!(other.balance(NOBODY), U256::from(0x1234));
     assert_eq!(other.result("eth_call", json!([{ "to": NOBODY }, "latest"])), format!("0x{:064x}", 1));
     assert_eq!(other.result("anvil_loadState", json!([dump])), true);
-    assert_eq!(height(&other), 1, "nothing to do");
+    assert_eq!(other.height(), 1, "nothing to do");
     refused(&other, "anvil_loadState", json!(["0x1f8b08"]), "no dump of accounts");
 }
 
@@ -381,6 +372,6 @@ fn a_chain_whose_genesis_is_no_developers_refuses_edits() {
     node.result("anvil_impersonateAccount", json!([NOBODY]));
     let request = json!([{ "from": NOBODY, "to": BOB, "gas": "0x5208" }]);
     refused(&node, "eth_sendTransaction", request, "only a developer's chain");
-    assert_eq!(height(&node), 0);
+    assert_eq!(node.height(), 0);
     node.receipt(&node.send(&to_bob(0))["result"]);
 }

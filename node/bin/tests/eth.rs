@@ -21,10 +21,6 @@ fn create(node: &Node, contract: Address) -> Value {
     receipt["contractAddress"].clone()
 }
 
-fn number(value: &Value) -> u64 {
-    value.as_str().unwrap().parse::<U256>().unwrap().to()
-}
-
 #[track_caller]
 fn refused(node: &Node, method: &str, params: Value, code: i64, words: &str) {
     let answer = node.call(method, params);
@@ -323,6 +319,22 @@ fn logs_are_found_and_filters_tell_news_once() {
     assert_eq!(node.result("eth_getFilterLogs", json!([unbounded])), last["logs"]);
     assert_eq!(node.result("eth_getFilterChanges", json!([unbounded])), last["logs"]);
     refused(&node, "eth_getFilterLogs", json!([blocks]), -32_602, "not one over logs");
+}
+
+/// A chain that went back and grew again has new blocks at old heights: a filter tells of those too.
+#[test]
+fn filters_notice_that_the_chain_went_back() {
+    let node = Node::start(&[]);
+    let (blocks, snapshot) =
+        (node.result("eth_newBlockFilter", json!([])), node.result("evm_snapshot", json!([])));
+    let news = || node.result("eth_getFilterChanges", json!([blocks]));
+    let first = node.receipt(&node.send(&to_bob(0))["result"])["blockHash"].clone();
+    assert_eq!(news(), json!([first]));
+    assert_eq!(node.result("evm_revert", json!([snapshot])), true);
+    let second = wait(&node, &json!({ "from": ALICE, "to": BOB, "value": "0x9" }))["blockHash"].clone();
+    assert_ne!(first, second);
+    assert_eq!(news(), json!([second]), "at the same height as the one before");
+    assert_eq!(news(), json!([]));
 }
 
 #[test]

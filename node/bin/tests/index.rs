@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::json;
-use std::{fs, path::Path, process::Output};
+use std::{fs, path::Path};
 use support::*;
 
 /// A chain with a few blocks, stopped. Answers with a receipt and an old balance of it.
@@ -30,12 +30,6 @@ fn check(path: &str, answers: &(serde_json::Value, serde_json::Value)) {
 
 fn digest(path: &str) -> String {
     digest_line(&run(&["index", "digest", "--datadir", path]))
-}
-
-fn digest_line(output: &Output) -> String {
-    assert!(output.status.success(), "{output:?}");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().find_map(|line| line.strip_prefix("digest ")).expect("a digest").to_owned()
 }
 
 #[test]

@@ -8,7 +8,6 @@ use alloy_primitives::{U256, hex, keccak256};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
-    process::Output,
     time::{Duration, Instant},
 };
 use support::*;
@@ -16,7 +15,7 @@ use support::*;
 /// Longest life of a node before it is killed.
 const LIFE_MS_MAX: u64 = 300;
 
-fn number(variable: &str, default: u64) -> u64 {
+fn setting(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().expect("a number"))
 }
 
@@ -42,14 +41,9 @@ fn load(node: &Node, mut nonce: u64, acknowledged: &mut BTreeMap<String, Value>)
     panic!("the node was to be killed");
 }
 
-fn digest(output: &Output) -> String {
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8_lossy(&output.stdout).lines().last().expect("a digest").to_owned()
-}
-
 #[test]
 fn what_was_acknowledged_survives_kill_9_under_load() {
-    let (kills, seed) = (number("ALMANAC_KILLS", 20), number("ALMANAC_SIM_SEED", 1));
+    let (kills, seed) = (setting("ALMANAC_KILLS", 20), setting("ALMANAC_SIM_SEED", 1));
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let chain = path("chain");
@@ -61,7 +55,7 @@ fn what_was_acknowledged_survives_kill_9_under_load() {
             assert_eq!(&found, receipt, "seed {seed}, after kill {kill}: an acknowledged receipt");
         }
         let count = node.result("eth_getTransactionCount", json!([ALICE, "latest"]));
-        let nonce: u64 = count.as_str().unwrap().parse::<U256>().unwrap().to();
+        let nonce = number(&count);
         assert!(nonce >= acknowledged.len() as u64);
         // A watcher kills in the middle of whatever the node is doing at that moment.
         let life = Duration::from_millis(random(seed, kill) % LIFE_MS_MAX);
@@ -83,7 +77,7 @@ fn what_was_acknowledged_survives_kill_9_under_load() {
     node.wait();
     let grown = run(&["index", "digest", "--datadir", &chain]);
     let rebuilt = run(&["index", "rebuild", "--datadir", &chain]);
-    assert_eq!(digest(&grown), digest(&rebuilt), "the index grew to what the blocks make it");
+    assert_eq!(digest_line(&grown), digest_line(&rebuilt), "the index grew to what the blocks make it");
 
     // A node that was never killed executes all blocks again and compares every root.
     let (backup, fresh) = (path("backup"), path("fresh"));

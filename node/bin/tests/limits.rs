@@ -182,13 +182,9 @@ const FLOOD: Duration = Duration::from_secs(3);
 #[test]
 fn a_flood_delays_no_block() {
     let node = Node::start(&["--block-time", "100ms"]);
-    let height = || {
-        u64::from_str_radix(node.result("eth_blockNumber", json!([])).as_str().unwrap()[2..].as_ref(), 16)
-            .unwrap()
-    };
-    let begin = height();
+    let begin = node.height();
     std::thread::sleep(FLOOD);
-    let idle = height() - begin;
+    let idle = node.height() - begin;
 
     let endless = json!({ BOB: { "code": "0x5b5f56" } });
     let call = |method: &str, params: Value| {
@@ -211,7 +207,7 @@ fn a_flood_delays_no_block() {
         vec![0xff; 10_000],
     ];
     let end = Instant::now() + FLOOD;
-    let begin = height();
+    let begin = node.height();
     let address = node.address.clone();
     std::thread::scope(|scope| {
         for n in 0..32 {
@@ -226,7 +222,7 @@ fn a_flood_delays_no_block() {
             });
         }
     });
-    let flooded = height() - begin;
+    let flooded = node.height() - begin;
     assert!(flooded * 3 >= idle * 2, "{idle} blocks while nobody asked, {flooded} in the flood");
     let status = std::fs::read_to_string(format!("/proc/{}/status", node.child.id())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

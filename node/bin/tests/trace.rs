@@ -138,17 +138,13 @@ fn a_flood_of_traces_delays_no_block() {
             { "tracer": "callTracer", "stateOverrides": { BOB: { "code": burn } } },
         ],
     });
-    let height = |node: &Node| -> u64 {
-        let height: U256 = node.result("eth_blockNumber", json!([])).as_str().unwrap().parse().unwrap();
-        height.to()
-    };
-    let (first, begin) = (height(&node), Instant::now());
+    let (first, begin) = (node.height(), Instant::now());
     let answers: Vec<Value> = std::thread::scope(|scope| {
         let ask = || serde_json::from_str(&post(&node.address, &request.to_string())).unwrap();
         let asking: Vec<_> = (0..60).map(|_| scope.spawn(ask)).collect();
         asking.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    let (made, seconds) = (height(&node) - first, begin.elapsed().as_secs_f64());
+    let (made, seconds) = (node.height() - first, begin.elapsed().as_secs_f64());
     let refused = answers.iter().filter(|answer| answer["error"]["code"] == -32_005).count();
     let served = answers.iter().filter(|answer| answer["result"]["type"] == "CALL").count();
     assert!(refused > 0 && served >= 30 && refused + served == 60, "{refused} refused, {served} served");
@@ -347,10 +343,7 @@ fn what_a_developer_did_is_traced() {
         [&json!(contract), &json!(BOB), &json!("0x5")]
     );
     let diff_mode = json!({ "tracer": "prestateTracer", "tracerConfig": { "diffMode": true } });
-    let tip: u64 =
-        U256::from_str_radix(&node.result("eth_blockNumber", json!([])).as_str().unwrap()[2..], 16)
-            .unwrap()
-            .to();
+    let tip = node.height();
     let mut after = Value::Null;
     for number in 1..=tip {
         let traces = node.result("debug_traceBlockByNumber", json!([format!("{number:#x}"), diff_mode]));

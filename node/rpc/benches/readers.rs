@@ -9,14 +9,17 @@ use almanac_consensus::{
 };
 use almanac_consensus::{Clock as _, Mode};
 use almanac_exec::BlockOutput;
-use almanac_index::{Index, IndexConfig, Parties};
+use almanac_index::{Index, IndexConfig};
 use almanac_mempool::{Pool, PoolConfig, SenderState};
 use almanac_primitives::{
     Block, Genesis, StateKey, StateRead as _, Wei,
     genesis::Allocation,
     testing::{Person, genesis, person, recovered, transfer},
 };
-use almanac_rpc::priority::{aside, step_back};
+use almanac_rpc::{
+    feed::IndexFeed,
+    priority::{aside, step_back},
+};
 use almanac_schedule::EmptyAgenda;
 use almanac_state::{QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _};
 use commonware_runtime::{
@@ -54,7 +57,7 @@ fn main() {
             Application::new(&genesis, store, Arc::new(EmptyAgenda)).expect("a good genesis");
         let index =
             Arc::new(Index::open(&place, IndexConfig::archive(), header, state).expect("a new index"));
-        let feed = Arc::new(Feed { index: index.clone(), lags: Mutex::default() });
+        let feed = Arc::new(Feed { feed: IndexFeed(index.clone()), lags: Mutex::default() });
         let base_fee = application.next_environment(&tip).await.expect("a tip").base_fee;
         let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
         let solo = SoloConfig { mode: Mode::Manual, fee_recipient: Address::ZERO };
@@ -119,24 +122,24 @@ async fn revert(solo: &Solo, load: &mut Load) {
 
 /// The index as a node feeds it, with the time that it takes.
 struct Feed {
-    index: Arc<Index>,
+    feed: IndexFeed,
     lags: Mutex<Vec<f64>>,
 }
 
 impl Sink for Feed {
     fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
         let started = Instant::now();
-        let parties = output.transactions.iter();
-        let parties =
-            parties.map(|ran| Parties { from: ran.from(), to: ran.to(), run: ran.run().cloned() }).collect();
-        self.index.apply(block, &output.receipts, parties, &output.diff).expect("it follows");
+        self.feed.finalized(block, output)?;
         self.lags.lock().expect("one thread at a time").push(milliseconds(started));
         Ok(())
     }
 
+    fn can_revert(&self, height: u64) -> bool {
+        self.feed.can_revert(height)
+    }
+
     fn reverted(&self, height: u64) -> Result<(), SinkError> {
-        self.index.revert_to(height).expect("it is kept");
-        Ok(())
+        self.feed.reverted(height)
     }
 }
 

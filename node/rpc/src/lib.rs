@@ -5,6 +5,7 @@ pub mod debug;
 pub mod dev;
 pub mod error;
 pub mod eth;
+pub mod feed;
 mod filters;
 mod gate;
 pub mod heads;

@@ -64,6 +64,10 @@ impl Node {
         answer["result"].clone()
     }
 
+    pub fn height(&self) -> u64 {
+        number(&self.result("eth_blockNumber", json!([])))
+    }
+
     pub fn balance(&self, address: &str) -> U256 {
         self.result("eth_getBalance", json!([address, "latest"])).as_str().unwrap().parse().unwrap()
     }
@@ -105,6 +109,18 @@ impl Drop for Node {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A number as Ethereum writes it.
+pub fn number(value: &Value) -> u64 {
+    value.as_str().unwrap().parse::<U256>().unwrap().to()
+}
+
+/// The digest that `almanac index` printed.
+pub fn digest_line(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().find_map(|line| line.strip_prefix("digest ")).expect("a digest").to_owned()
 }
 
 pub fn post(address: &str, body: &str) -> String {
