@@ -4,7 +4,7 @@ mod file;
 
 use crate::{chain::PARTITION, datadir::Datadir};
 use alloy_primitives::{Address, B256, BlockHash, Bytes, KECCAK256_EMPTY, U256};
-use almanac_primitives::{Genesis, Header, StateKey, state::Meta};
+use almanac_primitives::{Genesis, Header, ScheduleId, StateKey, state::Meta};
 use almanac_state::{
     BlockJournal, ProvenValue, QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _, verify,
 };
@@ -57,9 +57,9 @@ pub(crate) struct GetArgs {
     #[arg(long, value_name = "HASH")]
     code: Option<B256>,
 
-    /// The fixed part of a schedule by its hash.
-    #[arg(long, value_name = "HASH")]
-    body: Option<B256>,
+    /// The fixed part of a schedule.
+    #[arg(long, value_name = "ID")]
+    body: Option<ScheduleId>,
 
     /// A node of the calendar.
     #[arg(long, value_name = "N")]
@@ -211,8 +211,8 @@ fn describe(proven: &ProvenValue, header: &Header, is_hash_trusted: bool) -> any
             line(format!("Proven: code {hash} after block {number}"));
             line(format!("  bytes       {}", shown(proven.code(hash)?)));
         }
-        StateKey::Body(hash) => {
-            line(format!("Proven: schedule body {hash} after block {number}"));
+        StateKey::Body(schedule) => {
+            line(format!("Proven: body of schedule {schedule} after block {number}"));
             line(format!("  bytes       {}", shown(proven.value_of(key)?)));
         }
         StateKey::Calendar(node) => {

@@ -34,7 +34,7 @@ const PRESENT: u8 = 1;
 const RUN_BYTES_MAX: usize = RUN_INPUT_BYTES_MAX + 256;
 
 /// Length of an encoded state key by its tag.
-const STATE_KEY_BYTES: [usize; 6] = [21, 53, 33, 33, 9, 2];
+const STATE_KEY_BYTES: [usize; 6] = [21, 53, 33, 9, 9, 2];
 
 /// A state key: its tag, then its parts.
 pub(crate) fn state_key(key: &StateKey) -> Vec<u8> {
@@ -58,9 +58,9 @@ fn write_state_key(out: &mut Writer, key: &StateKey) {
             out.u8(2);
             out.b256(*hash);
         }
-        StateKey::Body(hash) => {
+        StateKey::Body(schedule) => {
             out.u8(3);
-            out.b256(*hash);
+            out.u64(schedule.0);
         }
         StateKey::Calendar(node) => {
             out.u8(4);
@@ -312,7 +312,7 @@ fn odd(table: &'static str, what: &'static str, given: u64) -> Fault {
 mod tests {
     use super::*;
     use alloy_primitives::U256;
-    use almanac_primitives::state::Meta;
+    use almanac_primitives::{ScheduleId, state::Meta};
     use proptest::prelude::*;
 
     fn any_key() -> impl Strategy<Value = StateKey> {
@@ -321,7 +321,7 @@ mod tests {
             (any::<[u8; 20]>(), any::<[u8; 32]>())
                 .prop_map(|(a, s)| StateKey::Slot(a.into(), U256::from_be_bytes(s))),
             any::<[u8; 32]>().prop_map(|h| StateKey::Code(h.into())),
-            any::<[u8; 32]>().prop_map(|h| StateKey::Body(h.into())),
+            any::<u64>().prop_map(|id| StateKey::Body(ScheduleId(id))),
             any::<u64>().prop_map(StateKey::Calendar),
             Just(StateKey::Meta(Meta::Genesis)),
         ]

@@ -1,6 +1,9 @@
 //! How state is addressed, read and changed. Execution and storage meet here and nowhere else.
 
-use crate::codec::{DecodeError, Reader, Writer};
+use crate::{
+    codec::{DecodeError, Reader, Writer},
+    ids::ScheduleId,
+};
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256};
 use std::{
     fmt,
@@ -17,8 +20,8 @@ pub enum StateKey {
     Slot(Address, U256),
     /// Contract code by its hash.
     Code(B256),
-    /// The immutable part of a schedule by its hash.
-    Body(B256),
+    /// The immutable part of a schedule.
+    Body(ScheduleId),
     /// A node of the calendar.
     Calendar(u64),
     /// A fact about the chain itself.
@@ -43,8 +46,8 @@ impl Hash for StateKey {
                 hash_words(address.as_slice(), state);
                 slot.as_limbs().iter().for_each(|limb| state.write_u64(*limb));
             }
-            Self::Code(hash) | Self::Body(hash) => hash_words(hash.as_slice(), state),
-            Self::Calendar(node) => state.write_u64(*node),
+            Self::Code(hash) => hash_words(hash.as_slice(), state),
+            Self::Body(ScheduleId(number)) | Self::Calendar(number) => state.write_u64(*number),
             Self::Meta(meta) => state.write_u8(*meta as u8),
         }
     }
@@ -84,10 +87,10 @@ impl StateKey {
                 bytes[1..33].copy_from_slice(hash.as_slice());
                 33
             }
-            Self::Body(hash) => {
+            Self::Body(schedule) => {
                 bytes[0] = 3;
-                bytes[1..33].copy_from_slice(hash.as_slice());
-                33
+                bytes[1..9].copy_from_slice(&schedule.0.to_be_bytes());
+                9
             }
             Self::Calendar(node) => {
                 bytes[0] = 4;
@@ -270,7 +273,7 @@ mod tests {
             StateKey::Account(Address::ZERO),
             StateKey::Slot(Address::ZERO, U256::ZERO),
             StateKey::Code(B256::ZERO),
-            StateKey::Body(B256::ZERO),
+            StateKey::Body(ScheduleId(0)),
             StateKey::Calendar(0),
             StateKey::Meta(Meta::Genesis),
         ];
@@ -292,7 +295,10 @@ mod tests {
             let word = U256::from(1) << bit;
             assert!(seen.insert(hash(StateKey::Slot(Address::ZERO, word))), "slot bit {bit}");
             assert!(seen.insert(hash(StateKey::Code(word.into()))), "code bit {bit}");
-            assert!(seen.insert(hash(StateKey::Body(word.into()))), "body bit {bit}");
+        }
+        for bit in 0..64 {
+            assert!(seen.insert(hash(StateKey::Body(ScheduleId(1 << bit)))), "body bit {bit}");
+            assert!(seen.insert(hash(StateKey::Calendar(1 << bit))), "calendar bit {bit}");
         }
     }
 

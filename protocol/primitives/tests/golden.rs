@@ -290,7 +290,7 @@ fn state_keys() -> [(&'static str, StateKey, String); 6] {
         ("account", StateKey::Account(address), format!("00{a}")),
         ("slot", StateKey::Slot(address, word), format!("01{a}{w}")),
         ("code", StateKey::Code(hash), format!("02{h}")),
-        ("body", StateKey::Body(hash), format!("03{h}")),
+        ("body", StateKey::Body(ScheduleId(0x0304)), "030000000000000304".into()),
         ("calendar", StateKey::Calendar(0x0102), "040000000000000102".into()),
         ("meta.genesis", StateKey::Meta(Meta::Genesis), "0500".into()),
     ]

@@ -19,7 +19,7 @@
 //!
 //! What counts is `encoded`: the canonical encoding of header and proof. The rest says the same for people
 //! and programs that only want to look, and a file in which the two differ is refused. Keys are `account`
-//! with `address`; `slot` with `address` and `slot`; `code` and `body` with `hash`; `calendarNode` with `node`;
+//! with `address`; `slot` with `address` and `slot`; `code` with `hash`; `body` with `schedule`; `calendarNode` with `node`;
 //! and `genesis`. Where only a header is wanted, everything but `header` is ignored.
 
 use alloy_primitives::{Address, B256, BlockHash, Bytes, U64, U256};
@@ -72,7 +72,7 @@ enum KeyFields {
     Account { address: Address },
     Slot { address: Address, slot: U256 },
     Code { hash: B256 },
-    Body { hash: B256 },
+    Body { schedule: String },
     CalendarNode { node: U64 },
     Genesis,
 }
@@ -158,7 +158,7 @@ impl From<StateKey> for KeyFields {
             StateKey::Account(address) => Self::Account { address },
             StateKey::Slot(address, slot) => Self::Slot { address, slot },
             StateKey::Code(hash) => Self::Code { hash },
-            StateKey::Body(hash) => Self::Body { hash },
+            StateKey::Body(schedule) => Self::Body { schedule: schedule.to_string() },
             StateKey::Calendar(node) => Self::CalendarNode { node: U64::from(node) },
             StateKey::Meta(Meta::Genesis) => Self::Genesis,
         }

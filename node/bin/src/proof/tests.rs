@@ -4,7 +4,7 @@ use super::*;
 use crate::accounts;
 use alloy_primitives::{hex, keccak256};
 use almanac_primitives::{
-    Account, Block, StateChange, StateDiff, TimestampMs,
+    Account, Block, ScheduleId, StateChange, StateDiff, TimestampMs,
     params::{GOVERNANCE_SLOT, PROTOCOL_VERSION},
     state::encode_slot,
 };
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const CODE: &[u8] = &[0x60, 0x01, 0x60, 0x00, 0x55];
-const BODY: B256 = B256::repeat_byte(0xb0);
+const BODY: ScheduleId = ScheduleId(0xb0);
 
 /// A directory as a node leaves it, after as many blocks.
 fn directory(blocks: u64) -> TempDir {
@@ -112,7 +112,7 @@ fn every_kind_of_value_from_the_directory_to_words() {
         (StateKey::Slot(zero, U256::from(7)), "value       3 (0x3)".into()),
         (StateKey::Code(code_hash), format!("code {code_hash} after block 3")),
         (StateKey::Code(code_hash), "bytes       0x6001600055 (5 in all)".into()),
-        (StateKey::Body(BODY), format!("schedule body {BODY}")),
+        (StateKey::Body(BODY), format!("body of schedule {BODY}")),
         (StateKey::Body(BODY), format!("0x{}… (100 in all)", "bb".repeat(64))),
         (StateKey::Calendar(3), "calendar node 3".into()),
         (StateKey::Meta(Meta::Genesis), "start of the chain".into()),
@@ -251,7 +251,7 @@ fn one_value_is_asked_for_at_a_time() {
     }
     let hash = B256::repeat_byte(2);
     assert_eq!(key(&["--code", &hash.to_string()]).unwrap(), StateKey::Code(hash));
-    assert_eq!(key(&["--body", &hash.to_string()]).unwrap(), StateKey::Body(hash));
+    assert_eq!(key(&["--body", "1042-3-0"]).unwrap(), StateKey::Body(ScheduleId::new(1042, 3, 0).unwrap()));
     assert_eq!(key(&["--calendar-node", "4"]).unwrap(), StateKey::Calendar(4));
     assert_eq!(key(&["--genesis"]).unwrap(), StateKey::Meta(Meta::Genesis));
 

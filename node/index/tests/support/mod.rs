@@ -31,7 +31,7 @@ pub fn key(n: u8) -> StateKey {
         2 => StateKey::Slot(Address::repeat_byte(1), U256::ZERO),
         3 => StateKey::Slot(Address::repeat_byte(1), U256::MAX),
         4 => StateKey::Code(B256::repeat_byte(4)),
-        5 => StateKey::Body(B256::repeat_byte(4)),
+        5 => StateKey::Body(ScheduleId(4)),
         6 => StateKey::Calendar(6),
         _ => StateKey::Meta(Meta::Genesis),
     }

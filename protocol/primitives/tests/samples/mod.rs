@@ -415,7 +415,7 @@ impl Draw {
             0 => StateKey::Account(self.address()),
             1 => StateKey::Slot(self.address(), self.u256()),
             2 => StateKey::Code(self.b256()),
-            3 => StateKey::Body(self.b256()),
+            3 => StateKey::Body(ScheduleId(self.u64())),
             4 => StateKey::Calendar(self.u64()),
             _ => StateKey::Meta(Meta::Genesis),
         }

@@ -1,7 +1,7 @@
 //! How a proof names a value: the bytes that [`StateKey::hashed`] hashes.
 
 use almanac_primitives::{
-    StateKey,
+    ScheduleId, StateKey,
     codec::{DecodeError, Reader, Writer},
     state::Meta,
 };
@@ -18,7 +18,7 @@ pub(super) fn read(input: &mut Reader<'_>) -> Result<StateKey, DecodeError> {
         0 => StateKey::Account(input.address("address")?),
         1 => StateKey::Slot(input.address("address")?, input.u256("slot")?),
         2 => StateKey::Code(input.b256("code hash")?),
-        3 => StateKey::Body(input.b256("body hash")?),
+        3 => StateKey::Body(ScheduleId(input.u64("schedule id")?)),
         4 => StateKey::Calendar(input.u64("calendar node")?),
         5 => StateKey::Meta(read_meta(input)?),
         given => return Err(DecodeError::UnknownValue { what: "kind of key", given: given.into() }),
@@ -58,8 +58,8 @@ mod tests {
             address.clone().prop_map(StateKey::Account),
             (address, any::<[u8; 32]>())
                 .prop_map(|(address, slot)| StateKey::Slot(address, U256::from_be_bytes(slot))),
-            hash.clone().prop_map(StateKey::Code),
-            hash.prop_map(StateKey::Body),
+            hash.prop_map(StateKey::Code),
+            any::<u64>().prop_map(|id| StateKey::Body(ScheduleId(id))),
             any::<u64>().prop_map(StateKey::Calendar),
             Just(StateKey::Meta(Meta::Genesis)),
         ]

@@ -1,8 +1,8 @@
 //! A chain of state changes on a store in the deterministic runtime, and values to put into it.
 
-use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256};
+use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256, keccak256};
 use almanac_primitives::{
-    Account, Header, StateChange, StateDiff, StateKey, TimestampMs,
+    Account, Header, ScheduleId, StateChange, StateDiff, StateKey, TimestampMs,
     state::{Meta, encode_slot},
 };
 use almanac_state::{QmdbConfig, QmdbStore, SealedBatch as _, StateProof, StateStore as _};
@@ -62,7 +62,7 @@ impl<E: Context + Spawner> Chain<E> {
 
 pub(crate) const ALICE: Address = Address::repeat_byte(0xa1);
 pub(crate) const TOKEN: Address = Address::repeat_byte(0x70);
-pub(crate) const BODY: StateKey = StateKey::Body(B256::repeat_byte(0xb0));
+pub(crate) const BODY: StateKey = StateKey::Body(ScheduleId(0xb0));
 pub(crate) const NODE: StateKey = StateKey::Calendar(7);
 pub(crate) const GENESIS: StateKey = StateKey::Meta(Meta::Genesis);
 

@@ -163,8 +163,8 @@ impl<'a> Input<'a> {
         let length = match self.0.first()? {
             0 => 21,
             1 => 53,
-            2 | 3 => 33,
-            4 => 9,
+            2 => 33,
+            3 | 4 => 9,
             5 if *self.0.get(1)? == 0 => 2,
             _ => return None,
         };

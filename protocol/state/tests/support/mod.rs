@@ -1,8 +1,8 @@
 //! Small histories, and a store on disk to play them on.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
-use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
-use almanac_primitives::{StateChange, StateDiff, StateKey, state::Meta};
+use alloy_primitives::{Address, Bytes, U256, keccak256};
+use almanac_primitives::{ScheduleId, StateChange, StateDiff, StateKey, state::Meta};
 use almanac_state::{OpenError, QmdbConfig, QmdbStore, StateStore, StateView as _};
 use commonware_runtime::Spawner;
 use commonware_storage::Context;
@@ -25,7 +25,7 @@ pub fn key(number: u64) -> StateKey {
         0 => StateKey::Account(address),
         1 => StateKey::Slot(address, U256::from(number)),
         2 => StateKey::Code(keccak256(number.to_be_bytes())),
-        3 => StateKey::Body(B256::with_last_byte(number.to_be_bytes()[7])),
+        3 => StateKey::Body(ScheduleId(number % 256)),
         _ => StateKey::Calendar(number),
     }
 }
