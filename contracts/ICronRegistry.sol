@@ -48,12 +48,12 @@ interface ICronRegistry {
     error RefundToIsZero();
     error UnknownOptions(uint256 given, uint256 known);
     error UnknownCatchUp(uint256 given, uint256 max);
-    /// One transaction created more schedules than an id can count.
-    error TooManySchedules(uint256 given, uint256 max);
     error UnknownJob(uint256 id);
     error NotJobOwner(uint256 id, address caller, address owner);
     /// A job cannot be cancelled inside its own last run.
     error JobInLastRun(uint256 id);
+    /// A fault of the chain's own: the job was put aside and cannot be read.
+    error JobUnreadable(string reason);
 
     /// Schedules a call of `method`, a signature such as "charge(uint256)", with its ABI-encoded arguments.
     /// The value is the job's escrow. maxRuns 0: until the escrow runs out. intervalSec 0: one run.

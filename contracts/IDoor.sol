@@ -15,4 +15,8 @@ interface IDoor {
     error MalformedArguments(bytes4 selector);
     /// The ledger account answers no call.
     error LedgerAnswersNoCall();
+    /// One transaction creates more schedules than an id can count.
+    error TooManySchedules(uint256 given, uint256 max);
+    /// The chain has grown beyond what an id can name.
+    error NoScheduleId();
 }

@@ -6,7 +6,7 @@ use almanac_consensus::{Application, Sink as _, Tip};
 use almanac_index::{Index, IndexConfig};
 use almanac_primitives::{Block, Genesis, Header};
 use almanac_rpc::feed::IndexFeed;
-use almanac_schedule::EmptyAgenda;
+use almanac_schedule::CalendarAgenda;
 use almanac_state::{BlockJournal, MemoryStore, QmdbConfig, QmdbStore, SealedBatch as _, StateStore};
 use anyhow::{Context as _, ensure};
 use commonware_runtime::Spawner;
@@ -27,7 +27,7 @@ pub(crate) struct Chain<S: StateStore> {
 pub(crate) fn in_memory(genesis: &Genesis, keeping: IndexConfig) -> anyhow::Result<Chain<MemoryStore>> {
     let state = genesis.state()?;
     let store = MemoryStore::from_genesis(state.clone());
-    let (application, tip) = Application::new(genesis, store, Arc::new(EmptyAgenda))?;
+    let (application, tip) = Application::new(genesis, store, Arc::new(CalendarAgenda))?;
     let index = Arc::new(Index::in_memory(keeping, tip.header.clone(), state)?);
     Ok(Chain { application, tip, index })
 }
@@ -55,9 +55,9 @@ pub(crate) async fn on_disk<E: Context + Spawner>(
     );
     let index = Arc::new(Index::open(place, keeping, origin.clone(), state)?);
     catch_up::drop_above(&index, archived)?;
-    catch_up::catch_up(&index, &archive, &EmptyAgenda, genesis.chain_id, store.height()).await?;
+    catch_up::catch_up(&index, &archive, &CalendarAgenda, genesis.chain_id, store.height()).await?;
     let header = header_at(&archive, &origin, store.height()).await?;
-    let (application, tip) = Application::resume(genesis, store, Arc::new(EmptyAgenda), header)?;
+    let (application, tip) = Application::resume(genesis, store, Arc::new(CalendarAgenda), header)?;
     let mut chain = Chain { application, tip, index };
     replay(&mut chain, &archive, archived).await?;
     chain.application.keep_archive(Arc::new(archive));
@@ -75,7 +75,7 @@ pub(crate) async fn index_from_blocks<E: Context + Spawner>(
     let archive = BlockJournal::open(context.child("blocks"), &QmdbConfig::new(PARTITION)).await?;
     let index = Arc::new(Index::open(place, keeping, origin, genesis.state()?)?);
     let height = archive.height().await?;
-    catch_up::catch_up(&index, &archive, &EmptyAgenda, genesis.chain_id, height).await?;
+    catch_up::catch_up(&index, &archive, &CalendarAgenda, genesis.chain_id, height).await?;
     index.sync()?;
     Ok((height, index.digest()?))
 }

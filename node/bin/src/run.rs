@@ -33,7 +33,7 @@ use almanac_rpc::{
     view::View,
     wallet::Wallet,
 };
-use almanac_schedule::EmptyAgenda;
+use almanac_schedule::CalendarAgenda;
 use almanac_state::StateStore;
 use anyhow::Context as _;
 use commonware_runtime::Runner as _;
@@ -63,7 +63,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let view = View {
         chain_id: genesis.chain_id,
         index,
-        agenda: Arc::new(EmptyAgenda),
+        agenda: Arc::new(CalendarAgenda),
         next_time: Arc::new({
             let controls = controls.clone();
             move || controls.next_time()
@@ -186,7 +186,7 @@ where
     let height = tip.header.number;
     let pool = SharedPool::new(Pool::new(PoolConfig::developer(), base_fee));
     let heads = Heads::new(index.clone());
-    let console = match ConsoleLines::start(index.clone(), Arc::new(EmptyAgenda), application.chain_id()) {
+    let console = match ConsoleLines::start(index.clone(), Arc::new(CalendarAgenda), application.chain_id()) {
         Ok(console) => console,
         Err(error) => return tell(ready, Err(error.into())),
     };

@@ -3,13 +3,13 @@
 use alloy_primitives::{Address, B256, BlockHash, TxHash};
 use almanac_exec::{
     BlockError, BlockInput, BlockOutput, Body, Candidates, Environment, HeaderMismatch, Rules, StateFault,
-    TransactionError, check_header, execute, prefetch, recover_all,
+    TransactionError, check_header, environment::read_parameters, execute, prefetch, recover_all,
 };
 use almanac_primitives::{
     Block, ConsensusContext, Genesis, Header, RecoveredTransaction, StateReadError, TimestampMs,
     genesis::GenesisError,
 };
-use almanac_schedule::Agenda;
+use almanac_schedule::{Agenda, calendar::CalendarError};
 use almanac_state::{
     ArchiveError, BlockArchive, CommitError, SealError, SealedBatch, StateStore, with_reader,
 };
@@ -253,7 +253,16 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
     /// The earliest moment at which anything becomes due after `tip`.
     pub async fn next_due(&self, tip: &Tip<S::Batch>) -> Result<Option<TimestampMs>, ApplicationError> {
         let agenda = self.agenda.clone();
-        Ok(with_reader(&tip.state, &[], move |state| agenda.next_due(state)).await??)
+        let next = with_reader(&tip.state, &[], move |state| {
+            let parameters = read_parameters(state).map_err(BlockError::State)?;
+            match agenda.next_due(state, &parameters) {
+                Ok(next) => Ok(next),
+                Err(CalendarError::Read(error)) => Err(StateFault::Read(error).into()),
+                // Nothing to wait for: the next block meets the same calendar and pauses the lane.
+                Err(_) => Ok(None),
+            }
+        });
+        Ok(next.await?.map_err(|error: BlockError| error)?)
     }
 }
 

@@ -15,7 +15,7 @@ use almanac_primitives::{
     ConsensusContext, Genesis, Header, Receipt, RecoveredTransaction, StateCommitment, TimestampMs,
     testing::{contracts::*, *},
 };
-use almanac_schedule::EmptyAgenda;
+use almanac_schedule::CalendarAgenda;
 use almanac_state::{
     ArchiveError, BlockJournal, CommitError, OpenError, QmdbBatch, QmdbConfig, QmdbStore, SealedBatch as _,
     StateStore as _,
@@ -152,7 +152,8 @@ impl Node {
             }
         };
         // Refuses a state that is not the header's.
-        let (application, tip) = Application::resume(&GENESIS, store.clone(), Arc::new(EmptyAgenda), header)?;
+        let (application, tip) =
+            Application::resume(&GENESIS, store.clone(), Arc::new(CalendarAgenda), header)?;
         let mut node = Self { application, store, archive: Arc::new(archive), tip };
         for number in node.tip.header.number + 1..=archived {
             node.replay(number).await?;

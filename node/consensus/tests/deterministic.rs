@@ -11,7 +11,7 @@ use almanac_primitives::{
     ConsensusContext, Genesis, TimestampMs, UserTransaction,
     testing::{contracts::*, *},
 };
-use almanac_schedule::EmptyAgenda;
+use almanac_schedule::CalendarAgenda;
 use commonware_runtime::{Clock as _, Runner as _, deterministic};
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -56,7 +56,7 @@ async fn play(pause: Pause) -> Vec<BlockHash> {
     let genesis = chasing_genesis(60);
     let node = || {
         let store = SlowStore::new(&genesis, pause.clone());
-        Application::new(&genesis, store, Arc::new(EmptyAgenda)).unwrap()
+        Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap()
     };
     let ((proposer, mut tip), (verifier, mut verifier_tip)) = (node(), node());
     let mut hashes = Vec::new();
@@ -132,7 +132,7 @@ fn chase(length: u64) -> (Duration, u64) {
         let pause: Pause = Arc::new(|| Box::pin(tokio::task::yield_now()));
         let store = SlowStore::new(&genesis, pause);
         let reads = store.reads();
-        let (application, tip) = Application::new(&genesis, store, Arc::new(EmptyAgenda)).unwrap();
+        let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
         let chase = call(person(0), 0, CHASER, words(length, 1), 29_000_000);
         let begin = Instant::now();
         let made = application.propose(&tip, proposal(&tip, vec![chase])).await.unwrap();

@@ -20,7 +20,7 @@ use almanac_rpc::{
     feed::IndexFeed,
     priority::{aside, step_back},
 };
-use almanac_schedule::EmptyAgenda;
+use almanac_schedule::CalendarAgenda;
 use almanac_state::{QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _};
 use commonware_runtime::{
     Runner as _, Supervisor as _,
@@ -54,7 +54,7 @@ fn main() {
         let store = QmdbStore::open(context.child("state"), &config, &state).await.expect("a new store");
         let header = genesis.header(store.head().commitment()).expect("a good genesis");
         let (application, tip) =
-            Application::new(&genesis, store, Arc::new(EmptyAgenda)).expect("a good genesis");
+            Application::new(&genesis, store, Arc::new(CalendarAgenda)).expect("a good genesis");
         let index =
             Arc::new(Index::open(&place, IndexConfig::archive(), header, state).expect("a new index"));
         let feed = Arc::new(Feed { feed: IndexFeed(index.clone()), lags: Mutex::default() });

@@ -17,15 +17,19 @@ use crate::{
     choose::TransactionSource,
     environment::{BlockInput, Environment},
     epilogue,
-    error::{BlockError, Fault},
+    error::{BlockError, Fault, StateFault},
     footprint::Footprint,
-    machine::{self, EvmContext, Machine, Strictness},
+    ledger::SystemLedger,
+    machine::{Acted, EvmContext, Machine, Strictness},
     output::{BlockOutput, Executed},
     prologue, runs,
-    state::BlockState,
+    state::{Balances, BlockState},
     transactions,
 };
-use almanac_primitives::{Gas, Lane, Receipt, StateRead, Wei};
+use almanac_primitives::{
+    Gas, Lane, Receipt, RunTransaction, StateRead, Wei,
+    ids::{ID_INDEX_MAX, ScheduleIdError},
+};
 use almanac_schedule::{Agenda, GasPool};
 use revm::{Inspector, inspector::NoOpInspector};
 
@@ -133,6 +137,16 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
         }
     }
 
+    /// Tells the machine the receipt index of the next transaction: schedules that it creates are named after it.
+    pub(crate) fn name_next(&mut self) -> Result<(), BlockError> {
+        let given = u32::try_from(self.next_index()).unwrap_or(u32::MAX);
+        if given > ID_INDEX_MAX {
+            return Err(Fault::Id(ScheduleIdError::IndexTooHigh { given }).into());
+        }
+        self.machine.set_index(given);
+        Ok(())
+    }
+
     /// Shared gas that is not used yet.
     pub(crate) fn shared_gas_left(&self) -> Gas {
         Gas(self.environment.gas_limit.0.saturating_sub(self.shared_gas_used.0))
@@ -150,12 +164,12 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
     }
 
     /// Checks that a transaction neither made nor lost money, and adds up what it burned.
-    pub(crate) fn burn(&mut self, executed: &machine::Executed, fee: Wei) -> Result<(), BlockError> {
-        let (before, after) = (Wei(executed.balances.before), Wei(executed.balances.after));
+    pub(crate) fn burn(&mut self, balances: Balances, fee: Wei) -> Result<(), BlockError> {
+        let (before, after) = (Wei(balances.before), Wei(balances.after));
         let gone = before.checked_sub(after);
         let is_conserved = match gone {
             // A contract that destroys itself in its first transaction may burn what it holds.
-            Some(gone) if executed.balances.has_destroyed => gone >= fee,
+            Some(gone) if balances.has_destroyed => gone >= fee,
             gone => gone == Some(fee),
         };
         if !is_conserved {
@@ -165,6 +179,16 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
         // Burned money was issued, and what was issued fits.
         self.burned = Wei(self.burned.0.wrapping_add(gone.unwrap_or_default().0));
         Ok(())
+    }
+
+    /// Acts on the ledger as the chain itself, and adds up what that burned.
+    pub(crate) fn act<T, E: From<StateFault> + From<BlockError>>(
+        &mut self,
+        act: impl FnOnce(&mut SystemLedger<'_, 'a>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let Acted { value, balances, burned } = self.machine.act(act)?;
+        self.burn(balances, burned)?;
+        Ok(value)
     }
 
     /// Files a transaction that has run, and shows one that was watched.
@@ -183,17 +207,25 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
     }
 }
 
+/// A run that was selected for this block.
+#[derive(Debug)]
+pub(crate) struct SelectedRun {
+    pub(crate) run: RunTransaction,
+    /// Whether a schedule is charged for it and settled.
+    pub(crate) has_record: bool,
+}
+
 /// Runs that are due in this block, by lane.
 #[derive(Debug, Default)]
 pub(crate) struct DueRuns {
-    pub(crate) reserved: Vec<almanac_primitives::RunTransaction>,
-    pub(crate) cron: Vec<almanac_primitives::RunTransaction>,
-    pub(crate) market: Vec<almanac_primitives::RunTransaction>,
-    pub(crate) spare: Vec<almanac_primitives::RunTransaction>,
+    pub(crate) reserved: Vec<SelectedRun>,
+    pub(crate) cron: Vec<SelectedRun>,
+    pub(crate) market: Vec<SelectedRun>,
+    pub(crate) spare: Vec<SelectedRun>,
 }
 
 impl DueRuns {
-    pub(crate) fn lane_mut(&mut self, lane: Lane) -> &mut Vec<almanac_primitives::RunTransaction> {
+    pub(crate) fn lane_mut(&mut self, lane: Lane) -> &mut Vec<SelectedRun> {
         match lane {
             Lane::Reserved => &mut self.reserved,
             Lane::Cron => &mut self.cron,

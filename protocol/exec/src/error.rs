@@ -4,6 +4,7 @@ use crate::validate::TransactionError;
 use almanac_primitives::{
     StateKey, StateReadError, TimestampMs, Wei, codec::DecodeError, ids::ScheduleIdError,
 };
+use almanac_schedule::{calendar::ApplyError, record::Broken};
 use revm::database_interface::DBErrorMarker;
 
 /// The state below execution failed: a disk that does not answer, or a value that is not one.
@@ -19,6 +20,12 @@ pub enum StateFault {
         key: StateKey,
         /// What is wrong with it.
         error: DecodeError,
+    },
+    /// The ledger's balance does not cover what it owes.
+    #[error("the ledger owes {amount} and does not have it")]
+    LedgerShort {
+        /// What it owes.
+        amount: Wei,
     },
     /// An account names code that is not there.
     #[error("state value {key:?} is missing although an account refers to it")]
@@ -109,18 +116,12 @@ pub enum Fault {
         /// What the EVM said.
         reason: String,
     },
-    /// A schedule's run asked for less gas than its own intrinsic gas; admission should have refused it.
-    #[error("run {schedule}/{number} has {given} gas, its intrinsic gas is {needed}")]
-    RunBelowIntrinsicGas {
-        /// The schedule.
-        schedule: almanac_primitives::ScheduleId,
-        /// Which run.
-        number: u64,
-        /// Its gas limit.
-        given: u64,
-        /// Its intrinsic gas.
-        needed: u64,
-    },
+    /// A run began and cannot be settled.
+    #[error("a run cannot be settled: {0}")]
+    RunUnsettled(Broken),
+    /// The calendar cannot take what became of the records.
+    #[error(transparent)]
+    Calendar(#[from] ApplyError),
     /// A block so full that a receipt has no index.
     #[error(transparent)]
     Id(#[from] ScheduleIdError),

@@ -4,13 +4,14 @@ use crate::{
     environment::Environment,
     error::{Fault, StateFault},
     footprint::Footprint,
+    ledger::SystemLedger,
     precompiles::Precompiles,
     state::{Balances, BlockState},
     validate::SPEC,
 };
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, U256};
-use almanac_primitives::RecoveredTransaction;
+use almanac_primitives::{RecoveredTransaction, Wei, addresses::LEDGER};
 use revm::{
     Inspector,
     context::{
@@ -74,6 +75,14 @@ pub(crate) struct Executed {
     pub(crate) balances: Balances,
     /// What it touched, if it was watched. Large and rare.
     pub(crate) footprint: Option<Box<Footprint>>,
+}
+
+/// What an act of the chain itself gave.
+#[derive(Debug)]
+pub(crate) struct Acted<T> {
+    pub(crate) value: T,
+    pub(crate) balances: Balances,
+    pub(crate) burned: Wei,
 }
 
 impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
@@ -172,6 +181,26 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         let footprint = is_watched.then(|| Footprint::of_write(&changes, self.state())).transpose()?;
         self.state().commit(changes)?;
         Ok(footprint)
+    }
+
+    /// Acts on the ledger as the chain itself. Nothing stays of an act that fails.
+    pub(crate) fn act<T, E: From<StateFault>>(
+        &mut self,
+        act: impl FnOnce(&mut SystemLedger<'_, 'a>) -> Result<T, E>,
+    ) -> Result<Acted<T>, E> {
+        self.evm.ctx.journal_mut().load_account(LEDGER)?;
+        let mut ledger = SystemLedger::new(&mut self.evm.ctx);
+        let result = act(&mut ledger);
+        let burned = ledger.burned();
+        let changes = self.evm.ctx.journaled_state.finalize();
+        let value = result?;
+        let balances = self.state().commit(changes)?;
+        Ok(Acted { value, balances, burned })
+    }
+
+    /// Says which receipt what comes next will have: schedules that it creates are named after it.
+    pub(crate) fn set_index(&mut self, index: u32) {
+        self.evm.precompiles.set_index(index);
     }
 
     fn settle(

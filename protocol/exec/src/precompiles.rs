@@ -20,6 +20,7 @@ pub(crate) struct Precompiles {
     ethereum: EthPrecompiles,
     warm: AddressSet,
     parameters: Parameters,
+    index: u32,
     /// Why the last transaction was aborted: revm carries only text out of here.
     fault: Option<StateFault>,
 }
@@ -29,7 +30,12 @@ impl Precompiles {
         let ethereum = EthPrecompiles::new(SPEC);
         let mut warm = ethereum.warm_addresses().clone();
         warm.extend(doors::ADDRESSES);
-        Self { ethereum, warm, parameters, fault: None }
+        Self { ethereum, warm, parameters, index: 0, fault: None }
+    }
+
+    /// Sets the receipt index of what runs next.
+    pub(crate) fn set_index(&mut self, index: u32) {
+        self.index = index;
     }
 
     /// The failure of the state store that aborted a transaction inside a door, if one did.
@@ -51,7 +57,7 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         context: &mut EvmContext<'a>,
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
-        let answered = doors::call(context, inputs, &self.parameters)
+        let answered = doors::call(context, inputs, &self.parameters, self.index)
             .and_then(|outcome| outcome.map(|outcome| settle(outcome, inputs.gas_limit)).transpose());
         match answered {
             Ok(Some(result)) => Ok(Some(result)),

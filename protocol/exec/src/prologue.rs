@@ -7,15 +7,16 @@ use crate::{
     footprint::Footprint,
     machine::{EvmContext, Machine},
     output::Executed,
+    select::{Selection, select},
 };
 use alloy_primitives::U256;
 use almanac_primitives::{
-    Gas, GasPrice, Lane, Outcome, PrologueTransaction, Receipt,
+    Gas, GasPrice, Outcome, PrologueTransaction, Receipt,
     addresses::{BLOCK_HASH_HISTORY, DEVELOPER_DOOR},
-    params::{BLOCK_HASH_HISTORY_LEN, LANE_BLOCK_RUNS_MAX},
+    params::BLOCK_HASH_HISTORY_LEN,
     run::PROLOGUE_TYPE,
 };
-use almanac_schedule::{Agenda, budget, take_within};
+use almanac_schedule::Agenda;
 use revm::Inspector;
 
 /// Runs the prologue and answers with the runs of each lane that fit this block.
@@ -25,7 +26,7 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<DueRuns, BlockError> {
     let is_watched = execution.is_watched();
     let footprint = write(&mut execution.machine, &execution.environment, is_watched)?;
-    let due = collect_due(execution, agenda)?;
+    let Selection { runs, logs, .. } = select(execution, agenda)?;
     let environment = &execution.environment;
     let prologue = PrologueTransaction {
         number: environment.number,
@@ -41,10 +42,10 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
         effective_gas_price: GasPrice(0),
         contract_address: None,
         schedule_ref: None,
-        logs: Vec::new(),
+        logs,
     };
     execution.record(Executed::Prologue(prologue), receipt, footprint);
-    Ok(due)
+    Ok(runs)
 }
 
 /// Writes what every block begins with.
@@ -63,25 +64,4 @@ pub(crate) fn write<'a, I: Inspector<EvmContext<'a>>>(
         slots.push((DEVELOPER_DOOR, NEXT_BASE_FEE_SLOT, U256::ZERO));
     }
     machine.write_slots(&slots, is_watched)
-}
-
-/// What is due by the parent's state, cut to each lane's budget. The rest stays due.
-fn collect_due<'a, I: Inspector<EvmContext<'a>>>(
-    execution: &mut Execution<'a, '_, I>,
-    agenda: &dyn Agenda,
-) -> Result<DueRuns, BlockError> {
-    let parent = execution.machine.state().parent();
-    let environment = &execution.environment;
-    let mut due = DueRuns::default();
-    let mut reserved_gas = Gas::ZERO;
-    for lane in Lane::ALL {
-        let found =
-            agenda.due(parent, lane, environment.timestamp, LANE_BLOCK_RUNS_MAX).map_err(StateFault::Read)?;
-        let taken = take_within(found, budget(lane, &environment.parameters, reserved_gas));
-        if lane == Lane::Reserved {
-            reserved_gas = Gas(taken.iter().map(|run| run.gas_limit.0).sum());
-        }
-        *due.lane_mut(lane) = taken;
-    }
-    Ok(due)
 }

@@ -1,15 +1,27 @@
 //! Executes the runs of a lane: each a transaction of its own, isolated from the others.
+//!
+//! A run of a schedule has three steps. Its start takes the money and re-arms the series; then the call is made;
+//! its end settles. The first and the last stand, whatever becomes of the call.
 
 use crate::{
-    block::Execution,
+    block::{Execution, SelectedRun},
+    doors,
     error::{BlockError, Fault},
+    footprint::Footprint,
+    ledger::ScheduleFault,
     machine::{EvmContext, MachineError},
     output::{self, Executed},
     validate::{call_gas, least_gas},
 };
-use almanac_primitives::{Gas, Receipt, RunTransaction, Wei, run::RUN_TYPE};
-use almanac_schedule::{GasPool, pool};
+use alloy_primitives::Log;
+use almanac_primitives::{Gas, Halt, Outcome, Receipt, RunTransaction, Wei, run::RUN_TYPE};
+use almanac_schedule::{
+    GasPool, Record,
+    life::{self, Ended},
+    pool,
+};
 use revm::{Inspector, context::TxEnv, context_interface::result::ExecutionResult, primitives::TxKind};
+use std::fmt::Display;
 
 /// EIP-3529: at most this part of the gas used is given back for freed storage.
 const REFUND_DIVISOR: u64 = 5;
@@ -17,14 +29,15 @@ const REFUND_DIVISOR: u64 = 5;
 /// Executes runs in order.
 pub(crate) fn run_all<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
-    runs: Vec<RunTransaction>,
+    runs: Vec<SelectedRun>,
 ) -> Result<(), BlockError> {
-    for run in runs {
+    for selected in runs {
         // A run of the shared pool waits where the gas that is left could not hold it.
+        let SelectedRun { run, .. } = &selected;
         if pool(run.lane) == GasPool::Shared && run.gas_limit > execution.shared_gas_left() {
             break;
         }
-        run_one(execution, run)?;
+        run_one(execution, selected)?;
     }
     Ok(())
 }
@@ -32,19 +45,50 @@ pub(crate) fn run_all<'a, I: Inspector<EvmContext<'a>>>(
 /// Executes one run. A call that fails is a receipt; only a broken invariant is an error.
 pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
-    run: RunTransaction,
+    selected: SelectedRun,
 ) -> Result<(), BlockError> {
-    let intrinsic = call_gas(&run.input);
-    let needed = least_gas(&intrinsic);
-    if run.gas_limit.0 < needed {
-        let reference = run.schedule_ref;
-        return Err(Fault::RunBelowIntrinsicGas {
-            schedule: reference.schedule,
-            number: reference.number,
-            given: run.gas_limit.0,
-            needed,
+    let SelectedRun { run, has_record } = selected;
+    if !has_record {
+        let called = call(execution, &run)?;
+        return file(execution, run, called, Vec::new());
+    }
+    let moment = execution.moment();
+    let begun = match execution.act(|ledger| Ok(life::begin(ledger, run.schedule_ref, moment)?)) {
+        Ok(Some(begun)) => begun,
+        // Another run of this block cancelled it.
+        Ok(None) => return Ok(()),
+        Err(ScheduleFault::Block(error)) => return Err(error),
+        Err(ScheduleFault::Broken(broken)) => return put_aside(execution, run, Wei::ZERO, &broken),
+    };
+    let called = match call(execution, &run) {
+        Ok(called) => called,
+        Err(BlockError::Fault(fault)) => {
+            return put_aside(execution, run, begun.charge(moment.base_fee), &fault);
         }
-        .into());
+        Err(error) => return Err(error),
+    };
+    let logs = settle(execution, &begun, &called)?;
+    file(execution, run, called, logs)
+}
+
+/// What became of a call.
+struct Called {
+    outcome: Outcome,
+    gas_used: Gas,
+    logs: Vec<Log>,
+    footprint: Option<Box<Footprint>>,
+}
+
+/// Makes the call of a run.
+fn call<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    run: &RunTransaction,
+) -> Result<Called, BlockError> {
+    let intrinsic = call_gas(&run.input);
+    if run.gas_limit.0 < least_gas(&intrinsic) {
+        // As a transaction that runs out of gas before its first step.
+        let (outcome, gas_used) = (Outcome::Halted(Halt::OutOfGas), run.gas_limit);
+        return Ok(Called { outcome, gas_used, logs: Vec::new(), footprint: None });
     }
     let tx = TxEnv {
         caller: run.from,
@@ -57,19 +101,62 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
         ..TxEnv::default()
     };
     let is_watched = execution.is_watched();
+    execution.name_next()?;
     let mut executed = execution.machine.call_as_system(tx, is_watched).map_err(|error| match error {
         MachineError::State(fault) => BlockError::State(fault),
         MachineError::Fault(fault) => fault.into(),
         MachineError::Refused(reason) => Fault::RulesDisagree { reason: reason.to_string() }.into(),
     })?;
-    execution.burn(&executed, Wei::ZERO)?;
+    execution.burn(executed.balances, Wei::ZERO)?;
     let gas_used = gas_used(&executed.result, intrinsic.initial_total_gas(), intrinsic.floor_gas());
-    execution.use_gas(pool(run.lane), gas_used);
     // To whoever looks on, a run is a transaction like any other, intrinsic gas included.
     if let Some(footprint) = &mut executed.footprint {
         footprint.set_gas(run.gas_limit, gas_used);
     }
     let (outcome, logs) = output::outcome(executed.result);
+    Ok(Called { outcome, gas_used, logs, footprint: executed.footprint })
+}
+
+/// Settles a run, and answers with what its door says of it.
+fn settle<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    begun: &Record,
+    called: &Called,
+) -> Result<Vec<Log>, BlockError> {
+    let moment = execution.moment();
+    let ended = Ended { outcome: &called.outcome, gas_used: called.gas_used };
+    match execution.act(|ledger| Ok(life::settle(ledger, begun, ended, moment)?)) {
+        Ok(events) => Ok(events.into_iter().map(|event| doors::event_log(begun.body.door, event)).collect()),
+        Err(ScheduleFault::Block(error)) => Err(error),
+        // Its start could read the record, and no call can write to the ledger.
+        Err(ScheduleFault::Broken(broken)) => Err(Fault::RunUnsettled(broken).into()),
+    }
+}
+
+/// Takes a schedule out of the calendar that a fault of our own keeps from running, with what its run was charged.
+fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    run: RunTransaction,
+    charged: Wei,
+    reason: &dyn Display,
+) -> Result<(), BlockError> {
+    let id = run.schedule_ref.schedule;
+    execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
+    let (outcome, gas_used) = (Outcome::Halted(Halt::Other), Gas::ZERO);
+    let called = Called { outcome, gas_used, logs: Vec::new(), footprint: None };
+    file(execution, run, called, vec![doors::quarantine_log(id, reason)])
+}
+
+/// Files a run with its receipt: the call's logs, then the door's.
+fn file<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    run: RunTransaction,
+    called: Called,
+    door_logs: Vec<Log>,
+) -> Result<(), BlockError> {
+    let Called { outcome, gas_used, mut logs, footprint } = called;
+    execution.use_gas(pool(run.lane), gas_used);
+    logs.extend(door_logs);
     let receipt = Receipt {
         transaction_type: RUN_TYPE,
         transaction_hash: run.hash(),
@@ -81,7 +168,7 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
         schedule_ref: Some(run.schedule_ref),
         logs,
     };
-    execution.record(Executed::Run(run), receipt, executed.footprint);
+    execution.record(Executed::Run(run), receipt, footprint);
     Ok(())
 }
 

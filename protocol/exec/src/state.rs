@@ -4,23 +4,31 @@
 //! block is over. Accounts are in a list too, and their map says where: it stays small, and growing is cheap.
 #![allow(clippy::disallowed_types, reason = "looked into, never walked")]
 
-use crate::error::StateFault;
+use crate::error::{BlockError, Fault, StateFault};
 use alloy_primitives::{
     Address, B256, Bytes, KECCAK256_EMPTY, U256,
     map::{AddressMap, Entry, HashMap},
 };
 use almanac_primitives::{
-    Account, StateChange, StateDiff, StateKey, StateRead,
-    addresses::BLOCK_HASH_HISTORY,
+    Account, ScheduleId, StateChange, StateDiff, StateKey, StateRead,
+    addresses::{BLOCK_HASH_HISTORY, LEDGER},
     genesis,
     params::BLOCK_HASH_HISTORY_LEN,
     state::{Meta, decode_slot, encode_slot},
+};
+use almanac_schedule::{
+    Calendar,
+    calendar::{Change, Entry as CalendarEntry},
+    record::{Head, schedule_of_head_slot},
 };
 use revm::{
     Database,
     state::{AccountInfo, Bytecode, EvmState},
 };
-use std::hash::{Hash, Hasher};
+use std::{
+    collections::BTreeMap,
+    hash::{Hash, Hasher},
+};
 
 /// A block's view of the state: the parent's state under everything the block has done so far.
 pub struct BlockState<'a> {
@@ -32,6 +40,11 @@ pub struct BlockState<'a> {
     changed_accounts: Vec<(Address, usize)>,
     changed_slots: Vec<SlotKey>,
     new_codes: Vec<B256>,
+    /// Bodies of schedules that this block created. A creation that was reverted leaves one behind, which no head
+    /// leads to; another schedule that gets its id replaces it.
+    new_bodies: BTreeMap<ScheduleId, Bytes>,
+    /// Entries of the calendar that no record stands behind.
+    stray_entries: Vec<CalendarEntry>,
 }
 
 struct CachedAccount {
@@ -88,7 +101,27 @@ impl<'a> BlockState<'a> {
             changed_accounts: Vec::new(),
             changed_slots: Vec::new(),
             new_codes: Vec::new(),
+            new_bodies: BTreeMap::new(),
+            stray_entries: Vec::new(),
         }
+    }
+
+    /// The body of a schedule.
+    pub(crate) fn body(&self, id: ScheduleId) -> Result<Option<Bytes>, StateFault> {
+        match self.new_bodies.get(&id) {
+            Some(body) => Ok(Some(body.clone())),
+            None => Ok(self.parent.read(StateKey::Body(id))?),
+        }
+    }
+
+    /// Keeps the body of a new schedule, for as long as there is a head.
+    pub(crate) fn keep_body(&mut self, id: ScheduleId, body: Bytes) {
+        self.new_bodies.insert(id, body);
+    }
+
+    /// Takes an entry out of the calendar that no record stands behind.
+    pub(crate) fn drop_stray(&mut self, entry: CalendarEntry) {
+        self.stray_entries.push(entry);
     }
 
     /// The state that the block started from.
@@ -192,9 +225,10 @@ impl<'a> BlockState<'a> {
     }
 
     /// Everything that changed since the parent, with the old values.
-    pub(crate) fn into_diff(mut self) -> Result<StateDiff, StateFault> {
+    pub(crate) fn into_diff(mut self) -> Result<StateDiff, BlockError> {
+        let mut changes = self.schedule_changes()?;
         let capacity = self.changed_accounts.len() + self.changed_slots.len() + self.new_codes.len();
-        let mut changes = Vec::with_capacity(capacity);
+        changes.reserve(capacity);
         // The names are sorted rather than the changes, which are several times as large. The diff sorts again
         // and finds nothing to move: this is the order of its keys.
         self.changed_accounts.sort_unstable();
@@ -217,11 +251,47 @@ impl<'a> BlockState<'a> {
         }
         for hash in self.new_codes {
             let key = StateKey::Code(hash);
-            let old = self.parent.read(key)?;
+            let old = self.parent.read(key).map_err(StateFault::Read)?;
             changes.push(StateChange { key, old, new: Some(self.codes[&hash].original_bytes()) });
         }
         Ok(StateDiff::new(changes))
     }
+}
+
+impl BlockState<'_> {
+    /// What becomes of the calendar and of bodies, now that it is known which heads changed, and to what.
+    fn schedule_changes(&mut self) -> Result<Vec<StateChange>, BlockError> {
+        let mut moves: Vec<_> = self.stray_entries.drain(..).map(Change::Remove).collect();
+        let mut changes = Vec::new();
+        for name in self.changed_slots.iter().filter(|name| name.address == LEDGER) {
+            let Some(id) = schedule_of_head_slot(name.slot) else { continue };
+            let cached = &self.slots[name];
+            moves.extend(entry_moves(id, cached.original, cached.value));
+            changes.extend(self.body_change(id, cached)?);
+        }
+        if !moves.is_empty() {
+            changes.extend(Calendar::new(self.parent).apply(&moves).map_err(Fault::Calendar)?);
+        }
+        Ok(changes)
+    }
+
+    /// A body is there as long as its head is.
+    fn body_change(&self, id: ScheduleId, head: &CachedSlot) -> Result<Option<StateChange>, StateFault> {
+        if head.original.is_zero() == head.value.is_zero() {
+            return Ok(None);
+        }
+        let key = StateKey::Body(id);
+        let new = if head.value.is_zero() { None } else { self.new_bodies.get(&id).cloned() };
+        Ok(Some(StateChange { key, old: self.parent.read(key)?, new }))
+    }
+}
+
+/// How an entry of the calendar moves with the head of its schedule. A head that cannot be read has none.
+fn entry_moves(id: ScheduleId, old: U256, new: U256) -> impl Iterator<Item = Change> {
+    let [old, new] = [old, new].map(|word| Head::from_word(word).ok().and_then(|head| head.entry(id)));
+    let is_same = old == new;
+    let moves = [old.map(Change::Remove), new.map(Change::Insert)];
+    moves.into_iter().flatten().filter(move |_| !is_same)
 }
 
 fn decode_account(address: Address, bytes: &[u8]) -> Result<AccountInfo, StateFault> {

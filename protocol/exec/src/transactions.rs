@@ -1,7 +1,7 @@
 //! The user transactions of a block, with the market lane merged in by price.
 
 use crate::{
-    block::Execution,
+    block::{Execution, SelectedRun},
     choose::{Room, TransactionSource},
     error::{BlockError, Fault},
     machine::{EvmContext, MachineError},
@@ -12,7 +12,7 @@ use crate::{
 use alloy_consensus::Transaction as _;
 use alloy_primitives::Address;
 use almanac_primitives::{
-    Gas, GasPrice, Receipt, RecoveredTransaction, RunTransaction,
+    Gas, GasPrice, Receipt, RecoveredTransaction,
     block::body_bytes,
     params::{BLOCK_BODY_BYTES_MAX, BLOCK_TRANSACTIONS_MAX},
 };
@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     source: &mut dyn TransactionSource,
-    market: Vec<RunTransaction>,
+    market: Vec<SelectedRun>,
 ) -> Result<(), BlockError> {
     let mut market = VecDeque::from(market);
     let mut body = BodySize::default();
@@ -59,18 +59,20 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
 /// with the lowest price among them.
 fn run_dearer<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
-    market: &mut VecDeque<RunTransaction>,
+    market: &mut VecDeque<SelectedRun>,
     price: Option<GasPrice>,
 ) -> Result<Option<GasPrice>, BlockError> {
     let mut lowest: Option<GasPrice> = None;
-    while let Some(run) = market.pop_front_if(|run| price.is_none_or(|price| run.gas_price > price)) {
+    while let Some(selected) =
+        market.pop_front_if(|selected| price.is_none_or(|price| selected.run.gas_price > price))
+    {
         // One that does not fit any more stays due; cheaper ones behind it must not overtake.
-        if run.gas_limit > execution.shared_gas_left() {
+        if selected.run.gas_limit > execution.shared_gas_left() {
             market.clear();
             break;
         }
-        lowest = lowest.into_iter().chain([run.gas_price]).min();
-        run_one(execution, run)?;
+        lowest = lowest.into_iter().chain([selected.run.gas_price]).min();
+        run_one(execution, selected)?;
     }
     Ok(lowest)
 }
@@ -117,6 +119,7 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
     let base_fee = execution.environment.base_fee;
     check_inclusion(transaction, candidate.sender(), &sender, base_fee)?;
     let is_watched = execution.is_watched();
+    execution.name_next().map_err(IncludeError::Block)?;
     let executed = execution.machine.transact_user(candidate, is_watched).map_err(|error| match error {
         MachineError::State(fault) => IncludeError::Block(fault.into()),
         MachineError::Fault(fault) => IncludeError::Block(fault.into()),
@@ -126,7 +129,7 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
         }
     })?;
     let gas_used = Gas(executed.result.tx_gas_used());
-    execution.burn(&executed, gas_used.cost(base_fee)).map_err(IncludeError::Block)?;
+    execution.burn(executed.balances, gas_used.cost(base_fee)).map_err(IncludeError::Block)?;
     execution.use_gas(GasPool::Shared, gas_used);
     let contract_address = created_address(&executed.result);
     let (outcome, logs) = output::outcome(executed.result);

@@ -5,7 +5,7 @@ mod support;
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, Bytes, TxKind, U256, address};
 use almanac_exec::{
-    BlockError, BlockOutput, Body, Candidates, Environment, Executed, Fault, TransactionError, execute,
+    BlockError, BlockOutput, Body, Candidates, Environment, Executed, TransactionError, execute,
 };
 use almanac_primitives::{
     Gas, GasPrice, Halt, Lane, Outcome, Receipt, RecoveredTransaction, RunTransaction, ScheduleId,
@@ -696,7 +696,7 @@ fn a_run_costs_what_the_transaction_would() {
 }
 
 #[test]
-fn a_run_below_its_intrinsic_gas_is_our_fault() {
+fn a_run_below_its_intrinsic_gas_runs_out_of_it() {
     let cases = [(Bytes::new(), 21_000), (vec![1; 10].into(), 21_400), (vec![0; 10].into(), 21_100)];
     for (input, needed) in cases {
         let with_gas =
@@ -704,12 +704,10 @@ fn a_run_below_its_intrinsic_gas_is_our_fault() {
         let output = with_runs(vec![with_gas(needed)]).produce(vec![]).output;
         assert_eq!(run_receipt(&output, 7).gas_used, Gas(needed));
         for given in [needed - 1, 0] {
-            let chain = with_runs(vec![with_gas(given)]);
-            let mut nobody = Candidates::default();
-            let error = execute(&chain.state, &*chain.agenda, &chain.input(), &mut nobody).unwrap_err();
-            let schedule = ScheduleId(7);
-            let fault = Fault::RunBelowIntrinsicGas { schedule, number: 0, given, needed };
-            assert_eq!(error, BlockError::from(fault));
+            let output = with_runs(vec![with_gas(given)]).produce(vec![]).output;
+            let receipt = run_receipt(&output, 7);
+            assert_eq!(receipt.outcome, Outcome::Halted(Halt::OutOfGas));
+            assert_eq!(receipt.gas_used, Gas(given), "all of it is gone");
         }
     }
 }

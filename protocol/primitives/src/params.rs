@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// Milliseconds in a second.
 pub const SECOND_MS: u64 = 1_000;
 
+/// Seconds in a year of 365.25 days.
+pub const YEAR_SECONDS: u64 = 31_557_600;
+
 // ---- Blocks ----
 
 /// Version of the rules in this build. A block states the version it was made under.
@@ -70,6 +73,12 @@ pub const RESERVED_BLOCK_GAS_DEFAULT: u64 = 35_000 * EFFORT_GAS;
 
 /// Low-priority callbacks of one block, less the reserved gas that ran in it.
 pub const SPARE_BLOCK_GAS_DEFAULT: u64 = 5_000 * EFFORT_GAS;
+
+/// Least gas that a cron run may ask for (ARC21-05): what an empty transaction costs.
+pub const CRON_RUN_GAS_MIN: u64 = 21_000;
+
+/// Most gas that a cron run may ever ask for (ARC21-05).
+pub const CRON_RUN_GAS_LARGEST: u64 = 5_000_000;
 
 /// Most runs that one lane collects for one block. With the gas budgets it bounds the prologue's work.
 pub const LANE_BLOCK_RUNS_MAX: usize = 1_000;
@@ -180,9 +189,96 @@ pub const SPARE_BLOCK_GAS_MAX: Parameter = Parameter {
     reason: "FLIP330-13: low-priority callbacks get what reserved work left of this",
 };
 
+/// Furthest that a first run and the interval of a series may lie ahead.
+pub const SCHEDULE_AHEAD_SECONDS_MAX: Parameter = Parameter {
+    slot: 0x105,
+    name: "schedule_ahead_seconds_max",
+    default: 10 * YEAR_SECONDS,
+    min: 24 * 60 * 60,
+    max: 100 * YEAR_SECONDS,
+    reason: "ARC21-03: bounds how long an unused escrow stays locked",
+};
+
+/// Whether the cron registry takes and runs jobs: 1 is on, 0 off.
+pub const CRON_ENABLED: Parameter = Parameter {
+    slot: 0x110,
+    name: "cron_enabled",
+    default: 1,
+    min: 0,
+    max: 1,
+    reason: "the feature flag of the ARC-21 door; off, jobs can be cancelled and topped up, nothing else",
+};
+
+/// Whether the cron lane is paused: 1 is paused.
+pub const CRON_PAUSED: Parameter = Parameter {
+    slot: 0x111,
+    name: "cron_paused",
+    default: 0,
+    min: 0,
+    max: 1,
+    reason: "set by governance, or by the chain itself when the lane cannot be read; unset by governance",
+};
+
+/// Shortest interval of a series of cron jobs.
+pub const CRON_INTERVAL_SECONDS_MIN: Parameter = Parameter {
+    slot: 0x112,
+    name: "cron_interval_seconds_min",
+    default: 60,
+    min: 1,
+    max: 24 * 60 * 60,
+    reason: "ARC21-04: a job every block would be a tax on everyone",
+};
+
+/// Most gas that one cron run may ask for.
+pub const CRON_RUN_GAS_MAX: Parameter = Parameter {
+    slot: 0x113,
+    name: "cron_run_gas_max",
+    default: CRON_RUN_GAS_LARGEST,
+    min: CRON_RUN_GAS_MIN,
+    max: CRON_RUN_GAS_LARGEST,
+    reason: "ARC21-05: the largest job fits the smallest budget of a block, whatever governance does later",
+};
+
+/// Largest calldata of a cron job.
+pub const CRON_INPUT_BYTES_MAX: Parameter = Parameter {
+    slot: 0x114,
+    name: "cron_input_bytes_max",
+    default: RUN_INPUT_BYTES_MAX as u64,
+    min: 4,
+    max: RUN_INPUT_BYTES_MAX as u64,
+    reason: "ARC21-03: bounds what a pending job occupies",
+};
+
+/// Most cron jobs that end for lack of money in one block.
+pub const CRON_BLOCK_EXHAUSTIONS_MAX: Parameter = Parameter {
+    slot: 0x115,
+    name: "cron_block_exhaustions_max",
+    default: 100,
+    min: 1,
+    max: LANE_BLOCK_RUNS_MAX as u64,
+    reason: "ARC21-19: ending jobs costs their owners nothing, so a block does a bounded number of them",
+};
+
+const _: () = assert!(
+    CRON_RUN_GAS_LARGEST <= CRON_BLOCK_GAS_MAX.min,
+    "no job is larger than any budget: one that is would stop its lane for ever"
+);
+
 /// All parameters, in slot order.
-pub const PARAMETERS: [Parameter; 5] =
-    [BLOCK_GAS_MAX, BASE_FEE_FLOOR_WEI, CRON_BLOCK_GAS_MAX, RESERVED_BLOCK_GAS_MAX, SPARE_BLOCK_GAS_MAX];
+pub const PARAMETERS: [Parameter; 12] = [
+    BLOCK_GAS_MAX,
+    BASE_FEE_FLOOR_WEI,
+    CRON_BLOCK_GAS_MAX,
+    RESERVED_BLOCK_GAS_MAX,
+    SPARE_BLOCK_GAS_MAX,
+    SCHEDULE_AHEAD_SECONDS_MAX,
+    CRON_ENABLED,
+    CRON_PAUSED,
+    CRON_INTERVAL_SECONDS_MIN,
+    CRON_RUN_GAS_MAX,
+    CRON_INPUT_BYTES_MAX,
+    CRON_BLOCK_EXHAUSTIONS_MAX,
+];
 
 const _: () = {
     let mut i = 0;

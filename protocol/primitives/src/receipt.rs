@@ -68,6 +68,11 @@ pub enum Halt {
 }
 
 impl Halt {
+    /// The halt with this number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|halt| *halt as u8 == number)
+    }
+
     const ALL: [Self; 9] = [
         Self::OutOfGas,
         Self::InvalidOpcode,
@@ -205,9 +210,7 @@ fn read_outcome(input: &mut Reader<'_>) -> Result<Outcome, DecodeError> {
     match code {
         0 => Ok(Outcome::Success),
         0x80 => Ok(Outcome::Reverted(reason)),
-        code => Halt::ALL
-            .into_iter()
-            .find(|halt| *halt as u8 == code)
+        code => Halt::from_number(code)
             .map(Outcome::Halted)
             .ok_or(DecodeError::UnknownValue { what: "outcome", given: code.into() }),
     }

@@ -1,12 +1,16 @@
 //! The question a block asks of the calendar: what is due?
 
-use almanac_primitives::{Lane, RunTransaction, StateRead, StateReadError, TimestampMs};
+use crate::calendar::{Calendar, CalendarError, Cursor, Entry};
+use almanac_primitives::{
+    Lane, RunTransaction, StateRead, TimestampMs,
+    params::{CRON_ENABLED, CRON_PAUSED, Parameters},
+};
 
 /// What is due, as the state of the parent block says it.
 ///
 /// Execution sees the calendar only through this, so that a block can be tested with any agenda.
 pub trait Agenda: Send + Sync {
-    /// The runs of a lane that are due at `now`, in the lane's own order, at most `count_max` of them.
+    /// What is due in a lane at `now`, in the lane's own order, at most `count_max` of it.
     ///
     /// The state is the parent's: nothing that a block schedules can run in that block.
     fn due(
@@ -15,10 +19,61 @@ pub trait Agenda: Send + Sync {
         lane: Lane,
         now: TimestampMs,
         count_max: usize,
-    ) -> Result<Vec<RunTransaction>, StateReadError>;
+    ) -> Result<Vec<Due>, CalendarError>;
 
-    /// The earliest moment at which anything becomes due, or `None` where nothing is scheduled.
-    fn next_due(&self, state: &dyn StateRead) -> Result<Option<TimestampMs>, StateReadError>;
+    /// The earliest moment at which anything becomes due, or `None` where nothing is scheduled. What a pause
+    /// holds back is not due.
+    fn next_due(
+        &self,
+        state: &dyn StateRead,
+        parameters: &Parameters,
+    ) -> Result<Option<TimestampMs>, CalendarError>;
+}
+
+/// Something that is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// A schedule with a record: it is charged, run and settled.
+    Schedule(Entry),
+    /// A run that no record stands behind and nobody pays for. Tests of lanes are made of these.
+    Bare(RunTransaction),
+}
+
+/// Whether governance, or a fault, holds a lane back.
+pub fn is_held(lane: Lane, parameters: &Parameters) -> bool {
+    match lane {
+        Lane::Cron => parameters.get(CRON_ENABLED) == 0 || parameters.get(CRON_PAUSED) == 1,
+        // No door leads to these lanes yet.
+        Lane::Reserved | Lane::Market | Lane::Spare => false,
+    }
+}
+
+/// The agenda of every real chain: the calendar in its state.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CalendarAgenda;
+
+impl Agenda for CalendarAgenda {
+    fn due(
+        &self,
+        state: &dyn StateRead,
+        lane: Lane,
+        now: TimestampMs,
+        count_max: usize,
+    ) -> Result<Vec<Due>, CalendarError> {
+        let entries = Calendar::new(state).due(lane, now, count_max)?;
+        Ok(entries.into_iter().map(Due::Schedule).collect())
+    }
+
+    fn next_due(
+        &self,
+        state: &dyn StateRead,
+        parameters: &Parameters,
+    ) -> Result<Option<TimestampMs>, CalendarError> {
+        let lanes = Lane::ALL.map(|lane| Some(lane).filter(|lane| !is_held(*lane, parameters)));
+        let lanes: Vec<_> = lanes.into_iter().flatten().collect();
+        let first = Calendar::new(state).agenda(&lanes, Cursor::At(TimestampMs(0)), 1)?;
+        Ok(first.first().map(|entry| entry.due))
+    }
 }
 
 /// The agenda of a chain without schedules.
@@ -26,17 +81,11 @@ pub trait Agenda: Send + Sync {
 pub struct EmptyAgenda;
 
 impl Agenda for EmptyAgenda {
-    fn due(
-        &self,
-        _: &dyn StateRead,
-        _: Lane,
-        _: TimestampMs,
-        _: usize,
-    ) -> Result<Vec<RunTransaction>, StateReadError> {
+    fn due(&self, _: &dyn StateRead, _: Lane, _: TimestampMs, _: usize) -> Result<Vec<Due>, CalendarError> {
         Ok(Vec::new())
     }
 
-    fn next_due(&self, _: &dyn StateRead) -> Result<Option<TimestampMs>, StateReadError> {
+    fn next_due(&self, _: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
         Ok(None)
     }
 }

@@ -1,7 +1,7 @@
 //! Lanes as data: where in a block a lane runs, whose gas it uses, and how much of it.
 
 use almanac_primitives::{
-    Gas, Lane, RunTransaction,
+    Gas, Lane,
     params::{CRON_BLOCK_GAS_MAX, Parameters, RESERVED_BLOCK_GAS_MAX, SPARE_BLOCK_GAS_MAX},
 };
 
@@ -53,46 +53,42 @@ pub fn budget(lane: Lane, parameters: &Parameters, reserved_gas: Gas) -> Gas {
     }
 }
 
-/// The runs at the front that fit the budget by their gas limits. It stops at the first that does not fit, so
-/// that order never inverts; what is behind it stays due and comes first in the next block.
-pub fn take_within(mut due: Vec<RunTransaction>, budget: Gas) -> Vec<RunTransaction> {
-    let mut left = budget;
-    let fitting = due
-        .iter()
-        .take_while(|run| match left.checked_sub(run.gas_limit) {
-            Some(rest) => {
-                left = rest;
+/// Gas that the runs of a lane may still ask for in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    left: Gas,
+    is_closed: bool,
+}
+
+impl Budget {
+    /// A budget of which nothing is used.
+    pub fn new(gas: Gas) -> Self {
+        Self { left: gas, is_closed: false }
+    }
+
+    /// Takes a run's gas limit, or closes for good: whoever comes behind a run that does not fit must not overtake
+    /// it, however small. It stays due and comes first in the next block.
+    pub fn take(&mut self, gas_limit: Gas) -> bool {
+        match self.left.checked_sub(gas_limit) {
+            Some(left) if !self.is_closed => {
+                self.left = left;
                 true
             }
-            None => false,
-        })
-        .count();
-    due.truncate(fitting);
-    due
+            _ => {
+                self.is_closed = true;
+                false
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloy_primitives::{Address, Bytes};
-    use almanac_primitives::{GasPrice, ScheduleId, ScheduleRef, Wei};
-
-    fn run(number: u64, gas: u64) -> RunTransaction {
-        RunTransaction {
-            schedule_ref: ScheduleRef { schedule: ScheduleId(1), number },
-            lane: Lane::Cron,
-            from: Address::ZERO,
-            to: Address::ZERO,
-            value: Wei::ZERO,
-            input: Bytes::new(),
-            gas_limit: Gas(gas),
-            gas_price: GasPrice(1),
-        }
-    }
 
     fn taken(gas: &[u64], budget: u64) -> Vec<u64> {
-        let due = gas.iter().zip(0..).map(|(&gas, number)| run(number, gas)).collect();
-        take_within(due, Gas(budget)).iter().map(|run| run.gas_limit.0).collect()
+        let mut budget = Budget::new(Gas(budget));
+        gas.iter().copied().filter(|gas| budget.take(Gas(*gas))).collect()
     }
 
     #[test]

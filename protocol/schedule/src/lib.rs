@@ -14,8 +14,14 @@ extern crate self as almanac_schedule;
 
 pub mod agenda;
 pub mod calendar;
+pub mod cron;
 pub mod lane;
+pub mod ledger;
+pub mod life;
+pub mod record;
 
-pub use agenda::{Agenda, EmptyAgenda};
+pub use agenda::{Agenda, CalendarAgenda, Due, EmptyAgenda, is_held};
 pub use calendar::Calendar;
-pub use lane::{GasPool, Place, budget, place, pool, take_within};
+pub use lane::{Budget, GasPool, Place, budget, place, pool};
+pub use ledger::{Failure, Ledger};
+pub use record::Record;

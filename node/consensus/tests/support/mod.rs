@@ -8,9 +8,10 @@ use almanac_consensus::{Application, Tip};
 use almanac_primitives::{
     Gas, GasPrice, Genesis, Lane, RunTransaction, ScheduleId, ScheduleRef, StateCommitment, StateDiff,
     StateKey, StateRead, StateReadError, TimestampMs, Wei,
+    params::Parameters,
     testing::{contracts::COUNTER, genesis},
 };
-use almanac_schedule::{Agenda, EmptyAgenda};
+use almanac_schedule::{Agenda, CalendarAgenda, Due, calendar::CalendarError};
 use almanac_state::{CommitError, MemoryBatch, MemoryStore, SealError, SealedBatch, StateStore, StateView};
 use std::{
     future::Future,
@@ -88,7 +89,7 @@ impl SealedBatch for SlowBatch {
 
 /// An application in memory, at the genesis of the test people.
 pub fn application() -> (Application<MemoryStore>, Tip<MemoryBatch>) {
-    application_with(Arc::new(EmptyAgenda))
+    application_with(Arc::new(CalendarAgenda))
 }
 
 pub fn application_with(agenda: Arc<dyn Agenda>) -> (Application<MemoryStore>, Tip<MemoryBatch>) {
@@ -125,7 +126,7 @@ impl Agenda for CounterAgenda {
         lane: Lane,
         now: TimestampMs,
         count_max: usize,
-    ) -> Result<Vec<RunTransaction>, StateReadError> {
+    ) -> Result<Vec<Due>, CalendarError> {
         let done = Self::done(state)?;
         let due = self.0.iter().enumerate().skip(done).take_while(|(_, at)| **at <= now);
         let runs = due.take(count_max).map(|(number, _)| RunTransaction {
@@ -138,10 +139,10 @@ impl Agenda for CounterAgenda {
             gas_limit: Gas(100_000),
             gas_price: GasPrice(1),
         });
-        Ok(if lane == Lane::Cron { runs.collect() } else { Vec::new() })
+        Ok(if lane == Lane::Cron { runs.map(Due::Bare).collect() } else { Vec::new() })
     }
 
-    fn next_due(&self, state: &dyn StateRead) -> Result<Option<TimestampMs>, StateReadError> {
+    fn next_due(&self, state: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
         Ok(self.0.get(Self::done(state)?).copied())
     }
 }

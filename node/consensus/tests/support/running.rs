@@ -138,5 +138,5 @@ impl Running {
 }
 
 pub fn nothing() -> Arc<dyn Agenda> {
-    Arc::new(almanac_schedule::EmptyAgenda)
+    Arc::new(almanac_schedule::CalendarAgenda)
 }

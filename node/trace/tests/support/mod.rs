@@ -8,10 +8,10 @@ use almanac_exec::{BlockInput, Candidates, Rules, check_static, execute};
 use almanac_index::{Index, IndexConfig, IndexedBlock, Parties};
 use almanac_primitives::{
     Account, ConsensusContext, Gas, GasPrice, Header, Lane, Receipt, RunTransaction, ScheduleId, ScheduleRef,
-    StateCommitment, StateKey, StateRead, StateReadError, TimestampMs, UserTransaction, Wei,
+    StateCommitment, StateKey, StateRead, TimestampMs, UserTransaction, Wei, params::Parameters,
     state::decode_slot,
 };
-use almanac_schedule::Agenda;
+use almanac_schedule::{Agenda, Due, calendar::CalendarError};
 use almanac_trace::{Limits, Replay, TraceError, Tracer};
 use std::sync::{Arc, Mutex};
 
@@ -26,13 +26,13 @@ impl Agenda for Runs {
         lane: Lane,
         now: TimestampMs,
         count_max: usize,
-    ) -> Result<Vec<RunTransaction>, StateReadError> {
+    ) -> Result<Vec<Due>, CalendarError> {
         let runs = self.0.lock().unwrap();
         let due = runs.iter().filter(|(at, run)| *at == now && run.lane == lane);
-        Ok(due.map(|(_, run)| run.clone()).take(count_max).collect())
+        Ok(due.map(|(_, run)| Due::Bare(run.clone())).take(count_max).collect())
     }
 
-    fn next_due(&self, _: &dyn StateRead) -> Result<Option<TimestampMs>, StateReadError> {
+    fn next_due(&self, _: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
         Ok(None)
     }
 }

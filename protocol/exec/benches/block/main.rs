@@ -20,7 +20,7 @@ use almanac_primitives::{
     Block, RecoveredTransaction, StateCommitment,
     block::{receipts_root, transactions_root},
 };
-use almanac_schedule::EmptyAgenda;
+use almanac_schedule::CalendarAgenda;
 use bare::Bare;
 use std::{
     hint::black_box,
@@ -119,7 +119,7 @@ impl Run {
         // The bare loops get their database as a fresh copy, which leaves it in the processor's caches.
         let state = workload.state.clone();
         let start = Instant::now();
-        let output = execute(&state, &EmptyAgenda, &workload.input, &mut source);
+        let output = execute(&state, &CalendarAgenda, &workload.input, &mut source);
         let end = Instant::now();
         let output = output.expect("the workload is valid");
         assert!(output.receipts.iter().all(|receipt| receipt.outcome.is_success()));

@@ -50,6 +50,7 @@ pub(super) struct DoorCall<'c, 'a> {
     context: &'c mut EvmContext<'a>,
     inputs: &'c CallInputs,
     parameters: &'c Parameters,
+    index: u32,
     input: Bytes,
     gas: GasTracker,
     is_value_taken: bool,
@@ -61,11 +62,12 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         context: &'c mut EvmContext<'a>,
         inputs: &'c CallInputs,
         parameters: &'c Parameters,
+        index: u32,
         door: impl FnOnce(&mut DoorCall<'c, 'a>) -> Result<Bytes, DoorError>,
     ) -> DoorOutcome {
         let input = inputs.input.bytes(context);
         let gas = GasTracker::new(inputs.gas_limit, inputs.gas_limit, inputs.reservoir);
-        let mut call = Self { context, inputs, parameters, input, gas, is_value_taken: false };
+        let mut call = Self { context, inputs, parameters, index, input, gas, is_value_taken: false };
         let result = call.guarded(door);
         DoorOutcome { result, gas: call.gas }
     }
@@ -99,6 +101,11 @@ impl<'c, 'a> DoorCall<'c, 'a> {
             .map_err(|_| revert(IDoor::MalformedArguments { selector: selector.into() }))
     }
 
+    /// The door's own address.
+    pub(super) fn address(&self) -> Address {
+        self.inputs.target_address
+    }
+
     /// `msg.sender`.
     pub(super) fn caller(&self) -> Address {
         self.inputs.caller
@@ -109,13 +116,17 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         self.context
     }
 
+    /// The receipt index of the transaction that this call is part of.
+    pub(super) fn index(&self) -> u32 {
+        self.index
+    }
+
     /// The parameters in force in this block.
     pub(super) fn parameters(&self) -> &'c Parameters {
         self.parameters
     }
 
     /// Takes the value that came with the call; only payable methods do.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the first payable door is the cron registry"))]
     pub(super) fn take_value(&mut self) -> U256 {
         self.is_value_taken = true;
         self.inputs.call_value()
@@ -123,22 +134,34 @@ impl<'c, 'a> DoorCall<'c, 'a> {
 
     /// Reads a slot of the door's own storage, priced like SLOAD.
     pub(super) fn load<T: SlotValue>(&mut self, slot: Slot<T>) -> Result<T, DoorError> {
-        let prices = self.context.cfg().gas_params().clone();
-        self.charge(prices.warm_storage_read_cost())?;
-        let loaded = self.context.journal_mut().sload(self.inputs.target_address, slot.key())?;
-        if loaded.is_cold {
-            self.charge(prices.cold_storage_additional_cost())?;
-        }
-        Ok(T::from_word(loaded.data))
+        self.load_word(self.inputs.target_address, slot.key()).map(T::from_word)
     }
 
     /// Writes a slot of the door's own storage, priced like SSTORE.
     pub(super) fn store<T: SlotValue>(&mut self, slot: Slot<T>, value: T) -> Result<(), DoorError> {
+        self.store_word(self.inputs.target_address, slot.key(), value.to_word())
+    }
+
+    /// Reads any slot of a system account, priced like SLOAD.
+    pub(super) fn load_word(&mut self, account: Address, slot: U256) -> Result<U256, DoorError> {
+        let prices = self.context.cfg().gas_params().clone();
+        self.charge(prices.warm_storage_read_cost())?;
+        self.context.journal_mut().load_account(account)?;
+        let loaded = self.context.journal_mut().sload(account, slot)?;
+        if loaded.is_cold {
+            self.charge(prices.cold_storage_additional_cost())?;
+        }
+        Ok(loaded.data)
+    }
+
+    /// Writes any slot of a system account, priced like SSTORE.
+    pub(super) fn store_word(&mut self, account: Address, slot: U256, value: U256) -> Result<(), DoorError> {
         self.refuse_static()?;
         let prices = self.context.cfg().gas_params().clone();
         self.charge(prices.sstore_static_gas())?;
-        let stored =
-            self.context.journal_mut().sstore(self.inputs.target_address, slot.key(), value.to_word())?;
+        self.context.journal_mut().load_account(account)?;
+        let stored = self.context.journal_mut().sstore(account, slot, value)?;
+        self.context.journal_mut().touch_account(account);
         self.charge(prices.sstore_dynamic_gas(true, &stored.data, stored.is_cold))?;
         if !self.gas.record_state_cost(prices.sstore_state_gas(&stored.data)) {
             return Err(DoorError::OutOfGas);

@@ -1,9 +1,26 @@
 //! The ledger account: escrow and records live there, and nobody can call it.
 
 use super::call::{DoorCall, DoorError, IDoor, revert};
-use alloy_primitives::Bytes;
+use alloy_primitives::{Bytes, Log, U256};
+use alloy_sol_types::SolEvent;
+use almanac_primitives::{Lane, ScheduleId, addresses::LEDGER};
+use std::fmt::Display;
+
+alloy_sol_types::sol!("../../contracts/ILedger.sol");
 
 /// Refuses every call, plain transfers included: money enters the ledger only through a door.
 pub(super) fn call(_: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
     Err(revert(IDoor::LedgerAnswersNoCall {}))
+}
+
+/// Tells of a schedule that was put aside.
+pub(super) fn quarantine_log(id: ScheduleId, reason: &dyn Display) -> Log {
+    let event = ILedger::ScheduleQuarantined { id: U256::from(id.0), reason: reason.to_string() };
+    Log { address: LEDGER, data: event.encode_log_data() }
+}
+
+/// Tells of a lane that was paused.
+pub(super) fn pause_log(lane: Lane, reason: &dyn Display) -> Log {
+    let event = ILedger::LanePaused { lane: lane as u8, reason: reason.to_string() };
+    Log { address: LEDGER, data: event.encode_log_data() }
 }

@@ -5,7 +5,9 @@
 //! a revert anywhere undoes everything a door did, and keeps the rules that all doors share.
 
 mod call;
+mod cron;
 mod developer;
+mod escrow;
 mod ledger;
 mod parameters;
 #[cfg(test)]
@@ -16,13 +18,16 @@ pub(crate) use call::{DoorError, DoorOutcome};
 pub(crate) use developer::IDeveloper;
 
 use crate::{error::StateFault, machine::EvmContext, state::is_developer};
-use alloy_primitives::Address;
+use alloy_primitives::{Address, Log};
 use almanac_primitives::{
-    addresses::{DEVELOPER_DOOR, LEDGER, PARAMETERS},
+    Lane, ScheduleId,
+    addresses::{CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS},
     params::Parameters,
 };
+use almanac_schedule::{life::Event, record::Door};
 use call::DoorCall;
 use revm::interpreter::CallInputs;
+use std::fmt::Display;
 
 /// Addresses that answer natively on every chain, beside Ethereum's precompiles.
 #[cfg(not(test))]
@@ -35,14 +40,33 @@ pub(crate) fn call(
     context: &mut EvmContext<'_>,
     inputs: &CallInputs,
     parameters: &Parameters,
+    index: u32,
 ) -> Result<Option<DoorOutcome>, StateFault> {
     let door = match inputs.bytecode_address {
         PARAMETERS => parameters::call,
         LEDGER => ledger::call,
+        CRON_REGISTRY if cron::is_registry_call(&inputs.input.bytes(context)) => cron::call,
         DEVELOPER_DOOR if is_developer(context.journaled_state.database.parent())? => developer::call,
         #[cfg(test)]
         probe::ADDRESS => probe::call,
         _ => return Ok(None),
     };
-    Ok(Some(DoorCall::run(context, inputs, parameters, door)))
+    Ok(Some(DoorCall::run(context, inputs, parameters, index, door)))
+}
+
+/// What a door says of something that happened to one of its schedules.
+pub(crate) fn event_log(door: Door, event: Event) -> Log {
+    match door {
+        Door::Cron => cron::event_log(event),
+    }
+}
+
+/// What the chain says of a schedule that a fault of its own put aside.
+pub(crate) fn quarantine_log(id: ScheduleId, reason: &dyn Display) -> Log {
+    ledger::quarantine_log(id, reason)
+}
+
+/// What the chain says of a lane that it cannot read.
+pub(crate) fn pause_log(lane: Lane, reason: &dyn Display) -> Log {
+    ledger::pause_log(lane, reason)
 }

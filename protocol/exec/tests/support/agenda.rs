@@ -3,10 +3,10 @@
 use super::{MapState, contracts::COUNTER};
 use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::{
-    Gas, GasPrice, Lane, RunTransaction, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError,
-    TimestampMs, Wei,
+    Gas, GasPrice, Lane, RunTransaction, ScheduleId, ScheduleRef, StateKey, StateRead, TimestampMs, Wei,
+    params::Parameters,
 };
-use almanac_schedule::Agenda;
+use almanac_schedule::{Agenda, Due as Scheduled, calendar::CalendarError};
 use std::sync::Mutex;
 
 /// Runs with the moment from which each is due, in the order of their lane.
@@ -39,7 +39,7 @@ impl Agenda for TestAgenda {
         lane: Lane,
         now: TimestampMs,
         count_max: usize,
-    ) -> Result<Vec<RunTransaction>, StateReadError> {
+    ) -> Result<Vec<Scheduled>, CalendarError> {
         self.asked.lock().unwrap().push((lane, now, count_max));
         let mut due = Vec::new();
         for (when, run) in self.runs.iter().filter(|(_, run)| run.lane == lane) {
@@ -48,13 +48,13 @@ impl Agenda for TestAgenda {
                 Due::Until(moment) => now >= moment && state.read(counted(run.from))?.is_none(),
             };
             if is_due && due.len() < count_max {
-                due.push(run.clone());
+                due.push(Scheduled::Bare(run.clone()));
             }
         }
         Ok(due)
     }
 
-    fn next_due(&self, _: &dyn StateRead) -> Result<Option<TimestampMs>, StateReadError> {
+    fn next_due(&self, _: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
         Ok(self.runs.iter().map(|(Due::In(moment) | Due::Until(moment), _)| *moment).min())
     }
 }

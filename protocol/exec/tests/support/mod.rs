@@ -2,6 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 pub mod agenda;
+pub mod cron;
+pub mod ledger;
 
 pub use almanac_primitives::testing::*;
 
@@ -15,7 +17,7 @@ use almanac_primitives::{
     StateReadError, TimestampMs, UserTransaction,
     state::{decode_slot, encode_slot},
 };
-use almanac_schedule::{Agenda, EmptyAgenda};
+use almanac_schedule::{Agenda, CalendarAgenda};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// State as a plain sorted map: the dullest implementation of the trait that execution reads through.
@@ -60,6 +62,12 @@ impl MapState {
         self.0
             .get(&StateKey::Slot(address, U256::from(slot)))
             .map_or(U256::ZERO, |bytes| decode_slot(bytes).unwrap())
+    }
+
+    /// A slot that is named after an address.
+    pub fn slot_of(&self, address: Address, name: Address) -> U256 {
+        let key = StateKey::Slot(address, U256::from_be_slice(name.as_slice()));
+        self.0.get(&key).map_or(U256::ZERO, |bytes| decode_slot(bytes).unwrap())
     }
 
     pub fn set_slot(&mut self, address: Address, slot: u64, value: U256) {
@@ -113,7 +121,7 @@ impl TestChain {
             blocks: Vec::new(),
             outputs: Vec::new(),
             burned: U256::ZERO,
-            agenda: Arc::new(EmptyAgenda),
+            agenda: Arc::new(CalendarAgenda),
         }
     }
 
@@ -175,6 +183,7 @@ impl TestChain {
         self.burned += output.burned.0;
         self.state = next;
         assert_eq!(self.state.total() + self.burned, self.issued, "value is conserved");
+        ledger::check(&self.state);
         assert_eq!(output.transactions.len(), output.receipts.len());
         for (executed, receipt) in output.transactions.iter().zip(&output.receipts) {
             assert_eq!(executed.hash(), receipt.transaction_hash);

@@ -1,0 +1,259 @@
+//! The ARC-21 cron registry. It shares its address with Ethereum's ecAdd.
+
+use super::call::{DoorCall, DoorError, revert, word};
+use alloy_primitives::{Address, Bytes, Log, U256, keccak256};
+use alloy_sol_types::{SolEvent, SolInterface, SolValue};
+use almanac_primitives::{GasPrice, Lane, ScheduleId, TimestampMs, Wei, addresses::CRON_REGISTRY};
+use almanac_schedule::{
+    Failure,
+    cron::{Admitted, Order, OrderError, SELECTOR_BYTES, admit},
+    ledger::load,
+    life::{self, CancelError, Event, TopUpError},
+    record::Record,
+};
+use revm::context_interface::Block as _;
+use std::convert::Infallible;
+
+alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
+use ICronRegistry::{ICronRegistryCalls as Method, Job};
+
+/// Whether a call of the shared address is for the registry. Every other one is ecAdd, whose input has no length
+/// and no first bytes like these that it could succeed with.
+pub(super) fn is_registry_call(input: &[u8]) -> bool {
+    let selector = input.first_chunk::<SELECTOR_BYTES>();
+    input.len() % 32 == SELECTOR_BYTES && selector.is_some_and(|selector| Method::valid_selector(*selector))
+}
+
+/// Answers one call.
+pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
+    match call.decode::<Method>()? {
+        Method::schedule(args) => {
+            if args.method.is_empty() {
+                return Err(revert(ICronRegistry::MethodIsEmpty {}));
+            }
+            let selector = &keccak256(&args.method)[..SELECTOR_BYTES];
+            let input = [selector, &args.args].concat().into();
+            let order = Order {
+                target: args.target,
+                input,
+                next_run_at: args.nextRunAt,
+                interval_seconds: args.intervalSec,
+                runs_max: args.maxRuns,
+                gas_limit: args.gasLimit,
+                ..plain_order(call.caller())
+            };
+            schedule(call, order)
+        }
+        Method::scheduleCalldata(args) => {
+            let order = Order {
+                target: args.target,
+                input: args.data,
+                next_run_at: args.nextRunAt,
+                interval_seconds: args.intervalSec,
+                runs_max: args.maxRuns,
+                gas_limit: args.gasLimit,
+                ..plain_order(call.caller())
+            };
+            schedule(call, order)
+        }
+        Method::scheduleWith(args) => {
+            let order = Order {
+                target: args.target,
+                input: args.data,
+                next_run_at: args.nextRunAt,
+                interval_seconds: args.intervalSec,
+                runs_max: args.maxRuns,
+                gas_limit: args.gasLimit,
+                refund_to: args.refundTo,
+                options: args.options,
+                ..plain_order(call.caller())
+            };
+            schedule(call, order)
+        }
+        Method::cancel(args) => cancel(call, args.id),
+        Method::topUp(args) => top_up(call, args.id),
+        Method::getJob(args) => get_job(call, args.id),
+    }
+}
+
+/// An order by `owner`, who gets the refunds, without options.
+fn plain_order(owner: Address) -> Order {
+    Order {
+        owner,
+        refund_to: owner,
+        target: Address::ZERO,
+        input: Bytes::new(),
+        next_run_at: U256::ZERO,
+        interval_seconds: U256::ZERO,
+        runs_max: U256::ZERO,
+        gas_limit: U256::ZERO,
+        options: U256::ZERO,
+        escrow: Wei::ZERO,
+    }
+}
+
+fn schedule(call: &mut DoorCall<'_, '_>, mut order: Order) -> Result<Bytes, DoorError> {
+    call.refuse_static()?;
+    order.escrow = call.take_escrow()?;
+    let (owner, target, next_run_at, escrow) = (order.owner, order.target, order.next_run_at, order.escrow);
+    let (seconds, base_fee) = {
+        let block = &call.context().block;
+        (block.timestamp().saturating_to(), GasPrice(block.basefee().into()))
+    };
+    let now = TimestampMs::from_seconds(seconds).unwrap_or(TimestampMs(u64::MAX));
+    let Admitted { body, due } =
+        admit(order, call.parameters(), now, base_fee).map_err(|error| refusal(&error))?;
+    let id = call.next_id()?;
+    life::create(call, id, &body, Lane::Cron, due, escrow)?;
+    let id = U256::from(id.0);
+    call.emit(&ICronRegistry::JobScheduled { id, owner, target, nextRunAt: next_run_at })?;
+    Ok(word(id))
+}
+
+fn cancel(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
+    call.refuse_static()?;
+    let (known, caller) = (known_id(id)?, call.caller());
+    let cancelled = life::cancel(call, known, caller).map_err(|failure| {
+        thrown(failure, |error| match error {
+            CancelError::Unknown { .. } => revert(ICronRegistry::UnknownJob { id }),
+            CancelError::NotOwner { caller, owner, .. } => {
+                revert(ICronRegistry::NotJobOwner { id, caller, owner })
+            }
+            CancelError::InLastRun { .. } => revert(ICronRegistry::JobInLastRun { id }),
+        })
+    })?;
+    let (owner, refunded) = (cancelled.owner, cancelled.refunded.0);
+    call.emit(&ICronRegistry::JobCancelled { id, owner, refunded })?;
+    Ok(true.abi_encode().into())
+}
+
+fn top_up(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
+    call.refuse_static()?;
+    let known = known_id(id)?;
+    let amount = call.take_escrow()?;
+    let total = life::top_up(call, known, amount).map_err(|failure| {
+        thrown(failure, |error| match error {
+            // More than was ever issued cannot come: only an unknown job is met.
+            TopUpError::Unknown { .. } | TopUpError::TooMuch { .. } => {
+                revert(ICronRegistry::UnknownJob { id })
+            }
+        })
+    })?;
+    call.emit(&ICronRegistry::JobToppedUp { id, amount: amount.0, totalEscrow: total.0 })?;
+    Ok(true.abi_encode().into())
+}
+
+fn get_job(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
+    let record = match u64::try_from(id) {
+        Ok(known) => load(call, ScheduleId(known))
+            .map_err(|failure: Failure<Infallible, _>| thrown(failure, |never| match never {}))?,
+        Err(_) => None,
+    };
+    Ok(record.map_or_else(no_job, job).abi_encode().into())
+}
+
+fn job(record: Record) -> Job {
+    let Record { id, head, escrow, body } = record;
+    let (selector, args) = body.input.split_at(SELECTOR_BYTES.min(body.input.len()));
+    let runs_max = body.runs_max.map_or(0, |max| max.get());
+    let seconds = |ms: u64| U256::from(TimestampMs(ms).seconds());
+    Job {
+        id: U256::from(id.0),
+        owner: body.owner,
+        target: body.to,
+        selector: selector.try_into().unwrap_or_default(),
+        args: Bytes::copy_from_slice(args),
+        nextRunAt: seconds(head.due.0),
+        intervalSec: seconds(body.interval_ms.map_or(0, |ms| ms.get())),
+        maxRuns: U256::from(runs_max),
+        runsLeft: U256::from(runs_max.saturating_sub(head.runs)),
+        gasLimit: U256::from(body.gas_limit.0),
+        gasEscrow: escrow.0,
+    }
+}
+
+fn no_job() -> Job {
+    Job {
+        id: U256::ZERO,
+        owner: Address::ZERO,
+        target: Address::ZERO,
+        selector: Default::default(),
+        args: Bytes::new(),
+        nextRunAt: U256::ZERO,
+        intervalSec: U256::ZERO,
+        maxRuns: U256::ZERO,
+        runsLeft: U256::ZERO,
+        gasLimit: U256::ZERO,
+        gasEscrow: U256::ZERO,
+    }
+}
+
+/// An id that a job could have.
+fn known_id(id: U256) -> Result<ScheduleId, DoorError> {
+    u64::try_from(id).map(ScheduleId).map_err(|_| revert(ICronRegistry::UnknownJob { id }))
+}
+
+/// What the registry says of something that happened to a job.
+pub(super) fn event_log(event: Event) -> Log {
+    let data = match event {
+        Event::Executed { id, is_success, gas_used } => {
+            let (id, gas_used) = (U256::from(id.0), U256::from(gas_used.0));
+            ICronRegistry::JobExecuted { id, success: is_success, gasUsed: gas_used }.encode_log_data()
+        }
+        Event::Exhausted { id, reason } => {
+            ICronRegistry::JobExhausted { id: U256::from(id.0), reason: reason.into() }.encode_log_data()
+        }
+    };
+    Log { address: CRON_REGISTRY, data }
+}
+
+/// Ends a call whose operation did not happen.
+fn thrown<R>(failure: Failure<R, DoorError>, refusal: impl FnOnce(R) -> DoorError) -> DoorError {
+    match failure {
+        Failure::Refused(error) => refusal(error),
+        Failure::Broken(broken) => revert(ICronRegistry::JobUnreadable { reason: broken.to_string() }),
+        Failure::Ledger(error) => error,
+    }
+}
+
+/// The same refusal in Solidity.
+fn refusal(error: &OrderError) -> DoorError {
+    use ICronRegistry as Cron;
+    let number = U256::from::<u64>;
+    match *error {
+        OrderError::Disabled => revert(Cron::CronDisabled {}),
+        OrderError::Paused => revert(Cron::CronPaused {}),
+        OrderError::TargetIsZero => revert(Cron::TargetIsZero {}),
+        OrderError::InputTooShort { given, min } => {
+            revert(Cron::InputTooShort { given: U256::from(given), min: U256::from(min) })
+        }
+        OrderError::InputTooLong { given, max } => {
+            revert(Cron::InputTooLong { given: U256::from(given), max: number(max) })
+        }
+        OrderError::TimeNotInFuture { given, block } => {
+            revert(Cron::TimeNotInFuture { given, blockTime: number(block) })
+        }
+        OrderError::TimeBeyondHorizon { given, max } => {
+            revert(Cron::TimeBeyondHorizon { given, max: number(max) })
+        }
+        OrderError::IntervalTooShort { given, min } => {
+            revert(Cron::IntervalTooShort { given, min: number(min) })
+        }
+        OrderError::IntervalTooLong { given, max } => {
+            revert(Cron::IntervalTooLong { given, max: number(max) })
+        }
+        OrderError::GasLimitOutOfBounds { given, min, max } => {
+            let (min, max) = (number(min), number(max));
+            revert(Cron::GasLimitOutOfBounds { given, min, max })
+        }
+        OrderError::RunsTooMany { given, max } => revert(Cron::RunsTooMany { given, max: number(max) }),
+        OrderError::EscrowTooLow { given, needed } => {
+            revert(Cron::EscrowTooLow { given: given.0, needed: needed.0 })
+        }
+        OrderError::RefundToIsZero => revert(Cron::RefundToIsZero {}),
+        OrderError::UnknownOptions { given, known } => revert(Cron::UnknownOptions { given, known }),
+        OrderError::UnknownCatchUp { given, max } => {
+            revert(Cron::UnknownCatchUp { given: U256::from(given), max: U256::from(max) })
+        }
+    }
+}

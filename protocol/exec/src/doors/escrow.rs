@@ -1,0 +1,114 @@
+//! The ledger as doors use it: through the journal of the EVM, for their caller's gas.
+
+use super::call::{DoorCall, DoorError, IDoor, revert};
+use crate::error::StateFault;
+use alloy_primitives::{Address, Bytes, U256};
+use almanac_primitives::{
+    ScheduleId, Wei,
+    addresses::LEDGER,
+    ids::{ID_NTH_MAX, ScheduleIdError},
+};
+use almanac_schedule::Ledger;
+use revm::{
+    context::{ContextTr, JournalTr},
+    context_interface::{Block as _, Cfg},
+};
+
+/// Gas per byte of a body: what Ethereum asks for a byte of code, which is kept in the same way.
+const BODY_BYTE_GAS: u64 = 200;
+
+/// Gas of reading a body: what Ethereum asks for code of an account that is cold.
+const BODY_READ_GAS: u64 = 2_600;
+
+/// Gas per 32 bytes of a body that is read.
+const BODY_WORD_GAS: u64 = 3;
+
+/// Gas of a change in the calendar: it rewrites a leaf and often the branches above it.
+const CALENDAR_CHANGE_GAS: u64 = 15_000;
+
+/// Gas of a payment, and more where it makes an account: what Ethereum asks of a call with value.
+const CREDIT_GAS: u64 = 9_000;
+const NEW_ACCOUNT_GAS: u64 = 25_000;
+
+/// Slot of the ledger's transient storage that counts the schedules of a transaction.
+const BORN_SLOT: U256 = U256::ZERO;
+
+impl DoorCall<'_, '_> {
+    /// Takes the value of the call into the ledger.
+    pub(super) fn take_escrow(&mut self) -> Result<Wei, DoorError> {
+        let (door, value) = (self.address(), self.take_value());
+        match self.context().journal_mut().transfer(door, LEDGER, value)? {
+            None => Ok(Wei(value)),
+            // The value is here: the EVM moved it before it called.
+            Some(_) => Err(StateFault::LedgerShort { amount: Wei(value) }.into()),
+        }
+    }
+
+    /// The name of the next schedule that this transaction creates. The count lives in transient storage: it ends
+    /// with the transaction, and a revert takes it back.
+    pub(super) fn next_id(&mut self) -> Result<ScheduleId, DoorError> {
+        self.refuse_static()?;
+        let block = self.context().block().number().saturating_to();
+        let index = self.index();
+        let born = self.context().journal_mut().tload(LEDGER, BORN_SLOT);
+        let nth = u16::try_from(born).unwrap_or(u16::MAX);
+        let id = ScheduleId::new(block, index, nth).map_err(|error| match error {
+            ScheduleIdError::TooManyInTransaction { given } => {
+                revert(IDoor::TooManySchedules { given: U256::from(given), max: U256::from(ID_NTH_MAX) })
+            }
+            ScheduleIdError::BlockTooHigh { .. }
+            | ScheduleIdError::IndexTooHigh { .. }
+            | ScheduleIdError::Malformed { .. } => revert(IDoor::NoScheduleId {}),
+        })?;
+        self.context().journal_mut().tstore(LEDGER, BORN_SLOT, born + U256::ONE);
+        Ok(id)
+    }
+}
+
+impl Ledger for DoorCall<'_, '_> {
+    type Error = DoorError;
+
+    fn load(&mut self, slot: U256) -> Result<U256, DoorError> {
+        self.load_word(LEDGER, slot)
+    }
+
+    fn store(&mut self, slot: U256, value: U256) -> Result<(), DoorError> {
+        self.store_word(LEDGER, slot, value)
+    }
+
+    fn body(&mut self, id: ScheduleId) -> Result<Option<Bytes>, DoorError> {
+        self.charge(BODY_READ_GAS)?;
+        let body = self.context().journaled_state.database.body(id)?;
+        let words = body.as_ref().map_or(0, |body| body.len().div_ceil(32) as u64);
+        self.charge(BODY_WORD_GAS * words)?;
+        Ok(body)
+    }
+
+    fn keep_body(&mut self, id: ScheduleId, body: Bytes) -> Result<(), DoorError> {
+        self.refuse_static()?;
+        self.charge(BODY_BYTE_GAS * body.len() as u64)?;
+        self.context().journaled_state.database.keep_body(id, body);
+        Ok(())
+    }
+
+    fn credit(&mut self, to: Address, amount: Wei) -> Result<(), DoorError> {
+        self.refuse_static()?;
+        self.charge(CREDIT_GAS)?;
+        let cold_gas = self.context().cfg().gas_params().cold_account_additional_cost();
+        let recipient = self.context().journal_mut().load_account(to)?;
+        let (is_cold, is_new) = (recipient.is_cold, recipient.data.is_empty());
+        self.charge(u64::from(is_cold) * cold_gas + u64::from(is_new) * NEW_ACCOUNT_GAS)?;
+        match self.context().journal_mut().transfer(LEDGER, to, amount.0)? {
+            None => Ok(()),
+            Some(_) => Err(StateFault::LedgerShort { amount }.into()),
+        }
+    }
+
+    fn burn(&mut self, _: Wei) -> Result<(), DoorError> {
+        unreachable!("no door burns: only runs do, and the chain settles those")
+    }
+
+    fn move_entry(&mut self) -> Result<(), DoorError> {
+        self.charge(CALENDAR_CHANGE_GAS)
+    }
+}

@@ -1,0 +1,107 @@
+//! The ledger as the chain itself uses it: through the journal of the EVM, for nobody's gas.
+
+use crate::{
+    error::{BlockError, StateFault},
+    machine::EvmContext,
+};
+use alloy_primitives::{Address, Bytes, U256};
+use almanac_primitives::{ScheduleId, Wei, addresses::LEDGER};
+use almanac_schedule::{Failure, Ledger, record::Broken};
+use revm::{
+    context::{ContextTr, JournalTr},
+    context_interface::journaled_state::account::JournaledAccountTr,
+};
+use std::convert::Infallible;
+
+/// The ledger in the hands of the prologue or of a run's start and end.
+pub(crate) struct SystemLedger<'c, 'a> {
+    context: &'c mut EvmContext<'a>,
+    burned: Wei,
+}
+
+impl<'c, 'a> SystemLedger<'c, 'a> {
+    pub(crate) fn new(context: &'c mut EvmContext<'a>) -> Self {
+        Self { context, burned: Wei::ZERO }
+    }
+
+    /// What was burned so far.
+    pub(crate) fn burned(&self) -> Wei {
+        self.burned
+    }
+}
+
+impl Ledger for SystemLedger<'_, '_> {
+    type Error = StateFault;
+
+    fn load(&mut self, slot: U256) -> Result<U256, StateFault> {
+        Ok(self.context.journal_mut().sload(LEDGER, slot)?.data)
+    }
+
+    fn store(&mut self, slot: U256, value: U256) -> Result<(), StateFault> {
+        let journal = self.context.journal_mut();
+        journal.sstore(LEDGER, slot, value)?;
+        journal.touch_account(LEDGER);
+        Ok(())
+    }
+
+    fn body(&mut self, id: ScheduleId) -> Result<Option<Bytes>, StateFault> {
+        self.context.journaled_state.database.body(id)
+    }
+
+    fn keep_body(&mut self, id: ScheduleId, body: Bytes) -> Result<(), StateFault> {
+        self.context.journaled_state.database.keep_body(id, body);
+        Ok(())
+    }
+
+    fn credit(&mut self, to: Address, amount: Wei) -> Result<(), StateFault> {
+        match self.context.journal_mut().transfer(LEDGER, to, amount.0)? {
+            None => Ok(()),
+            Some(_) => Err(StateFault::LedgerShort { amount }),
+        }
+    }
+
+    fn burn(&mut self, amount: Wei) -> Result<(), StateFault> {
+        let mut ledger = self.context.journal_mut().load_account_mut(LEDGER)?;
+        if !ledger.decr_balance(amount.0) {
+            return Err(StateFault::LedgerShort { amount });
+        }
+        // Burned money was issued, and what was issued fits.
+        self.burned = Wei(self.burned.0.wrapping_add(amount.0));
+        Ok(())
+    }
+
+    fn move_entry(&mut self) -> Result<(), StateFault> {
+        Ok(())
+    }
+}
+
+/// Why the chain's own step of a schedule did not happen.
+#[derive(Debug)]
+pub(crate) enum ScheduleFault {
+    /// A fault that belongs to the schedule: it is put aside, and the block goes on.
+    Broken(Broken),
+    /// The block cannot go on.
+    Block(BlockError),
+}
+
+impl From<StateFault> for ScheduleFault {
+    fn from(fault: StateFault) -> Self {
+        Self::Block(fault.into())
+    }
+}
+
+impl From<BlockError> for ScheduleFault {
+    fn from(error: BlockError) -> Self {
+        Self::Block(error)
+    }
+}
+
+impl From<Failure<Infallible, StateFault>> for ScheduleFault {
+    fn from(failure: Failure<Infallible, StateFault>) -> Self {
+        match failure {
+            Failure::Refused(never) => match never {},
+            Failure::Broken(broken) => Self::Broken(broken),
+            Failure::Ledger(fault) => fault.into(),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The start of a run: money is taken and the series re-armed before anyone is called.
+
+use super::{Moment, Verdict, judge};
+use crate::{
+    ledger::{Failure, Ledger, load, save},
+    record::{Broken, Record, Status},
+};
+use almanac_primitives::ScheduleRef;
+use std::convert::Infallible;
+
+/// Begins a run that the start of the block selected, or answers `None` where another run of the block has ended
+/// its schedule in the meantime.
+///
+/// The charge leaves the escrow and stays in the ledger until the run is settled. A series waits for its next time
+/// before the call is made, so that no call can kill it; a last run is marked, so that it cannot be cancelled.
+pub fn begin<L: Ledger>(
+    ledger: &mut L,
+    reference: ScheduleRef,
+    moment: Moment,
+) -> Result<Option<Record>, Failure<Infallible, L::Error>> {
+    let Some(mut record) = load(ledger, reference.schedule)? else { return Ok(None) };
+    // What was selected can only have been cancelled since: money comes in, never out, and time stands still.
+    let changed = Broken::Changed { id: record.id };
+    let is_selected = record.head.status == Status::Pending && record.head.runs == reference.number;
+    let (true, Verdict::Run(due)) = (is_selected, judge(&record, moment)) else {
+        return Err(Failure::Broken(changed));
+    };
+    let charge = record.charge(moment.base_fee);
+    record.escrow = record.escrow.checked_sub(charge).ok_or(Failure::Broken(changed))?;
+    match record.next_due(due) {
+        Some(next) => record.head.due = next,
+        None => record.head.status = Status::Running,
+    }
+    record.head.runs = record.head.runs.saturating_add(1);
+    save(ledger, &record).map_err(Failure::Ledger)?;
+    Ok(Some(record))
+}

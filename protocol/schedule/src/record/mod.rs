@@ -1,0 +1,207 @@
+//! The record of a schedule: two slots of the ledger account that change, and a body that never does.
+//!
+//! ```text
+//!   ledger slot (id, 0)   head     status, lane, due time, priority, runs, how the last one ended
+//!   ledger slot (id, 1)   escrow   the money it holds
+//!   Body(id)              body     who, what, how often, on which terms
+//! ```
+//!
+//! Slots are in the EVM's journal, so whatever reverts takes its changes of a record along. A schedule without a
+//! head does not exist. What the calendar says follows from the heads alone.
+
+mod body;
+mod head;
+
+pub use body::{Body, CatchUp, Charge, Door};
+pub use head::{Head, LastRun, Status};
+
+use crate::calendar::{Entry, Priority};
+use alloy_primitives::{Bytes, U256};
+use almanac_primitives::{
+    GasPrice, RunTransaction, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError, TimestampMs, Wei,
+    addresses::LEDGER, codec::DecodeError, state::decode_slot,
+};
+use std::num::NonZeroU64;
+
+/// A schedule as the state has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its name.
+    pub id: ScheduleId,
+    /// What changes with every run.
+    pub head: Head,
+    /// The money it holds.
+    pub escrow: Wei,
+    /// What never changes.
+    pub body: Body,
+}
+
+/// Why a record cannot be what it claims to be: a fault that belongs to one schedule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// The head means nothing.
+    #[error("the head of schedule {id}: {error}")]
+    Head {
+        /// Which schedule.
+        id: ScheduleId,
+        /// What is wrong.
+        error: DecodeError,
+    },
+    /// The body means nothing.
+    #[error("the body of schedule {id}: {error}")]
+    Body {
+        /// Which schedule.
+        id: ScheduleId,
+        /// What is wrong.
+        error: DecodeError,
+    },
+    /// There is a head and no body.
+    #[error("schedule {id} has no body")]
+    NoBody {
+        /// Which schedule.
+        id: ScheduleId,
+    },
+    /// The calendar knows a schedule that does not wait at that time in that lane.
+    #[error("the calendar has {entry}, the records do not")]
+    NotDue {
+        /// What the calendar has.
+        entry: Entry,
+    },
+    /// A schedule is not what the start of the block selected, although it is still there.
+    #[error("schedule {id} has changed since the start of the block")]
+    Changed {
+        /// Which schedule.
+        id: ScheduleId,
+    },
+}
+
+/// Why a record cannot be read from a state.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// The store failed.
+    #[error(transparent)]
+    Read(#[from] StateReadError),
+    /// The values are there and mean nothing.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+}
+
+/// Slot of the ledger that holds the head of a schedule.
+pub fn head_slot(id: ScheduleId) -> U256 {
+    slot(id, HEAD_FIELD)
+}
+
+/// Slot of the ledger that holds the escrow of a schedule.
+pub fn escrow_slot(id: ScheduleId) -> U256 {
+    slot(id, ESCROW_FIELD)
+}
+
+/// The schedule whose head this slot of the ledger holds, if it holds one.
+pub fn schedule_of_head_slot(slot: U256) -> Option<ScheduleId> {
+    let [field, id, kind, rest] = slot.into_limbs();
+    (field == HEAD_FIELD && kind == RECORD_KIND && rest == 0).then_some(ScheduleId(id))
+}
+
+const HEAD_FIELD: u64 = 0;
+const ESCROW_FIELD: u64 = 1;
+
+/// Slots of other things that the ledger may hold one day are of another kind.
+const RECORD_KIND: u64 = 1;
+
+fn slot(id: ScheduleId, field: u64) -> U256 {
+    U256::from_limbs([field, id.0, RECORD_KIND, 0])
+}
+
+impl Record {
+    /// The record of a schedule in a state, or `None` where there is none.
+    pub fn read(state: &dyn StateRead, id: ScheduleId) -> Result<Option<Self>, RecordError> {
+        let read_slot = |slot| match state.read(StateKey::Slot(LEDGER, slot))? {
+            Some(stored) => decode_slot(&stored).map_err(|error| Broken::Head { id, error }.into()),
+            None => Ok(U256::ZERO),
+        };
+        let head: Result<U256, RecordError> = read_slot(head_slot(id));
+        let head = head?;
+        if head.is_zero() {
+            return Ok(None);
+        }
+        let escrow = read_slot(escrow_slot(id))?;
+        let body = state.read(StateKey::Body(id))?;
+        Ok(Some(Self::decode(id, head, escrow, body.as_ref())?))
+    }
+
+    /// Puts a record together from its stored parts.
+    pub(crate) fn decode(
+        id: ScheduleId,
+        head: U256,
+        escrow: U256,
+        body: Option<&Bytes>,
+    ) -> Result<Self, Broken> {
+        let head = Head::from_word(head).map_err(|error| Broken::Head { id, error })?;
+        let body = body.ok_or(Broken::NoBody { id })?;
+        let body = Body::decode(body).map_err(|error| Broken::Body { id, error })?;
+        Ok(Self { id, head, escrow: Wei(escrow), body })
+    }
+
+    /// Its place in the calendar, if it waits for a time.
+    pub fn entry(&self) -> Option<Entry> {
+        self.head.entry(self.id)
+    }
+
+    /// Its next run at a price per gas.
+    pub fn run(&self, gas_price: GasPrice) -> RunTransaction {
+        let body = &self.body;
+        RunTransaction {
+            schedule_ref: ScheduleRef { schedule: self.id, number: self.head.runs },
+            lane: self.head.lane,
+            from: body.from,
+            to: body.to,
+            value: body.value,
+            input: body.input.clone(),
+            gas_limit: body.gas_limit,
+            gas_price,
+        }
+    }
+
+    /// What its next run takes from the escrow at a base fee.
+    pub fn charge(&self, base_fee: GasPrice) -> Wei {
+        self.body.gas_limit.cost(base_fee)
+    }
+
+    /// Whether the run that comes next is the last by number.
+    pub fn is_last_run(&self) -> bool {
+        let is_counted_out = |max: NonZeroU64| self.head.runs.saturating_add(1) >= max.get();
+        self.body.interval_ms.is_none() || self.body.runs_max.is_some_and(is_counted_out)
+    }
+
+    /// When the run after the next is due, if the next one runs for `due`; `None` where it is the last.
+    pub fn next_due(&self, due: TimestampMs) -> Option<TimestampMs> {
+        let interval = self.body.interval().filter(|_| !self.is_last_run())?;
+        due.checked_add(interval)
+    }
+
+    /// How many runs may still come by number, or `None` where only money bounds them.
+    pub fn runs_left(&self) -> Option<u64> {
+        let max =
+            if self.body.interval_ms.is_none() { Some(1) } else { self.body.runs_max.map(NonZeroU64::get) };
+        max.map(|max| max.saturating_sub(self.head.runs))
+    }
+
+    /// How many runs the escrow pays for at a base fee, by number of runs bounded too.
+    pub fn runway(&self, base_fee: GasPrice) -> u64 {
+        let charge = self.charge(base_fee).0;
+        let paid = if charge.is_zero() { u64::MAX } else { (self.escrow.0 / charge).saturating_to() };
+        self.runs_left().map_or(paid, |left| left.min(paid))
+    }
+}
+
+impl Head {
+    /// The place in the calendar that a schedule with this head has.
+    pub fn entry(&self, id: ScheduleId) -> Option<Entry> {
+        (self.status == Status::Pending).then_some(Entry {
+            lane: self.lane,
+            due: self.due,
+            priority: Priority(self.priority),
+            schedule: id,
+        })
+    }
+}
