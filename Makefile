@@ -33,7 +33,8 @@ bench-state: ## Measure state store and index; ALMANAC_BENCH_KEYS=10000000 for l
 bench-rpc: ## Measure JSON-RPC against anvil: transactions and reads under load, start, memory
 	scripts/bench-rpc
 
-bench-calendar: ## Measure the calendar against a plain map in memory
+bench-calendar: ## Measure schedules through whole blocks, and the calendar against a plain map in memory
+	cargo bench -p almanac-consensus --bench schedules
 	cargo bench -p almanac-schedule --bench calendar
 
 kill-long: ## Kill a node under load 200 times

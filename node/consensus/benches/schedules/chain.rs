@@ -1,0 +1,169 @@
+//! A chain on disk that a benchmark drives block by block.
+
+use crate::{
+    DAY_S,
+    orders::{self, BULK, bulk_code},
+};
+use alloy_primitives::{Bytes, U256};
+use alloy_sol_types::SolEvent as _;
+use almanac_consensus::{Application, Proposal, Tip};
+use almanac_primitives::{
+    Genesis, RecoveredTransaction, StateKey, TimestampMs, Wei,
+    genesis::Allocation,
+    params::{BLOCK_GAS_MAX, CRON_BLOCK_GAS_MAX},
+    run::RUN_TYPE,
+    testing::{FEE_RECIPIENT, START, genesis as people, person},
+};
+use almanac_schedule::CalendarAgenda;
+use almanac_state::{BlockJournal, QmdbConfig, QmdbStore, StateStore};
+use commonware_runtime::{Supervisor as _, tokio::Context};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
+
+pub(crate) const PARTITION: &str = "bench";
+
+/// Schedules that one block of the loader creates: half of a block's gas, so that the base fee does not rise.
+const LOAD_PER_BLOCK: u64 = 600;
+
+type Store = QmdbStore<Context>;
+
+pub(crate) struct Chain {
+    application: Application<Store>,
+    tip: Tip<<Store as StateStore>::Batch>,
+    nonces: [u64; 2],
+    loaded: u64,
+}
+
+/// Rich people, the loop that creates schedules, and the largest budgets that governance may set.
+pub(crate) fn genesis() -> Genesis {
+    let mut genesis = people();
+    let rich = Allocation { balance: Wei(U256::ONE << 120), ..Default::default() };
+    genesis.allocations.insert(person(0).address, rich.clone());
+    genesis.allocations.insert(person(1).address, rich);
+    genesis.allocations.insert(BULK, Allocation { code: bulk_code(), ..Default::default() });
+    for parameter in [BLOCK_GAS_MAX, CRON_BLOCK_GAS_MAX] {
+        genesis.parameters.insert(parameter.name.to_owned(), parameter.max);
+    }
+    genesis
+}
+
+pub(crate) fn genesis_state() -> BTreeMap<StateKey, Bytes> {
+    genesis().state().expect("a good genesis")
+}
+
+impl Chain {
+    /// The chain on the disk of `context`, at its last block.
+    pub(crate) async fn open(context: &Context) -> Self {
+        let (genesis, config) = (genesis(), QmdbConfig::new(PARTITION));
+        let archive = BlockJournal::open(context.child("blocks"), &config).await.expect("the archive opens");
+        let store = QmdbStore::open(context.child("state"), &config, &genesis_state()).await;
+        let store = store.expect("the store opens");
+        let height = store.height();
+        let (mut application, tip) = if height == 0 {
+            Application::new(&genesis, store, Arc::new(CalendarAgenda)).expect("a good genesis")
+        } else {
+            let archived = archive.get(height).await.expect("the archive answers").expect("it has the block");
+            Application::resume(&genesis, store, Arc::new(CalendarAgenda), archived.block.header)
+                .expect("the state of that block")
+        };
+        application.keep_archive(Arc::new(archive));
+        Self { application, tip, nonces: [0; 2], loaded: 0 }
+    }
+
+    pub(crate) fn now_s(&self) -> u64 {
+        self.tip.header.timestamp.seconds()
+    }
+
+    pub(crate) async fn next_due(&self) -> Option<TimestampMs> {
+        self.application.next_due(&self.tip).await.expect("the calendar can be read")
+    }
+
+    /// Creates schedules that are due within the next nine years, evenly spread. Answers with how many a second.
+    pub(crate) async fn load(&mut self, count: u64) -> f64 {
+        // Odd and large: neighbours in time were created far from each other.
+        const STRIDE_S: u64 = 7_919;
+        let begin = Instant::now();
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(LOAD_PER_BLOCK);
+            let first = START.seconds() + 30 * DAY_S + self.loaded.wrapping_mul(STRIDE_S) % (8 * 365 * DAY_S);
+            let tx = self.bulk(now, first, 311);
+            self.make(tx).await;
+            self.loaded += now;
+            left -= now;
+        }
+        count as f64 / begin.elapsed().as_secs_f64()
+    }
+
+    /// A transaction that creates `count` schedules.
+    pub(crate) fn bulk(&mut self, count: u64, first_s: u64, step_s: u64) -> Vec<RecoveredTransaction> {
+        vec![orders::bulk(self.next_nonce(0), count, first_s, step_s)]
+    }
+
+    /// Transactions that create a schedule each.
+    pub(crate) fn single_orders(&mut self, count: u64) -> Vec<RecoveredTransaction> {
+        let at = self.now_s() + 20 * DAY_S;
+        (0..count).map(|n| orders::single(self.next_nonce(0), at + n)).collect()
+    }
+
+    pub(crate) fn cancellations(&mut self, ids: &[U256]) -> Vec<RecoveredTransaction> {
+        ids.iter().map(|id| orders::cancel(self.next_nonce(0), *id)).collect()
+    }
+
+    pub(crate) fn transfers(&mut self, count: u64) -> Vec<RecoveredTransaction> {
+        (0..count).map(|_| orders::transfer(self.next_nonce(1))).collect()
+    }
+
+    /// A block a millisecond later; all its transactions pass. Answers with the ids of what they created.
+    pub(crate) async fn make(&mut self, transactions: Vec<RecoveredTransaction>) -> Vec<U256> {
+        let given = transactions.len();
+        let time = TimestampMs(self.tip.header.timestamp.0 + 1);
+        let output = self.commit(time, transactions).await;
+        let users = output.receipts.iter().filter(|receipt| receipt.transaction_type < 0x70);
+        assert_eq!(users.filter(|receipt| receipt.outcome.is_success()).count(), given, "all of them pass");
+        let logs = output.receipts.iter().flat_map(|receipt| &receipt.logs);
+        let created = logs
+            .filter(|log| log.topics().first() == Some(&orders::ICronRegistry::JobScheduled::SIGNATURE_HASH));
+        created.map(|log| log.topics()[1].into()).collect()
+    }
+
+    /// A block at a time. Answers with how many runs it had.
+    pub(crate) async fn block_at(
+        &mut self,
+        time: TimestampMs,
+        transactions: Vec<RecoveredTransaction>,
+    ) -> usize {
+        let output = self.commit(time, transactions).await;
+        let runs = output.receipts.iter().filter(|receipt| receipt.transaction_type == RUN_TYPE);
+        runs.inspect(|run| assert!(run.outcome.is_success(), "{:?}", run.outcome)).count()
+    }
+
+    /// A block with more candidates than it can hold. Answers with the gas of users and of runs.
+    pub(crate) async fn full_block(
+        &mut self,
+        at_s: u64,
+        transactions: Vec<RecoveredTransaction>,
+    ) -> (u64, u64) {
+        let output = self.commit(TimestampMs(at_s * 1_000), transactions).await;
+        let runs = output.receipts.iter().filter(|receipt| receipt.transaction_type == RUN_TYPE);
+        let runs: u64 = runs.map(|run| run.gas_used.0).sum();
+        (output.gas_used.0 - runs, runs)
+    }
+
+    async fn commit(
+        &mut self,
+        timestamp: TimestampMs,
+        candidates: Vec<RecoveredTransaction>,
+    ) -> Arc<almanac_exec::BlockOutput> {
+        let (fee_recipient, consensus) = (FEE_RECIPIENT, Default::default());
+        let proposal = Proposal { timestamp, fee_recipient, consensus, candidates };
+        let made = self.application.propose(&self.tip, proposal).await.expect("a block");
+        self.application.commit(&made).await.expect("it is durable");
+        self.tip = made.tip;
+        made.output
+    }
+
+    fn next_nonce(&mut self, who: usize) -> u64 {
+        self.nonces[who] += 1;
+        self.nonces[who] - 1
+    }
+}
