@@ -14,7 +14,7 @@ test: lint ## Lint, all Rust tests, then artifacts of contracts and real clients
 	scripts/contracts --check
 	scripts/client-test --no-build
 
-contracts: ## Compile contracts/examples into contracts/artifacts
+contracts: ## Compile contracts/ into contracts/artifacts
 	scripts/contracts
 
 lint: ## Format, clippy without warnings, licences and sources of dependencies

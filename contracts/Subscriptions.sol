@@ -72,7 +72,8 @@ contract Subscriptions is ISubscriptions {
     }
 
     error TokenHasNoCode(address token);
-    error MerchantIsZero();
+    /// The zero address, or this contract, where tokens would be stuck.
+    error InvalidMerchant(address merchant);
     error AmountIsZero();
     error IntervalTooShort(uint256 given, uint256 min);
     error IntervalTooLong(uint256 given, uint256 max);
@@ -89,7 +90,7 @@ contract Subscriptions is ISubscriptions {
     /// Undoes a transfer that the token does not vouch for; never leaves this contract.
     error NotCollected(Failure failure);
 
-    ICronRegistry public constant CRON = ICronRegistry(0x0000000000000000000000000000000000000006);
+    ICronRegistry private constant CRON = ICronRegistry(0x0000000000000000000000000000000000000006);
 
     /// What the registry demands; 0 would be a single run.
     uint256 public constant INTERVAL_SEC_MIN = 60;
@@ -127,7 +128,7 @@ contract Subscriptions is ISubscriptions {
         uint256 maxCharges
     ) external payable returns (uint256 id) {
         if (token.code.length == 0) revert TokenHasNoCode(token);
-        if (merchant == address(0)) revert MerchantIsZero();
+        if (merchant == address(0) || merchant == address(this)) revert InvalidMerchant(merchant);
         if (amount == 0) revert AmountIsZero();
         if (intervalSec < INTERVAL_SEC_MIN) revert IntervalTooShort(intervalSec, INTERVAL_SEC_MIN);
         if (intervalSec > INTERVAL_SEC_MAX) revert IntervalTooLong(intervalSec, INTERVAL_SEC_MAX);
@@ -205,7 +206,8 @@ contract Subscriptions is ISubscriptions {
     function reclaim(uint256 id) external returns (bool) {
         Record storage record = _ofCaller(id);
         if (record.state == State.Active) revert SubscriptionActive(id);
-        return _job(record).owner == address(this) && CRON.cancel(record.jobId);
+        (bool isScheduled, ) = _job(record);
+        return isScheduled && CRON.cancel(record.jobId);
     }
 
     /// Adds the value to what pays for the gas. Anyone may. Where the escrow had run out, charges go on with
@@ -213,7 +215,8 @@ contract Subscriptions is ISubscriptions {
     function fund(uint256 id) external payable {
         Record storage record = _existing(id);
         if (record.state != State.Active) revert SubscriptionEnded(id, record.state);
-        if (_job(record).owner == address(this)) {
+        (bool isScheduled, ) = _job(record);
+        if (isScheduled) {
             CRON.topUp{value: msg.value}(record.jobId);
             return;
         }
@@ -226,8 +229,7 @@ contract Subscriptions is ISubscriptions {
 
     function getSubscription(uint256 id) external view returns (Subscription memory) {
         Record storage record = _existing(id);
-        ICronRegistry.Job memory job = _job(record);
-        bool isScheduled = job.owner == address(this);
+        (bool isScheduled, uint256 escrow) = _job(record);
         bool isActive = record.state == State.Active;
         return Subscription({
             customer: record.customer,
@@ -244,7 +246,7 @@ contract Subscriptions is ISubscriptions {
             failure: _text(record.failure),
             jobId: record.jobId,
             isScheduled: isScheduled,
-            escrow: isScheduled ? job.gasEscrow : 0
+            escrow: escrow
         });
     }
 
@@ -299,9 +301,10 @@ contract Subscriptions is ISubscriptions {
         if (msg.sender != record.customer) revert NotCustomer(id, msg.sender, record.customer);
     }
 
-    /// The cron job, empty if it has ended.
-    function _job(Record storage record) private view returns (ICronRegistry.Job memory) {
-        return CRON.getJob(record.jobId);
+    /// Whether the cron job still exists, and its money.
+    function _job(Record storage record) private view returns (bool isScheduled, uint256 escrow) {
+        ICronRegistry.Job memory job = CRON.getJob(record.jobId);
+        return (job.owner == address(this), job.gasEscrow);
     }
 
     /// When the first period begins that has not begun: always a whole number of intervals after the approval.
