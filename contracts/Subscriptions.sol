@@ -188,8 +188,8 @@ contract Subscriptions is ISubscriptions {
             abi.encodeCall(IERC20.transferFrom, (record.customer, record.merchant, record.amount));
         (bool success, uint256 size, uint256 word) = _call(record.token, input);
         if (!success) revert NotCollected(Failure.TokenReverted);
-        // Some old tokens answer nothing at all.
-        if (size != 0 && (size < 32 || word != 1)) revert NotCollected(Failure.TokenReturnedFalse);
+        // Some old tokens answer nothing at all. An answer shorter than a word is never 1.
+        if (size != 0 && word != 1) revert NotCollected(Failure.TokenReturnedFalse);
     }
 
     /// @inheritdoc ISubscriptions
@@ -267,12 +267,20 @@ contract Subscriptions is ISubscriptions {
     }
 
     /// Ids of a customer's subscriptions, oldest first: at most `size`, from index `start` on.
-    function idsOfCustomer(address customer, uint256 start, uint256 size) external view returns (uint256[] memory) {
+    function idsOfCustomer(address customer, uint256 start, uint256 size)
+        external
+        view
+        returns (uint256[] memory)
+    {
         return _page(customerIds[customer], start, size);
     }
 
     /// Ids of a merchant's subscriptions, oldest first: at most `size`, from index `start` on.
-    function idsOfMerchant(address merchant, uint256 start, uint256 size) external view returns (uint256[] memory) {
+    function idsOfMerchant(address merchant, uint256 start, uint256 size)
+        external
+        view
+        returns (uint256[] memory)
+    {
         return _page(merchantIds[merchant], start, size);
     }
 
@@ -341,7 +349,10 @@ contract Subscriptions is ISubscriptions {
 
     /// Calls the token, and takes no more than a word of what it answers: copying all of it would cost this
     /// contract as much gas as the token likes.
-    function _call(address token, bytes memory input) private returns (bool success, uint256 size, uint256 word) {
+    function _call(address token, bytes memory input)
+        private
+        returns (bool success, uint256 size, uint256 word)
+    {
         uint256 gasMax = TOKEN_GAS;
         assembly ("memory-safe") {
             mstore(0, 0)
@@ -361,7 +372,11 @@ contract Subscriptions is ISubscriptions {
         }
     }
 
-    function _page(uint256[] storage ids, uint256 start, uint256 size) private view returns (uint256[] memory page) {
+    function _page(uint256[] storage ids, uint256 start, uint256 size)
+        private
+        view
+        returns (uint256[] memory page)
+    {
         uint256 rest = start < ids.length ? ids.length - start : 0;
         page = new uint256[](size < rest ? size : rest);
         for (uint256 i = 0; i < page.length; i++) page[i] = ids[start + i];

@@ -35,7 +35,8 @@ contract Club {
     function join(uint256 id) external {
         Subscriptions.Subscription memory given = subscriptions.getSubscription(id);
         if (given.customer != msg.sender) revert NotSubscriber(msg.sender, given.customer);
-        if (given.merchant != address(this) || given.token != token) revert PaysOther(given.merchant, given.token);
+        bool isForUs = given.merchant == address(this) && given.token == token;
+        if (!isForUs) revert PaysOther(given.merchant, given.token);
         if (given.amount < price) revert PaysTooLittle(given.amount, price);
         if (given.intervalSec > periodSec) revert PaysTooSeldom(given.intervalSec, periodSec);
         if (given.state != Subscriptions.State.Active) revert NotActive(id);
@@ -53,7 +54,8 @@ contract Club {
     /// Charges arrive as plain transfers; this moves them on.
     function withdraw(address to, uint256 amount) external {
         require(msg.sender == owner, "not the owner");
-        (bool done, bytes memory answer) = token.call(abi.encodeWithSignature("transfer(address,uint256)", to, amount));
+        bytes memory input = abi.encodeWithSignature("transfer(address,uint256)", to, amount);
+        (bool done, bytes memory answer) = token.call(input);
         require(done && (answer.length == 0 || abi.decode(answer, (bool))), "transfer refused");
     }
 }

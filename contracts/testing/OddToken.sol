@@ -21,6 +21,8 @@ contract OddToken {
         /// Reverts with as much data as its gas allows.
         RevertsMuch,
         BurnsGas,
+        /// Burns 100,000 gas, then moves the money.
+        Heavy,
         /// A tenth does not arrive.
         TakesFee,
         /// Moves the money, then makes the call that it was given and needs it to succeed.
@@ -78,13 +80,13 @@ contract OddToken {
     }
 
     function allowance(address owner, address spender) external view returns (uint256) {
-        if (mode == Mode.BurnsGasEverywhere) _burn();
+        if (mode == Mode.BurnsGasEverywhere) _burnTo(0);
         return allowances[owner][spender];
     }
 
     function balanceOf(address account) external view returns (uint256) {
         // Only for those who ask with little gas: tests want to know.
-        if (mode == Mode.BurnsGasEverywhere && gasleft() < 100_000) _burn();
+        if (mode == Mode.BurnsGasEverywhere && gasleft() < 100_000) _burnTo(0);
         return balances[account];
     }
 
@@ -92,9 +94,10 @@ contract OddToken {
         Mode m = mode;
         if (m == Mode.Reverts) revert Refused(amount);
         if (m == Mode.RevertsMuch) _answer(false, 200_000);
-        if (m == Mode.BurnsGas || m == Mode.BurnsGasEverywhere) _burn();
+        if (m == Mode.BurnsGas || m == Mode.BurnsGasEverywhere) _burnTo(0);
         if (m == Mode.ReturnsFalse) return false;
         if (m == Mode.Lies) return true;
+        if (m == Mode.Heavy) _burnTo(gasleft() - 100_000);
         if (m == Mode.Tries) (hasReentered, ) = callee.call(input);
         allowances[from][msg.sender] -= amount;
         _move(from, to, amount, m == Mode.TakesFee ? amount - amount / 10 : amount);
@@ -115,9 +118,9 @@ contract OddToken {
         balances[to] += given;
     }
 
-    function _burn() private view {
-        // In a loop that never ends until the gas does.
-        for (uint256 i = 0; gasleft() > 0; i++) keccak256(abi.encode(i, block.timestamp));
+    /// Burns gas until this much is left; 0 is until the call fails.
+    function _burnTo(uint256 left) private view {
+        for (uint256 i = 0; gasleft() > left; i++) keccak256(abi.encode(i, block.timestamp));
     }
 
     function _answer(bool isReturn, uint256 size) private pure {
