@@ -98,7 +98,7 @@ contract Subscriptions is ISubscriptions {
     uint256 public constant INTERVAL_SEC_MAX = type(uint32).max;
 
     /// Of each run. Unused gas is refunded, so that only the first escrow has to cover all of it.
-    uint256 public constant CHARGE_GAS = 350_000;
+    uint256 public constant CHARGE_GAS = 300_000;
     /// What a token may use. OpenZeppelin's needs at most 60,000; the rest is for proxies and hooks.
     uint256 public constant TOKEN_GAS = 150_000;
     /// For counting the charge around the token's call.

@@ -22,6 +22,8 @@ const suites = {
     ethers: { command: ["node", "ethers.mjs"] },
     web3py: { command: [python, "web3py.py"] },
     openzeppelin: { command: ["node", "openzeppelin.mjs"] },
+    subscriptions: { command: ["node", "subscriptions.mjs"] },
+    "subscriptions-py": { command: [python, "subscriptions.py"] },
     otterscan: { command: ["node", "otterscan.mjs"] },
     tracers: { command: ["node", "tracers.mjs"], anvil: ["--steps-tracing"] },
     // anvil loses transactions that arrive together unless blocks come by the clock.
