@@ -101,8 +101,6 @@ contract Subscriptions is ISubscriptions {
     uint256 public constant CHARGE_GAS = 300_000;
     /// What a token may use. OpenZeppelin's needs at most 60,000; the rest is for proxies and hooks.
     uint256 public constant TOKEN_GAS = 150_000;
-    /// For counting the charge around the token's call.
-    uint256 private constant COLLECT_GAS = TOKEN_GAS + 25_000;
     /// For each question why a transfer failed.
     uint256 private constant READ_GAS = 30_000;
     /// What a run has used before its first check: 21,000, 36 bytes of input, and finding the function.
@@ -160,7 +158,7 @@ contract Subscriptions is ISubscriptions {
 
         // The period is over for everyone before the token gets to run.
         record.nextChargeAt = _nextPeriod(record);
-        try this.collect{gas: COLLECT_GAS}(id) {
+        try this.collect(id) {
             emit SubscriptionCharged(id, record.amount, _chargesLeft(record));
         } catch (bytes memory reason) {
             record.failure = _diagnose(record, reason);
@@ -328,8 +326,7 @@ contract Subscriptions is ISubscriptions {
 
     /// Why a charge failed. What the customer can mend comes first, where the token tells.
     function _diagnose(Record storage record, bytes memory reason) private view returns (Failure failure) {
-        // Without a reason the gas for counting was too little, and only a token can have seen to that.
-        failure = reason.length == 36 ? _failureIn(reason) : Failure.TokenReverted;
+        failure = _failureIn(reason);
         if (failure == Failure.TokenWithoutCode) return failure;
         address token = record.token;
         bytes memory input = abi.encodeCall(IERC20.allowance, (record.customer, address(this)));
@@ -338,7 +335,7 @@ contract Subscriptions is ISubscriptions {
         if (_read(token, input) < record.amount) return Failure.BalanceTooLow;
     }
 
-    /// The argument of NotCollected.
+    /// The argument of NotCollected, the one error that `collect` ends with.
     function _failureIn(bytes memory reason) private pure returns (Failure) {
         uint256 argument;
         assembly ("memory-safe") {

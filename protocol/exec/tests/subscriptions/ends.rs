@@ -100,7 +100,7 @@ fn arc21_26_a_strangers_last_charge_ends_the_job_too() {
 }
 
 /// Approves with money for a single run, and lets it and the one that cannot be paid pass.
-fn exhausted(market: &mut Market) -> (U256, u64) {
+fn exhausted(market: &mut Market, charges_max: u64) -> (U256, u64) {
     market.allow(PRICE * u(12));
     // At the floor, so that gas does not become cheaper while months pass.
     let floor = market.chain.outputs[0].environment.parameters.base_fee_floor();
@@ -108,11 +108,11 @@ fn exhausted(market: &mut Market) -> (U256, u64) {
         market.wait(1);
     }
     let gas = market.read(market.subscriptions, CHARGE_GASCall {});
-    let (call, value) = (market.order(12), gas * U256::from(floor.0));
+    let (call, value) = (market.order(charges_max), gas * U256::from(floor.0));
     let receipt = market.pay(customer(), market.subscriptions, value, call);
     assert_eq!(receipt.outcome, Outcome::Success);
     let approved = market.now();
-    assert_eq!(market.block_at(approved + MONTH), [charged(u(1), u(11))]);
+    assert_eq!(market.block_at(approved + MONTH), [charged(u(1), u(charges_max - 1))]);
     assert_eq!(market.block_at(approved + 2 * MONTH), [], "unused gas of one run does not pay for another");
     (u(1), approved)
 }
@@ -120,7 +120,7 @@ fn exhausted(market: &mut Market) -> (U256, u64) {
 #[test]
 fn arc21_26_exhaustion_refunds_the_customer() {
     let mut market = Market::new();
-    let (id, _) = exhausted(&mut market);
+    let (id, _) = exhausted(&mut market, 12);
     assert!(!market.subscription(id).isScheduled);
     let spent: U256 = market.chain.outputs.iter().flat_map(|output| &output.receipts).map(fee).sum();
     let start = market.chain.genesis_state.account(customer().address).balance;
@@ -133,7 +133,7 @@ fn arc21_26_exhaustion_refunds_the_customer() {
 #[test]
 fn arc21_26_money_after_exhaustion_lets_charges_go_on() {
     let mut market = Market::new();
-    let (id, approved) = exhausted(&mut market);
+    let (id, approved) = exhausted(&mut market, 12);
     let old = market.subscription(id);
     assert_eq!(
         market.pay(person(5), market.subscriptions, ESCROW, fundCall { id }).outcome,
@@ -165,4 +165,16 @@ fn arc21_26_anyone_may_add_money_to_a_running_subscription() {
     market.act(cancelSubscriptionCall { id });
     let receipt = market.pay(person(5), market.subscriptions, u(1), fundCall { id });
     reverts(&receipt, &SubscriptionEnded { id, state: State::Cancelled });
+}
+
+/// Somebody else's call may come when the own job is gone; the last charge then has nothing to end.
+#[test]
+fn arc21_26_the_last_charge_needs_no_job_to_end() {
+    let mut market = Market::new();
+    let (id, approved) = exhausted(&mut market, 2);
+    let at = approved + 2 * MONTH + 100;
+    market.schedule_by_stranger(chargeSubscriptionCall { id }, at, 300_000);
+    assert_eq!(market.block_at(at), [charged(id, u(0))]);
+    assert_eq!(market.subscription(id).state, State::Completed);
+    assert_eq!(market.tokens_of(MERCHANT), PRICE * u(2));
 }
