@@ -1,6 +1,8 @@
 //! ARC21-27: one charge per interval at most, and no more than agreed in all, however blocks fall.
 
 use crate::market::*;
+use alloy_primitives::U256;
+use almanac_primitives::params::CRON_BLOCK_GAS_DEFAULT;
 use proptest::{collection::vec, prelude::*};
 
 #[test]
@@ -26,6 +28,22 @@ fn arc21_27_a_late_block_moves_no_period() {
     assert_eq!(market.block_at(approved + 2 * MONTH - 1), [charged(id, u(11))]);
     assert_eq!(market.block_at(approved + 2 * MONTH), [charged(id, u(10))]);
     assert_eq!(market.block_at(approved + 2 * MONTH + 1), []);
+}
+
+/// More charges than a block has cron gas for: they go on in the next one, in order, and none is lost or doubled.
+#[test]
+fn arc21_27_a_crowded_block_puts_charges_off() {
+    let mut market = Market::new();
+    let gas: u64 = market.read(market.subscriptions, CHARGE_GASCall {}).to();
+    let fit = CRON_BLOCK_GAS_DEFAULT / gas;
+    let ids: Vec<_> = (0..fit + 3).map(|_| market.subscribe(1, U256::MAX)).collect();
+    let due = market.now() + MONTH;
+    let all: Vec<_> = ids.iter().map(|id| charged(*id, u(0))).collect();
+    let (first, second) = all.split_at(fit.try_into().unwrap());
+    assert_eq!(market.block_at(due), first);
+    assert_eq!(market.wait(1), second);
+    assert_eq!(market.wait(1), []);
+    assert_eq!(market.tokens_of(MERCHANT), PRICE * u(fit + 3));
 }
 
 /// What may happen next on a chain with a subscription.
