@@ -13,6 +13,8 @@ contract Club {
     error PaysTooLittle(uint256 amount, uint256 price);
     error PaysTooSeldom(uint256 intervalSec, uint256 periodSec);
     error NotActive(uint256 subscription);
+    error NotOwner(address caller, address owner);
+    error TransferRefused(address to, uint256 amount);
 
     Subscriptions public immutable subscriptions;
     address public immutable token;
@@ -53,9 +55,9 @@ contract Club {
 
     /// Charges arrive as plain transfers; this moves them on.
     function withdraw(address to, uint256 amount) external {
-        require(msg.sender == owner, "not the owner");
+        if (msg.sender != owner) revert NotOwner(msg.sender, owner);
         bytes memory input = abi.encodeWithSignature("transfer(address,uint256)", to, amount);
         (bool done, bytes memory answer) = token.call(input);
-        require(done && (answer.length == 0 || abi.decode(answer, (bool))), "transfer refused");
+        if (!done || (answer.length != 0 && !abi.decode(answer, (bool)))) revert TransferRefused(to, amount);
     }
 }
