@@ -9,10 +9,14 @@
 //! `ALMANAC_CRASH_LONG=1` crashes every recovery at each of its own points too, instead of a sample.
 #![allow(clippy::disallowed_methods, reason = "the environment chooses how much is run")]
 
-use alloy_primitives::BlockHash;
+use alloy_primitives::{BlockHash, Bytes, TxKind, U256};
+use alloy_sol_types::SolCall as _;
 use almanac_consensus::{Application, ApplicationError, MadeBlock, Proposal, Tip};
 use almanac_primitives::{
     ConsensusContext, Genesis, Header, Receipt, RecoveredTransaction, StateCommitment, TimestampMs,
+    UserTransaction,
+    addresses::CRON_REGISTRY,
+    params::CRON_INTERVAL_SECONDS_MIN,
     testing::{contracts::*, *},
 };
 use almanac_schedule::CalendarAgenda;
@@ -27,6 +31,7 @@ use commonware_runtime::{
 use commonware_utils::{NZU64, NZUsize, Probability, ScriptedRng, probability};
 use futures::FutureExt as _;
 use std::{
+    collections::BTreeMap,
     panic::AssertUnwindSafe,
     sync::{
         Arc, LazyLock, Once,
@@ -43,7 +48,29 @@ type Store = QmdbStore<Context>;
 
 // ---- The workload ----
 
-static GENESIS: LazyLock<Genesis> = LazyLock::new(genesis);
+alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
+
+/// Series may come every second, so that jobs run in every block.
+static GENESIS: LazyLock<Genesis> = LazyLock::new(|| {
+    let mut genesis = genesis();
+    genesis.parameters.insert(CRON_INTERVAL_SECONDS_MIN.name.to_owned(), 1);
+    genesis
+});
+
+/// A job that is due two seconds after its block: a series every other second, and single runs.
+fn job(number: u64) -> UserTransaction {
+    let order = ICronRegistry::scheduleCalldataCall {
+        target: if number.is_multiple_of(4) { REVERTER } else { COUNTER },
+        data: Bytes::from_static(&[1, 2, 3, 4]),
+        nextRunAt: U256::from(START.seconds() + number + 2),
+        intervalSec: U256::from(if number.is_multiple_of(2) { 0 } else { 2 }),
+        maxRuns: U256::from(3),
+        gasLimit: U256::from(100_000),
+    };
+    let mut tx = eip1559(number - 1, TxKind::Call(CRON_REGISTRY), 0, order.abi_encode(), 500_000);
+    tx.value = U256::from(10u64.pow(15));
+    sign(tx, person(3).secret)
+}
 
 /// Transactions of each block, the first at index 1. Signing and recovering takes longer than the rest.
 static TRANSACTIONS: LazyLock<Vec<Vec<RecoveredTransaction>>> = LazyLock::new(|| {
@@ -57,6 +84,7 @@ static TRANSACTIONS: LazyLock<Vec<Vec<RecoveredTransaction>>> = LazyLock::new(||
             transfer(alice, nonce, bob.address, number),
             call(bob, nonce, target, slots, 600_000),
             call(person(2), nonce, LOGGER, vec![7; 40], 100_000),
+            job(number),
         ]
     };
     let blocks = (1..=BLOCKS).map(|number| block(number).into_iter().map(recovered).collect());
@@ -103,9 +131,23 @@ static EXPECTED: LazyLock<Vec<Expected>> = LazyLock::new(|| {
             assert!(made.refused.is_empty() && made.output.receipts.len() > 3);
             expected.push(self::expected(&made.tip, &made.output.receipts));
         }
+        check_runs(&expected);
         expected
     })
 });
+
+/// Runs of a schedule are numbered without gap, and none happens twice. A node that comes to the same receipts at
+/// every height has neither lost nor repeated one.
+fn check_runs(expected: &[Expected]) {
+    let receipts = expected.iter().flat_map(|block| &block.receipts);
+    let mut runs: BTreeMap<_, u64> = BTreeMap::new();
+    for run in receipts.filter_map(|receipt| receipt.schedule_ref) {
+        let next = runs.entry(run.schedule).or_default();
+        assert_eq!(run.number, *next, "{:?}", run.schedule);
+        *next += 1;
+    }
+    assert!(runs.len() > 15 && runs.values().any(|count| *count == 3), "jobs ran: {runs:?}");
+}
 
 fn expected(tip: &Tip<QmdbBatch<Context>>, receipts: &[Receipt]) -> Expected {
     let commitment = tip.state.commitment();
