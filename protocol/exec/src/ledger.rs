@@ -6,7 +6,7 @@ use crate::{
 };
 use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::{ScheduleId, Wei, addresses::LEDGER};
-use almanac_schedule::{Failure, Ledger, record::Broken};
+use almanac_schedule::{Failure, Ledger, ledger::Treasury, record::Broken};
 use revm::{
     context::{ContextTr, JournalTr},
     context_interface::journaled_state::account::JournaledAccountTr,
@@ -60,6 +60,12 @@ impl Ledger for SystemLedger<'_, '_> {
         }
     }
 
+    fn move_entry(&mut self) -> Result<(), StateFault> {
+        Ok(())
+    }
+}
+
+impl Treasury for SystemLedger<'_, '_> {
     fn burn(&mut self, amount: Wei) -> Result<(), StateFault> {
         let mut ledger = self.context.journal_mut().load_account_mut(LEDGER)?;
         if !ledger.decr_balance(amount.0) {
@@ -67,10 +73,6 @@ impl Ledger for SystemLedger<'_, '_> {
         }
         // Burned money was issued, and what was issued fits.
         self.burned = Wei(self.burned.0.wrapping_add(amount.0));
-        Ok(())
-    }
-
-    fn move_entry(&mut self) -> Result<(), StateFault> {
         Ok(())
     }
 }

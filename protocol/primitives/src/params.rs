@@ -80,6 +80,21 @@ pub const CRON_RUN_GAS_MIN: u64 = 21_000;
 /// Most gas that a cron run may ever ask for (ARC21-05).
 pub const CRON_RUN_GAS_LARGEST: u64 = 5_000_000;
 
+/// Effort of one second that only High callbacks may book (FLIP330-06).
+pub const SECOND_EFFORT_HIGH: u32 = 20_000;
+
+/// Effort of one second that only Medium callbacks may book (FLIP330-06).
+pub const SECOND_EFFORT_MEDIUM: u32 = 5_000;
+
+/// Effort of one second that both share (FLIP330-06).
+pub const SECOND_EFFORT_SHARED: u32 = 10_000;
+
+const _: () = assert!(
+    (SECOND_EFFORT_HIGH + SECOND_EFFORT_MEDIUM + SECOND_EFFORT_SHARED) as u64 * EFFORT_GAS
+        <= RESERVED_BLOCK_GAS_DEFAULT,
+    "one block can run all that one second can book"
+);
+
 /// Most runs that one lane collects for one block. With the gas budgets it bounds the prologue's work.
 pub const LANE_BLOCK_RUNS_MAX: usize = 1_000;
 

@@ -28,11 +28,14 @@ pub trait Ledger {
     /// Pays from the ledger's balance. A credit, never a call: nobody can refuse it.
     fn credit(&mut self, to: Address, amount: Wei) -> Result<(), Self::Error>;
 
-    /// Takes money of the ledger's balance out of the world.
-    fn burn(&mut self, amount: Wei) -> Result<(), Self::Error>;
-
     /// Learns that the calendar will change at the end of the block, which somebody has to pay for.
     fn move_entry(&mut self) -> Result<(), Self::Error>;
+}
+
+/// A ledger in the hands of the chain itself: only runs burn, and nobody else settles those.
+pub trait Treasury: Ledger {
+    /// Takes money of the ledger's balance out of the world.
+    fn burn(&mut self, amount: Wei) -> Result<(), Self::Error>;
 }
 
 /// Why an operation of a schedule's life did not happen.
@@ -114,13 +117,15 @@ impl Ledger for MemoryLedger {
         Ok(())
     }
 
-    fn burn(&mut self, amount: Wei) -> Result<(), Self::Error> {
-        self.burned += amount.0;
-        Ok(())
-    }
-
     fn move_entry(&mut self) -> Result<(), Self::Error> {
         self.moves += 1;
+        Ok(())
+    }
+}
+
+impl Treasury for MemoryLedger {
+    fn burn(&mut self, amount: Wei) -> Result<(), Self::Error> {
+        self.burned += amount.0;
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ extern crate self as almanac_schedule;
 
 pub mod agenda;
 pub mod calendar;
+pub mod capacity;
 pub mod cron;
 pub mod lane;
 pub mod ledger;

@@ -17,7 +17,11 @@ use almanac_primitives::{
 use almanac_schedule::CalendarAgenda;
 use almanac_state::{BlockJournal, QmdbConfig, QmdbStore, StateStore};
 use commonware_runtime::{Supervisor as _, tokio::Context};
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 pub(crate) const PARTITION: &str = "bench";
 
@@ -31,6 +35,8 @@ pub(crate) struct Chain {
     tip: Tip<<Store as StateStore>::Batch>,
     nonces: [u64; 2],
     loaded: u64,
+    /// What the last block took to execute and seal, and to make durable.
+    pub(crate) last: [Duration; 2],
 }
 
 /// Rich people, the loop that creates schedules, and the largest budgets that governance may set.
@@ -66,7 +72,7 @@ impl Chain {
                 .expect("the state of that block")
         };
         application.keep_archive(Arc::new(archive));
-        Self { application, tip, nonces: [0; 2], loaded: 0 }
+        Self { application, tip, nonces: [0; 2], loaded: 0, last: [Duration::ZERO; 2] }
     }
 
     pub(crate) fn now_s(&self) -> u64 {
@@ -143,7 +149,10 @@ impl Chain {
         at_s: u64,
         transactions: Vec<RecoveredTransaction>,
     ) -> (u64, u64) {
+        let given = transactions.len() as u64;
         let output = self.commit(TimestampMs(at_s * 1_000), transactions).await;
+        // What did not fit is thrown away, and its numbers are used again.
+        self.nonces[1] -= given - output.body().count() as u64;
         let runs = output.receipts.iter().filter(|receipt| receipt.transaction_type == RUN_TYPE);
         let runs: u64 = runs.map(|run| run.gas_used.0).sum();
         (output.gas_used.0 - runs, runs)
@@ -156,8 +165,11 @@ impl Chain {
     ) -> Arc<almanac_exec::BlockOutput> {
         let (fee_recipient, consensus) = (FEE_RECIPIENT, Default::default());
         let proposal = Proposal { timestamp, fee_recipient, consensus, candidates };
+        let begin = Instant::now();
         let made = self.application.propose(&self.tip, proposal).await.expect("a block");
+        let sealed = begin.elapsed();
         self.application.commit(&made).await.expect("it is durable");
+        self.last = [sealed, begin.elapsed() - sealed];
         self.tip = made.tip;
         made.output
     }

@@ -104,10 +104,6 @@ impl Ledger for DoorCall<'_, '_> {
         }
     }
 
-    fn burn(&mut self, _: Wei) -> Result<(), DoorError> {
-        unreachable!("no door burns: only runs do, and the chain settles those")
-    }
-
     fn move_entry(&mut self) -> Result<(), DoorError> {
         self.charge(CALENDAR_CHANGE_GAS)
     }

@@ -2,7 +2,7 @@
 
 use super::{EXHAUSTED_RUNS, Event, Moment, change::end};
 use crate::{
-    ledger::{Failure, Ledger, load, save},
+    ledger::{Failure, Ledger, Treasury, load, save},
     record::{Charge, LastRun, Record, Status},
 };
 use almanac_primitives::{Gas, Outcome, Wei};
@@ -18,7 +18,7 @@ pub struct Ended<'o> {
 }
 
 /// Settles a run that [`begin`](super::begin) began with this record.
-pub fn settle<L: Ledger>(
+pub fn settle<L: Treasury>(
     ledger: &mut L,
     begun: &Record,
     ended: Ended<'_>,

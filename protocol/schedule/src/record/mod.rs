@@ -105,7 +105,7 @@ pub fn schedule_of_head_slot(slot: U256) -> Option<ScheduleId> {
 const HEAD_FIELD: u64 = 0;
 const ESCROW_FIELD: u64 = 1;
 
-/// Slots of other things that the ledger may hold one day are of another kind.
+/// Slots of other things that the ledger holds are of another kind.
 const RECORD_KIND: u64 = 1;
 
 fn slot(id: ScheduleId, field: u64) -> U256 {
