@@ -53,7 +53,7 @@ pub(crate) struct DevConfig {
     pub(crate) chain_id: Option<u64>,
 
     /// Make a block every so often (200ms, 1s, 2m) instead of one as soon as there is a transaction.
-    #[arg(long, value_name = "DURATION", value_parser = parse_block_time)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) block_time: Option<DurationMs>,
 
     /// Keep the chain in this directory; it is made if it does not exist.
@@ -80,16 +80,20 @@ pub(crate) struct DevConfig {
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_limit: Option<u32>,
 
+    /// How long the node works on one request that tries calls out, such as eth_call or eth_estimateGas.
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_duration)]
+    pub(crate) call_time: DurationMs,
+
     /// Answer about the state of this many blocks before the last one [default: all].
     #[arg(long, value_name = "BLOCKS")]
     pub(crate) history: Option<u64>,
 }
 
-/// Longest interval between blocks that makes sense to ask for.
-const BLOCK_TIME_MAX: DurationMs = DurationMs(24 * 60 * 60 * 1_000);
+/// Longest time that makes sense to ask for.
+const DURATION_MAX: DurationMs = DurationMs(24 * 60 * 60 * 1_000);
 
 /// Reads `200ms`, `1s`, `2m`, or a bare number of seconds.
-fn parse_block_time(text: &str) -> Result<DurationMs, String> {
+fn parse_duration(text: &str) -> Result<DurationMs, String> {
     let malformed = || format!("{text:?} is not a duration: write 200ms, 1s or 2m");
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -101,7 +105,7 @@ fn parse_block_time(text: &str) -> Result<DurationMs, String> {
         _ => return Err(malformed()),
     };
     let duration = number.checked_mul(scale).map(DurationMs).ok_or_else(malformed)?;
-    if !(DurationMs(1)..=BLOCK_TIME_MAX).contains(&duration) {
+    if !(DurationMs(1)..=DURATION_MAX).contains(&duration) {
         return Err(format!("{text} is not between 1ms and 24 hours"));
     }
     Ok(duration)
@@ -120,11 +124,11 @@ mod tests {
     #[test]
     fn durations_as_people_write_them() {
         for (text, ms) in [("200ms", 200), ("1s", 1_000), ("2m", 120_000), ("3", 3_000), ("1ms", 1)] {
-            assert_eq!(parse_block_time(text), Ok(DurationMs(ms)), "{text}");
+            assert_eq!(parse_duration(text), Ok(DurationMs(ms)), "{text}");
         }
-        assert_eq!(parse_block_time("1440m"), Ok(BLOCK_TIME_MAX));
+        assert_eq!(parse_duration("1440m"), Ok(DURATION_MAX));
         for bad in ["", "0", "0ms", "-1s", "1.5s", "1h", "ms", "1441m", "99999999999999999999s", "5 s"] {
-            assert!(parse_block_time(bad).is_err(), "{bad}");
+            assert!(parse_duration(bad).is_err(), "{bad}");
         }
     }
 }

@@ -37,7 +37,7 @@ use almanac_schedule::CalendarAgenda;
 use almanac_state::StateStore;
 use anyhow::Context as _;
 use commonware_runtime::Runner as _;
-use std::{io::Write as _, net::Ipv4Addr, sync::Arc, thread::JoinHandle};
+use std::{io::Write as _, net::Ipv4Addr, sync::Arc, thread::JoinHandle, time::Duration};
 use tokio::sync::oneshot;
 
 /// Runs a developer's chain until a signal or a failure ends it.
@@ -71,16 +71,22 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     };
     let wallet = Arc::new(Wallet::new(accounts::ACCOUNTS.map(|account| account.secret)));
     let figures = figures::start()?;
-    let limits = Limits { calls_per_second_max: config.rate_limit, ..Limits::default() };
+    let limits = Limits {
+        calls_per_second_max: config.rate_limit,
+        call_time_max: Duration::from_millis(config.call_time.0),
+        ..Limits::default()
+    };
     let pages: Vec<(&str, Page)> =
         vec![("/health", health(view.index.clone())), ("/metrics", Arc::new(move || figures.render()))];
     let impersonation = Arc::new(Impersonation::default());
     let dev = Dev::new(view.clone(), admission.clone(), controls, impersonation.clone(), version);
-    let eth = Eth::new(view.clone(), admission, heads, wallet, version).impersonating(impersonation);
+    let eth = Eth::new(view.clone(), admission, heads, wallet, version, limits.call_time_max)
+        .impersonating(impersonation);
     let mut methods = eth.into_module();
     methods.merge(dev.into_module()).context("a method has two homes")?;
     let heavy = Heavy::new(HeavyLimits::default());
-    methods.merge(Retrace::new(view, heavy.clone()).into_module()).context("a method has two homes")?;
+    let retrace = Retrace::new(view, heavy.clone(), limits.call_time_max);
+    methods.merge(retrace.into_module()).context("a method has two homes")?;
     let server = Server::start((Ipv4Addr::LOCALHOST, config.port).into(), limits, methods, pages).await?;
     let banner = Banner {
         rpc: server.address(),

@@ -175,6 +175,47 @@ fn programs_can_start_it() {
     assert!(last["message"].as_str().unwrap().contains("stopping"), "{log}");
 }
 
+/// Whatever executes on request has so much time and no more, also where few steps take long.
+#[test]
+fn a_call_has_so_much_time() {
+    let short = Node::start(&["--call-time", "5ms"]);
+    let long = Node::start(&["--call-time", "10m"]);
+    // loop {}
+    let endless = "0x5b5f56";
+    for node in [&short, &long] {
+        node.result("anvil_setCode", json!([BOB, endless]));
+    }
+    let call = json!({ "from": ALICE, "to": BOB });
+    let requests = [
+        ("eth_call", json!([call, "latest"])),
+        ("eth_estimateGas", json!([call])),
+        ("eth_createAccessList", json!([call])),
+        ("eth_simulateV1", json!([{ "blockStateCalls": [{ "calls": [call] }] }])),
+        ("eth_simulateV1", json!([{ "blockStateCalls": [{ "calls": [call] }], "traceTransfers": true }])),
+        ("eth_fillTransaction", json!([call])),
+        ("eth_sendTransaction", json!([call])),
+        ("debug_traceCall", json!([call, "latest", { "tracer": "callTracer" }])),
+    ];
+    for (method, params) in requests {
+        let refused = short.call(method, params.clone());
+        assert_eq!(refused["error"]["code"], -32_005, "{method}: {refused}");
+        assert!(refused["error"]["message"].as_str().unwrap().contains("longer than 5 ms"), "{refused}");
+        let ended = long.call(method, params).to_string();
+        assert!(ended.contains("OutOfGas") || ended.contains("out of gas"), "{method}: {ended}");
+    }
+    // Base, exponent and modulus of 256, 32 and 256 bytes: the gas of a block is used up in a few hundred steps.
+    let sizes = [256, 32, 256].map(|size: u64| format!("{size:064x}")).concat();
+    let powers = json!({ "to": BOB, "data": format!("0x{sizes}{}", "ff".repeat(256 + 32 + 256)) });
+    // calldatacopy; loop { staticcall(5) }
+    let over = json!({ BOB: { "code": "0x365f5f375b5f5f365f60055afa50600456" } });
+    let refused = short.call("eth_call", json!([powers, "latest", over]));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("longer than 5 ms"), "{refused}");
+    let ended = long.call("eth_call", json!([powers, "latest", over])).to_string();
+    assert!(ended.contains("OutOfGas"), "{ended}");
+    assert_eq!(short.result("eth_call", json!([{ "to": ALICE }])), "0x", "what takes less is answered");
+    assert_eq!(short.result("eth_estimateGas", json!([{ "to": ALICE }])), "0x5208");
+}
+
 /// Seconds that each half of the flood test lasts.
 const FLOOD: Duration = Duration::from_secs(3);
 

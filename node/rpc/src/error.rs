@@ -1,6 +1,6 @@
 //! What goes wrong, in the codes and phrases that Ethereum clients look for.
 
-use crate::revert::reason;
+use crate::{eth::attempt::AttemptError, revert::reason};
 use alloy_primitives::{Bytes, TxHash, hex};
 use almanac_consensus::SubmitError;
 use almanac_exec::{CallResult, SimulateError};
@@ -31,6 +31,14 @@ pub(crate) fn submit(error: &SubmitError) -> ErrorObjectOwned {
     plain(code, error.to_string())
 }
 
+/// A call without a result.
+pub(crate) fn attempt(error: &AttemptError) -> ErrorObjectOwned {
+    match error {
+        AttemptError::TooLong { .. } => limit(error),
+        AttemptError::Simulate(error) => simulate(error),
+    }
+}
+
 /// A call that cannot be tried.
 pub(crate) fn simulate(error: &SimulateError) -> ErrorObjectOwned {
     match error {
@@ -40,7 +48,7 @@ pub(crate) fn simulate(error: &SimulateError) -> ErrorObjectOwned {
 }
 
 /// A call of `eth_simulateV1` that no block could hold. The specification has a code for each reason.
-pub(crate) fn simulated(error: &SimulateError) -> ErrorObjectOwned {
+pub(crate) fn simulated(error: &AttemptError) -> ErrorObjectOwned {
     const CODES: [(&str, i32); 6] = [
         ("nonce too low", -38_010),
         ("nonce too high", -38_011),
@@ -49,7 +57,7 @@ pub(crate) fn simulated(error: &SimulateError) -> ErrorObjectOwned {
         ("insufficient funds", -38_014),
         ("gas limit", -38_015),
     ];
-    let SimulateError::Refused { reason } = error else { return simulate(error) };
+    let AttemptError::Simulate(SimulateError::Refused { reason }) = error else { return attempt(error) };
     let code =
         CODES.iter().find(|(phrase, _)| reason.contains(phrase)).map_or(SERVER_ERROR, |(_, code)| *code);
     plain(code, reason.clone())

@@ -15,19 +15,20 @@ use alloy_rpc_types_eth::TransactionRequest;
 use almanac_index::{IndexedBlock, Location};
 use almanac_trace::{Limits, Replay, TraceError, Tracer, trace_call};
 use jsonrpsee::{RpcModule, core::RpcResult};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 /// Answers the `debug_`, `trace_` and `ots_` methods.
 #[derive(Clone)]
 pub struct Retrace {
     pub(crate) view: View,
     pub(crate) heavy: Heavy,
+    call_time_max: Duration,
 }
 
 impl Retrace {
-    /// Traces what `view` shows, when `heavy` lets it.
-    pub fn new(view: View, heavy: Heavy) -> Self {
-        Self { view, heavy }
+    /// Traces what `view` shows, when `heavy` lets it; a call that is only tried, for so long at most.
+    pub fn new(view: View, heavy: Heavy, call_time_max: Duration) -> Self {
+        Self { view, heavy, call_time_max }
     }
 
     /// All of its methods.
@@ -78,11 +79,12 @@ impl Retrace {
     where
         T: Tracer<Trace: Send + 'static> + Send + 'static,
     {
-        let view = self.view.clone();
+        let (view, time_max) = (self.view.clone(), self.call_time_max);
         let work = move || {
-            let attempt = Attempt::new(&view, id, overrides)?;
+            let attempt = Attempt::new(&view, id, overrides, time_max)?;
             let call = attempt.call(request)?;
-            let traced = trace_call(&attempt.state, &attempt.environment, call, &tracer, Limits::CALL);
+            let limits = Limits { time_max, ..Limits::CALL };
+            let traced = trace_call(&attempt.state, &attempt.environment, call, &tracer, limits);
             traced.map_err(|error| error::trace(&error))
         };
         self.heavy.run(work).await

@@ -39,6 +39,8 @@ pub struct Limits {
     pub connections_max: u32,
     /// Most subscriptions of one connection.
     pub subscriptions_max: u32,
+    /// Longest that the EVM works for one request that only tries calls out.
+    pub call_time_max: Duration,
     /// Calls per second of one client; `None` for no limit.
     pub calls_per_second_max: Option<u32>,
     /// A client that has not sent its whole request after this long is cut off.
@@ -55,6 +57,7 @@ impl Default for Limits {
             batch_max: 100,
             connections_max: 200,
             subscriptions_max: 32,
+            call_time_max: Duration::from_secs(2),
             calls_per_second_max: None,
             request_time_max: Duration::from_secs(10),
             idle_time_max: Duration::from_secs(60),

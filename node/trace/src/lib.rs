@@ -9,6 +9,7 @@ pub mod limits;
 pub mod otterscan;
 pub mod parity;
 pub mod replay;
+pub mod timer;
 pub mod tracer;
 
 pub use call::trace_call;
@@ -19,4 +20,5 @@ pub use limits::Limits;
 pub use otterscan::{Creations, InternalOperations, OtterscanEntries, OtterscanEntry, RevertData};
 pub use parity::{CallTraces, Replays};
 pub use replay::Replay;
+pub use timer::Timer;
 pub use tracer::{Seen, Tracer};

@@ -1,23 +1,24 @@
 //! How long a trace may take and how much it may hold. An inspector beside the tracer's own watches both.
 
-use crate::{error::TraceError, tracer::Keeps};
+use crate::{
+    error::TraceError,
+    timer::{Timer, stop},
+    tracer::Keeps,
+};
 use alloy_primitives::{Address, U256};
 use revm::{
     Inspector,
     bytecode::opcode::{SLOAD, SSTORE},
-    context_interface::{ContextError, ContextTr},
+    context_interface::ContextTr,
     interpreter::{
         CallInputs, CallOutcome, CreateInputs, CreateOutcome, Interpreter,
-        interpreter_types::{InputsTr as _, Jumps as _, LoopControl as _},
+        interpreter_types::{InputsTr as _, Jumps as _},
     },
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
-    time::{Duration, Instant},
+    time::Duration,
 };
-
-/// The clock is asked every so many steps: often enough to stop within a millisecond.
-const STEPS_PER_LOOK: u32 = 1_024;
 
 /// What one step takes in memory, beside stack and memory of the EVM.
 const STEP_BYTES: u64 = 256;
@@ -55,33 +56,27 @@ impl Limits {
 pub(crate) struct Limiter {
     limits: Limits,
     keeps: Keeps,
-    deadline: Instant,
+    timer: Timer,
     bytes: u64,
     steps: u64,
     slots: BTreeMap<Address, BTreeSet<U256>>,
-    steps_until_look: u32,
-    passed: Option<Passed>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Passed {
-    Time,
-    Bytes,
 }
 
 impl Limiter {
     pub(crate) fn new(limits: Limits, keeps: Keeps) -> Self {
-        let deadline = Instant::now() + limits.time_max;
-        let (bytes, steps, slots, passed) = (0, 0, BTreeMap::new(), None);
-        Self { limits, keeps, deadline, bytes, steps, slots, steps_until_look: STEPS_PER_LOOK, passed }
+        let timer = Timer::start(limits.time_max);
+        Self { limits, keeps, timer, bytes: 0, steps: 0, slots: BTreeMap::new() }
     }
 
     /// The limit that was passed, if one was.
     pub(crate) fn error(&self) -> Option<TraceError> {
-        self.passed.map(|passed| match passed {
-            Passed::Time => TraceError::TooLong { max_ms: self.limits.time_max.as_millis() },
-            Passed::Bytes => TraceError::TooLarge { max_bytes: self.limits.bytes_max },
-        })
+        if self.bytes > self.limits.bytes_max {
+            Some(TraceError::TooLarge { max_bytes: self.limits.bytes_max })
+        } else if self.timer.is_over() {
+            Some(TraceError::TooLong { max_ms: self.limits.time_max.as_millis() })
+        } else {
+            None
+        }
     }
 
     /// Adds what the inspector beside counted itself.
@@ -91,9 +86,6 @@ impl Limiter {
 
     fn hold(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes > self.limits.bytes_max {
-            self.passed.get_or_insert(Passed::Bytes);
-        }
     }
 
     fn hold_step(&mut self, interpreter: &Interpreter) {
@@ -117,20 +109,12 @@ impl Limiter {
 
     /// Also between transactions, which may have no steps.
     pub(crate) fn look_at_clock(&mut self) {
-        if Instant::now() > self.deadline {
-            self.passed.get_or_insert(Passed::Time);
-        }
+        self.timer.look();
     }
 
-    /// Ends the transaction with an error of its own, which no receipt can hold.
     fn stop_if_passed(&self, interpreter: &mut Interpreter, context: &mut impl ContextTr) {
-        if self.passed.is_some() {
-            if context.error().is_ok() {
-                *context.error() = Err(ContextError::Custom("the trace passed a limit".to_owned()));
-            }
-            interpreter.bytecode.action().take();
-            interpreter.bytecode.reset_action();
-            interpreter.halt_fatal();
+        if self.timer.is_over() || self.bytes > self.limits.bytes_max {
+            stop(interpreter, context, "the trace passed a limit");
         }
     }
 }
@@ -146,15 +130,12 @@ impl<C: ContextTr> Inspector<C> for Limiter {
             self.steps += 1;
             self.hold_step(interpreter);
         }
-        self.steps_until_look -= 1;
-        if self.steps_until_look == 0 {
-            self.steps_until_look = STEPS_PER_LOOK;
-            self.look_at_clock();
-        }
+        self.timer.count_step();
         self.stop_if_passed(interpreter, context);
     }
 
     fn call(&mut self, _: &mut C, inputs: &mut CallInputs) -> Option<CallOutcome> {
+        self.timer.count_call();
         self.hold(CALL_BYTES + length(inputs.input.len()));
         None
     }

@@ -107,20 +107,17 @@ pub fn simulate_watched<'a, I: Inspector<EvmContext<'a>>>(
     Ok((tried.result, *tried.footprint.expect("a watched call leaves a footprint")))
 }
 
-/// Tries a call and answers with what it would change too, for a next one to be tried on. A strict call must be
-/// one that a block could hold: its sequence number, price and money are checked.
+/// Tries a call while an inspector looks on, and answers with what it would change too, for a next one to be tried
+/// on. A strict call must be one that a block could hold: its sequence number, price and money are checked.
 pub fn simulate_step<'a, I: Inspector<EvmContext<'a>>>(
     state: &'a dyn StateRead,
     environment: &Environment,
     call: Call,
     is_strict: bool,
-    inspector: Option<I>,
+    inspector: I,
 ) -> Result<(CallResult, StateDiff), SimulateError> {
     let strictness = if is_strict { Strictness::Block } else { Strictness::Simulation };
-    let tried = match inspector {
-        Some(inspector) => run(state, environment, call, inspector, true, strictness)?,
-        None => run(state, environment, call, NoOpInspector, false, strictness)?,
-    };
+    let tried = run(state, environment, call, inspector, true, strictness)?;
     Ok((tried.result, tried.after.into_diff()?))
 }
 

@@ -448,12 +448,12 @@ fn too_little_gas_leaves_nothing_behind() {
             gas_price: GasPrice(0),
             ..Default::default()
         };
-        almanac_exec::simulate_step::<revm::inspector::NoOpInspector>(
+        almanac_exec::simulate_step(
             &chain.state,
             &almanac_exec::Environment::derive(&chain.input(), &chain.state).unwrap(),
             call,
             false,
-            None,
+            revm::inspector::NoOpInspector,
         )
         .unwrap()
     };

@@ -352,7 +352,7 @@ fn calls_are_tried_one_after_the_other() {
     let environment = Environment::derive(&chain.input(), &chain.state).unwrap();
     let count = |chain: &TestChain| {
         let call = trying(person(0).address, Some(COUNTER), vec![]);
-        simulate_step(&chain.state, &environment, call, false, None::<Counter>).unwrap()
+        simulate_step(&chain.state, &environment, call, false, NoOpInspector).unwrap()
     };
     let (first, diff) = count(&chain);
     assert_eq!(count(&chain).1, diff, "nothing happened yet");
@@ -375,7 +375,7 @@ fn a_strict_call_must_be_valid_in_a_block() {
     let chain = TestChain::new();
     let environment = Environment::derive(&chain.input(), &chain.state).unwrap();
     let try_it =
-        |call: Call, is_strict| simulate_step(&chain.state, &environment, call, is_strict, None::<Counter>);
+        |call: Call, is_strict| simulate_step(&chain.state, &environment, call, is_strict, NoOpInspector);
     let good = Call {
         gas_price: environment.base_fee,
         nonce: Some(0),
@@ -400,7 +400,7 @@ fn access_lists_and_delegations_take_part() {
     let listed = AccessList(vec![AccessListItem { address: person(5).address, storage_keys: vec![] }]);
     let with_list = Call { access_list: listed, ..plain.clone() };
     let gas = |call: Call| {
-        simulate_step(&chain.state, &environment, call, false, None::<Counter>).unwrap().0.gas_used.0
+        simulate_step(&chain.state, &environment, call, false, NoOpInspector).unwrap().0.gas_used.0
     };
     assert_eq!(gas(with_list), gas(plain) + 2_400, "EIP-2930's price of an address");
 
@@ -409,7 +409,7 @@ fn access_lists_and_delegations_take_part() {
         ..trying(person(0).address, Some(person(1).address), vec![])
     };
     let mut seen = Counter::default();
-    let (_, diff) = simulate_step(&chain.state, &environment, delegating, false, Some(&mut seen)).unwrap();
+    let (_, diff) = simulate_step(&chain.state, &environment, delegating, false, &mut seen).unwrap();
     let is_counted = |key: &StateKey| matches!(key, StateKey::Slot(who, _) if *who == person(1).address);
     assert!(
         diff.changes().iter().any(|change| is_counted(&change.key)),

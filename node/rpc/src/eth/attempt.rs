@@ -5,10 +5,16 @@ use crate::{error, view::View};
 use alloy_eips::BlockId;
 use alloy_primitives::{TxKind, U256};
 use alloy_rpc_types_eth::{BlockOverrides, TransactionRequest, state::StateOverride};
-use almanac_exec::{Call, CallResult, Environment, SimulateError, environment::read_parameters, simulate_in};
-use almanac_index::HistoricalState;
-use almanac_primitives::{Gas, GasPrice, TimestampMs};
+use almanac_exec::{
+    Call, CallResult, Environment, EvmContext, SimulateError, environment::read_parameters, simulate_step,
+    simulate_with,
+};
+use almanac_index::{HistoricalState, IndexedBlock};
+use almanac_primitives::{Gas, GasPrice, StateDiff, TimestampMs};
+use almanac_trace::Timer;
 use jsonrpsee::core::RpcResult;
+use revm::{Inspector, inspector::NoOpInspector};
+use std::{sync::Arc, time::Duration};
 
 /// What a request wants to be different.
 #[derive(Clone, Debug, Default)]
@@ -17,15 +23,39 @@ pub(crate) struct Overrides {
     pub(crate) block: Option<Box<BlockOverrides>>,
 }
 
-/// The state and the block that calls are tried in.
+/// The state and the block that calls are tried in, and the time that is left for all of them.
 pub(crate) struct Attempt {
+    /// The block that the request named.
+    pub(super) base: Arc<IndexedBlock>,
     pub(crate) state: Overlay<HistoricalState>,
     pub(crate) environment: Environment,
+    timer: Timer,
+}
+
+/// Why a call gave no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AttemptError {
+    /// It was stopped.
+    #[error(
+        "execution aborted: the request took longer than {max_ms} ms; give less gas, ask for less at once, or \
+         start the node with a larger --call-time"
+    )]
+    TooLong { max_ms: u128 },
+    /// It was not even tried.
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
 }
 
 impl Attempt {
     /// The block that `id` names ("pending": the next one), with what a request wants to be different.
-    pub(crate) fn new(view: &View, id: Option<BlockId>, overrides: Overrides) -> RpcResult<Self> {
+    /// All that is done with it may take `time_max` from now.
+    pub(crate) fn new(
+        view: &View,
+        id: Option<BlockId>,
+        overrides: Overrides,
+        time_max: Duration,
+    ) -> RpcResult<Self> {
+        let timer = Timer::start(time_max);
         let (block, state) = view.state(id)?;
         let parameters = read_parameters(&state).map_err(error::internal)?;
         let is_pending = id.is_some_and(|id| id.is_pending());
@@ -35,7 +65,7 @@ impl Attempt {
             block.block.header.clone()
         };
         let environment = Environment::of_header(&header, view.chain_id, parameters);
-        let mut attempt = Self { state: Overlay::new(state), environment };
+        let mut attempt = Self { base: block, state: Overlay::new(state), environment, timer };
         if let Some(state) = overrides.state {
             attempt.state.override_state(state)?;
         }
@@ -46,8 +76,48 @@ impl Attempt {
     }
 
     /// Tries a call.
-    pub(super) fn run(&self, call: Call) -> Result<CallResult, SimulateError> {
-        simulate_in(&self.state, &self.environment, call)
+    pub(super) fn run(&mut self, call: Call) -> Result<CallResult, AttemptError> {
+        self.watch(call, NoOpInspector)
+    }
+
+    /// Tries a call while an inspector looks on.
+    pub(super) fn watch<I>(&mut self, call: Call, inspector: I) -> Result<CallResult, AttemptError>
+    where
+        I: for<'a> Inspector<EvmContext<'a>>,
+    {
+        self.in_time(|attempt| {
+            let inspector = (&mut attempt.timer, inspector);
+            simulate_with(&attempt.state, &attempt.environment, call, inspector)
+        })
+    }
+
+    /// Tries a call and answers with what it would change too.
+    pub(super) fn step<I>(
+        &mut self,
+        call: Call,
+        is_strict: bool,
+        inspector: I,
+    ) -> Result<(CallResult, StateDiff), AttemptError>
+    where
+        I: for<'a> Inspector<EvmContext<'a>>,
+    {
+        self.in_time(|attempt| {
+            let inspector = (&mut attempt.timer, inspector);
+            simulate_step(&attempt.state, &attempt.environment, call, is_strict, inspector)
+        })
+    }
+
+    /// A call that is stopped fails in some way of the EVM's; what counts then is that its time was over.
+    fn in_time<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, SimulateError>,
+    ) -> Result<T, AttemptError> {
+        self.timer.look();
+        let result = if self.timer.is_over() { None } else { Some(work(self)) };
+        match result {
+            Some(result) if !self.timer.is_over() => Ok(result?),
+            _ => Err(AttemptError::TooLong { max_ms: self.timer.time_max().as_millis() }),
+        }
     }
 
     /// A request as a call.
@@ -119,7 +189,8 @@ impl Eth {
         overrides: Overrides,
         work: impl FnOnce(Attempt) -> RpcResult<T> + Send + 'static,
     ) -> RpcResult<T> {
-        let attempt = Attempt::new(&self.view, id, overrides)?;
-        self.heavy.run(move || work(attempt)).await
+        let (view, time_max) = (self.view.clone(), self.call_time_max);
+        // Time in the queue is not its own.
+        self.heavy.run(move || work(Attempt::new(&view, id, overrides, time_max)?)).await
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Eth,
-    attempt::{Attempt, Overrides},
+    attempt::{Attempt, AttemptError, Overrides},
     estimate::estimate,
     simulate::{SimulatedBlock, simulate_blocks},
 };
@@ -12,7 +12,7 @@ use alloy_primitives::{Bytes, U64, U256};
 use alloy_rpc_types_eth::{
     BlockOverrides, TransactionRequest, simulate::SimulatePayload, state::StateOverride,
 };
-use almanac_exec::{Call, CallResult, SimulateError, simulate_with};
+use almanac_exec::{Call, CallResult};
 use almanac_trace::ConsoleInspector;
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use revm_inspectors::access_list::AccessListInspector;
@@ -58,9 +58,9 @@ pub(crate) trait CallsApi {
 }
 
 /// Tries a call, and prints what contracts say in it.
-fn print(attempt: &Attempt, call: Call) -> Result<CallResult, SimulateError> {
+fn print(attempt: &mut Attempt, call: Call) -> Result<CallResult, AttemptError> {
     let mut console = ConsoleInspector::default();
-    let result = simulate_with(&attempt.state, &attempt.environment, call, &mut console);
+    let result = attempt.watch(call, &mut console);
     console.into_lines().iter().for_each(|line| tracing::info!("eth_call · console.log · {line}"));
     result
 }
@@ -75,10 +75,10 @@ impl CallsApiServer for Eth {
         block_overrides: Option<Box<BlockOverrides>>,
     ) -> RpcResult<Bytes> {
         let is_printed = self.impersonation.is_some();
-        self.try_out(block, Overrides { state, block: block_overrides }, move |attempt| {
+        self.try_out(block, Overrides { state, block: block_overrides }, move |mut attempt| {
             let call = attempt.call(request)?;
-            let result = if is_printed { print(&attempt, call) } else { attempt.run(call) };
-            let result = result.map_err(|error| error::simulate(&error))?;
+            let result = if is_printed { print(&mut attempt, call) } else { attempt.run(call) };
+            let result = result.map_err(|error| error::attempt(&error))?;
             if result.outcome.is_success() { Ok(result.output) } else { Err(error::failed_call(&result)) }
         })
         .await
@@ -92,9 +92,9 @@ impl CallsApiServer for Eth {
         block_overrides: Option<Box<BlockOverrides>>,
     ) -> RpcResult<U64> {
         let block = block.unwrap_or(BlockId::pending());
-        self.try_out(Some(block), Overrides { state, block: block_overrides }, |attempt| {
+        self.try_out(Some(block), Overrides { state, block: block_overrides }, |mut attempt| {
             let call = attempt.call(request)?;
-            match estimate(&call, |call| attempt.run(call)).map_err(|error| error::simulate(&error))? {
+            match estimate(&call, |call| attempt.run(call)).map_err(|error| error::attempt(&error))? {
                 Ok(gas) => Ok(U64::from(gas.0)),
                 Err(failed) => Err(error::failed_call(&failed)),
             }
@@ -109,16 +109,14 @@ impl CallsApiServer for Eth {
         state: Option<StateOverride>,
     ) -> RpcResult<AccessListResult> {
         let block = block.unwrap_or(BlockId::pending());
-        self.try_out(Some(block), Overrides { state, block: None }, |attempt| {
+        self.try_out(Some(block), Overrides { state, block: None }, |mut attempt| {
             let call = attempt.call(request)?;
             let mut inspector = AccessListInspector::new(call.access_list.clone());
-            let (state, environment) = (&attempt.state, &attempt.environment);
-            let tried = simulate_with(state, environment, call.clone(), &mut inspector);
-            tried.map_err(|error| error::simulate(&error))?;
+            attempt.watch(call.clone(), &mut inspector).map_err(|error| error::attempt(&error))?;
             let access_list = inspector.into_access_list();
             // What the list costs and saves shows only with it.
             let with_list = Call { access_list: access_list.clone(), ..call };
-            let result = attempt.run(with_list).map_err(|error| error::simulate(&error))?;
+            let result = attempt.run(with_list).map_err(|error| error::attempt(&error))?;
             let error =
                 (!result.outcome.is_success()).then(|| error::failed_call(&result).message().to_owned());
             Ok(AccessListResult { access_list, gas_used: U256::from(result.gas_used.0), error })
@@ -131,8 +129,6 @@ impl CallsApiServer for Eth {
         payload: SimulatePayload,
         block: Option<BlockId>,
     ) -> RpcResult<Vec<SimulatedBlock>> {
-        let base = self.view.block(block)?;
-        self.try_out(block, Overrides::default(), move |attempt| simulate_blocks(&base, attempt, payload))
-            .await
+        self.try_out(block, Overrides::default(), |attempt| simulate_blocks(attempt, payload)).await
     }
 }

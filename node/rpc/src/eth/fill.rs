@@ -45,9 +45,9 @@ impl Eth {
     async fn gas_for(&self, request: TransactionRequest) -> RpcResult<u64> {
         // Not yet priced: whoever cannot pay hears that when it is sent, with the numbers.
         let request = TransactionRequest { gas_price: None, max_fee_per_gas: None, ..request };
-        self.try_out(Some(BlockId::pending()), Overrides::default(), |attempt| {
+        self.try_out(Some(BlockId::pending()), Overrides::default(), |mut attempt| {
             let call = attempt.call(request)?;
-            match estimate(&call, |call| attempt.run(call)).map_err(|error| error::simulate(&error))? {
+            match estimate(&call, |call| attempt.run(call)).map_err(|error| error::attempt(&error))? {
                 Ok(gas) => Ok(gas.0),
                 Err(failed) => Err(error::failed_call(&failed)),
             }

@@ -25,7 +25,7 @@ use crate::{
 use alloy_primitives::Address;
 use almanac_consensus::Admission;
 use jsonrpsee::RpcModule;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 /// Answers Ethereum's methods.
 #[derive(Clone)]
@@ -40,6 +40,7 @@ pub struct Eth {
     /// Only on a developer's chain.
     impersonation: Option<Arc<Impersonation>>,
     client_version: Arc<str>,
+    call_time_max: Duration,
 }
 
 /// Who answers, as `web3_clientVersion` says it.
@@ -47,13 +48,14 @@ pub const CLIENT_VERSION: &str = concat!("almanac/v", env!("CARGO_PKG_VERSION"))
 
 impl Eth {
     /// Answers from `view`, hands transactions to `admission`, hears of blocks from `heads`, and signs for the
-    /// accounts of `wallet`.
+    /// accounts of `wallet`. The EVM works for `call_time_max` at most on a request that only tries calls out.
     pub fn new(
         view: View,
         admission: Admission,
         heads: Arc<Heads>,
         wallet: Arc<Wallet>,
         client_version: &str,
+        call_time_max: Duration,
     ) -> Self {
         let filters = Arc::new(Filters::default());
         Self {
@@ -65,6 +67,7 @@ impl Eth {
             heavy: Heavy::new(HeavyLimits { running_max: 4, waiting_max: 256 }),
             impersonation: None,
             client_version: client_version.into(),
+            call_time_max,
         }
     }
 

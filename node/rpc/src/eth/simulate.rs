@@ -1,6 +1,9 @@
 //! `eth_simulateV1`: blocks that never were, each on what the ones before would have changed.
 
-use super::{attempt::Attempt, fill::unsigned};
+use super::{
+    attempt::{Attempt, AttemptError},
+    fill::unsigned,
+};
 use crate::{
     error,
     types::{RpcBlock, RpcLog},
@@ -11,14 +14,15 @@ use alloy_rpc_types_eth::{
     TransactionRequest,
     simulate::{SimBlock, SimulateError, SimulatePayload},
 };
-use almanac_exec::{Call, CallResult, Sender, simulate_step};
+use almanac_exec::{Call, CallResult, Sender};
 use almanac_index::{IndexedBlock, Parties};
 use almanac_primitives::{
-    Block, Gas, Header, Outcome, Receipt, UserTransaction,
+    Block, Gas, Header, Outcome, Receipt, StateDiff, UserTransaction,
     block::{receipts_root, transactions_root},
     fees::next_base_fee,
 };
 use jsonrpsee::core::RpcResult;
+use revm::inspector::NoOpInspector;
 use revm_inspectors::transfer::TransferInspector;
 use serde::Serialize;
 use std::sync::Arc;
@@ -60,20 +64,23 @@ struct Rules {
 }
 
 impl Rules {
-    fn inspector(&self) -> Option<TransferInspector> {
-        self.shows_transfers.then(|| TransferInspector::new(false).with_logs(true))
+    fn run(&self, attempt: &mut Attempt, call: Call) -> Result<(CallResult, StateDiff), AttemptError> {
+        if self.shows_transfers {
+            attempt.step(call, self.is_strict, TransferInspector::new(false).with_logs(true))
+        } else {
+            attempt.step(call, self.is_strict, NoOpInspector)
+        }
     }
 }
 
-/// Tries all blocks, one after the other, on `base`.
+/// Tries all blocks, one after the other, on the block that the attempt is about.
 pub(super) fn simulate_blocks(
-    base: &IndexedBlock,
     mut attempt: Attempt,
     payload: SimulatePayload,
 ) -> RpcResult<Vec<SimulatedBlock>> {
     check_size(&payload)?;
     let rules = Rules { is_strict: payload.validation, shows_transfers: payload.trace_transfers };
-    let mut parent = (base.block.header.clone(), base.hash);
+    let mut parent = (attempt.base.block.header.clone(), attempt.base.hash);
     let mut gas_left = attempt.environment.parameters.block_gas_max();
     let mut simulated = Vec::new();
     for wanted in payload.block_state_calls {
@@ -135,9 +142,7 @@ fn run_block(
         call.gas_limit = call.gas_limit.min(*gas_left);
         let transaction = transaction(attempt, request, &call)?;
         let party = Parties { from: call.from, to: call.to, run: None };
-        let (result, diff) =
-            simulate_step(&attempt.state, &attempt.environment, call, rules.is_strict, rules.inspector())
-                .map_err(|error| error::simulated(&error))?;
+        let (result, diff) = rules.run(attempt, call).map_err(|error| error::simulated(&error))?;
         attempt.state.apply(&diff);
         used = Gas(used.0.saturating_add(result.gas_used.0));
         *gas_left = Gas(gas_left.0.saturating_sub(result.gas_used.0));
