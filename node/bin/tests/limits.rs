@@ -8,7 +8,7 @@ use std::{
     net::TcpStream,
     time::{Duration, Instant},
 };
-use support::*;
+use support::{socket::Socket, *};
 
 fn exchange(address: &str, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
@@ -173,6 +173,39 @@ fn programs_can_start_it() {
     let log = std::fs::read_to_string(log.path()).unwrap();
     let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
     assert!(last["message"].as_str().unwrap().contains("stopping"), "{log}");
+}
+
+/// All HTTP connections from one address are one client, and so is each WebSocket.
+#[test]
+fn a_client_has_so_many_filters() {
+    let node = Node::start(&[]);
+    let kinds = ["eth_newBlockFilter", "eth_newPendingTransactionFilter", "eth_newFilter"];
+    let make = |n: usize, ask: &mut dyn FnMut(&str, Value) -> Value| match kinds[n % 3] {
+        method @ "eth_newFilter" => ask(method, json!([{}])),
+        method => ask(method, json!([])),
+    };
+    let mut sockets = [(); 2].map(|()| Socket::open(&node.address));
+    let mut http = |method: &str, params: Value| node.call(method, params);
+    let [mut first, mut second] =
+        sockets.each_mut().map(|socket| |method: &str, params: Value| socket.call(method, params));
+    let clients: [&mut dyn FnMut(&str, Value) -> Value; 3] = [&mut http, &mut first, &mut second];
+    for ask in clients {
+        let ids: Vec<Value> = (0..100).map(|n| make(n, ask)["result"].clone()).collect();
+        assert!(ids.iter().all(Value::is_string), "{ids:?}");
+        for n in 0..3 {
+            let refused = make(n, ask);
+            assert_eq!(refused["error"]["code"], -32_005, "{refused}");
+            assert!(refused["error"]["message"].as_str().unwrap().contains("100 filters"), "{refused}");
+        }
+        assert_eq!(
+            ask("eth_getFilterChanges", json!([ids[99]]))["result"],
+            json!([]),
+            "those there are work"
+        );
+        assert_eq!(ask("eth_uninstallFilter", json!([ids[0]]))["result"], true);
+        assert!(make(0, ask)["result"].is_string(), "there is room for one");
+        assert!(make(0, ask)["result"].is_null(), "and no more");
+    }
 }
 
 /// Whatever executes on request has so much time and no more, also where few steps take long.

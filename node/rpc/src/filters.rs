@@ -1,6 +1,6 @@
 //! Filters that a client makes once and asks for news again and again.
 
-use crate::heads::Heads;
+use crate::{gate::Client, heads::Heads};
 use alloy_primitives::{B256, TxHash};
 use almanac_index::LogFilter;
 use std::{
@@ -14,6 +14,8 @@ use tokio::sync::broadcast;
 const IDLE_MAX: Duration = Duration::from_secs(300);
 /// Most filters at once, of all clients.
 const COUNT_MAX: usize = 1_000;
+/// Most filters of one client: nobody alone can leave others without.
+const CLIENT_COUNT_MAX: usize = 100;
 
 /// All filters.
 #[derive(Debug, Default)]
@@ -28,6 +30,8 @@ struct Table {
 /// What a filter is about, and how far it got.
 #[derive(Debug)]
 struct Filter {
+    /// Who made it; nobody, where the request came from inside the process.
+    client: Option<Client>,
     kind: Kind,
     asked: Instant,
 }
@@ -68,26 +72,35 @@ impl Progress {
     }
 }
 
-/// There is no such filter.
+/// Why there is no filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FilterError {
     #[error("filter not found: it was removed, or nobody asked for it for {} s", IDLE_MAX.as_secs())]
     NotFound,
     #[error("there are {COUNT_MAX} filters already: remove some with eth_uninstallFilter, or subscribe")]
     TooMany,
+    #[error(
+        "this client has {CLIENT_COUNT_MAX} filters already: remove some with eth_uninstallFilter, or subscribe \
+         (all HTTP connections from one address are one client, and so is each WebSocket)"
+    )]
+    TooManyOfClient,
 }
 
 impl Filters {
     /// Makes a filter and answers with its number.
-    pub(crate) fn add(&self, kind: Kind) -> Result<u64, FilterError> {
+    pub(crate) fn add(&self, client: Option<Client>, kind: Kind) -> Result<u64, FilterError> {
         let mut table = self.lock();
         table.filters.retain(|_, filter| filter.asked.elapsed() < IDLE_MAX);
         if table.filters.len() >= COUNT_MAX {
             return Err(FilterError::TooMany);
         }
+        let has = table.filters.values().filter(|filter| filter.client == client).count();
+        if has >= CLIENT_COUNT_MAX {
+            return Err(FilterError::TooManyOfClient);
+        }
         table.made += 1;
         let id = table.made;
-        table.filters.insert(id, Filter { kind, asked: Instant::now() });
+        table.filters.insert(id, Filter { client, kind, asked: Instant::now() });
         Ok(id)
     }
 
@@ -122,5 +135,53 @@ pub(crate) fn drain(pending: &mut broadcast::Receiver<TxHash>) -> Vec<B256> {
             Err(broadcast::error::TryRecvError::Lagged(_)) => {}
             Err(_) => return hashes,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks() -> Kind {
+        Kind::Blocks(Progress { next: 1, reverts: 0 })
+    }
+
+    fn connection(n: usize) -> Option<Client> {
+        Some(Client::Connection(n as u64))
+    }
+
+    #[test]
+    fn so_many_of_one_client_and_so_many_of_all() {
+        let filters = Filters::default();
+        let first: Vec<u64> =
+            (0..CLIENT_COUNT_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
+        assert_eq!(filters.add(connection(0), blocks()), Err(FilterError::TooManyOfClient));
+        let local = Some(Client::Address(std::net::Ipv4Addr::LOCALHOST.into()));
+        assert!(filters.add(local, blocks()).is_ok(), "another client has its own");
+        assert!(filters.remove(first[7]) && !filters.remove(first[7]));
+        assert!(filters.add(connection(0), blocks()).is_ok(), "one less makes room for one");
+        assert_eq!(filters.add(connection(0), blocks()), Err(FilterError::TooManyOfClient));
+
+        let rest = COUNT_MAX - CLIENT_COUNT_MAX - 1;
+        for n in 0..rest {
+            filters.add(connection(1 + n / CLIENT_COUNT_MAX), blocks()).unwrap();
+        }
+        assert_eq!(filters.add(connection(99), blocks()), Err(FilterError::TooMany));
+    }
+
+    #[test]
+    fn a_filter_that_nobody_asked_for_is_gone() {
+        let filters = Filters::default();
+        let ids: Vec<u64> =
+            (0..CLIENT_COUNT_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
+        let Some(long_ago) = Instant::now().checked_sub(IDLE_MAX) else { return };
+        for filter in filters.lock().filters.values_mut() {
+            filter.asked = long_ago;
+        }
+        filters.lock().filters.get_mut(&ids[1]).unwrap().asked = long_ago + Duration::from_secs(10);
+        assert_eq!(filters.with(ids[0], |_| ()), Err(FilterError::NotFound));
+        assert_eq!(filters.with(ids[1], |_| ()), Ok(()));
+        filters.add(connection(0), blocks()).unwrap();
+        assert_eq!(filters.lock().filters.len(), 2, "the others made room");
     }
 }

@@ -8,7 +8,13 @@ use crate::{
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use jsonrpsee::{core::BoxError, server::HttpBody};
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 /// Names under which a browser may reach a node on its own machine. A page that resolves its own name to this
 /// machine (DNS rebinding) comes with another.
@@ -17,6 +23,16 @@ const HOSTS: [&str; 4] = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0"];
 /// Who is at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// Who asks, for what a client keeps at the node. A WebSocket is a client. HTTP clients use several connections for
+/// one conversation and can open more at will, so all from one address are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Client {
+    /// By HTTP.
+    Address(IpAddr),
+    /// By WebSocket.
+    Connection(u64),
+}
 
 /// Marks a call whose place in the rate was taken before it was read.
 #[derive(Clone, Copy, Debug)]
@@ -28,11 +44,12 @@ pub(crate) struct Gate {
     limits: Limits,
     rate: Arc<Rate>,
     pages: Arc<[(&'static str, Page)]>,
+    upgrades: Arc<AtomicU64>,
 }
 
 impl Gate {
     pub(crate) fn new(limits: Limits, rate: Arc<Rate>, pages: Vec<(&'static str, Page)>) -> Self {
-        Self { limits, rate, pages: pages.into() }
+        Self { limits, rate, pages: pages.into(), upgrades: Arc::default() }
     }
 
     /// Answers a request, with `service` if it is one for JSON-RPC. Its connection is in use as long.
@@ -70,8 +87,11 @@ impl Gate {
         }
         request.extensions_mut().insert(peer);
         if is_upgrade {
+            let number = self.upgrades.fetch_add(1, Ordering::Relaxed);
+            request.extensions_mut().insert(Client::Connection(number));
             return tower::Service::<Request<B>>::call(&mut service, request).await;
         }
+        request.extensions_mut().insert(Client::Address(peer.0));
         request.extensions_mut().insert(Counted);
         let (parts, body) = request.into_parts();
         let limit = usize::try_from(self.limits.request_bytes_max).unwrap_or(usize::MAX);

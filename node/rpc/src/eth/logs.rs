@@ -4,13 +4,14 @@ use super::Eth;
 use crate::{
     error,
     filters::{Kind, Progress, drain},
+    gate::Client,
     types::RpcLog,
 };
 use alloy_eips::BlockNumberOrTag;
 use alloy_primitives::{B256, U64};
 use alloy_rpc_types_eth::{Filter, FilterBlockOption};
 use almanac_index::{LogFilter, LogsError};
-use jsonrpsee::{core::RpcResult, proc_macros::rpc};
+use jsonrpsee::{Extensions, core::RpcResult, proc_macros::rpc};
 use serde::Serialize;
 
 /// Most logs of one answer.
@@ -27,15 +28,15 @@ pub(crate) trait LogsApi {
     async fn logs(&self, filter: Filter) -> RpcResult<Vec<RpcLog>>;
 
     /// A filter over the logs of blocks to come.
-    #[method(name = "eth_newFilter")]
+    #[method(name = "eth_newFilter", with_extensions)]
     fn new_filter(&self, filter: Filter) -> RpcResult<U64>;
 
     /// A filter over blocks to come.
-    #[method(name = "eth_newBlockFilter")]
+    #[method(name = "eth_newBlockFilter", with_extensions)]
     fn new_block_filter(&self) -> RpcResult<U64>;
 
     /// A filter over transactions that come into the pool.
-    #[method(name = "eth_newPendingTransactionFilter")]
+    #[method(name = "eth_newPendingTransactionFilter", with_extensions)]
     fn new_pending_filter(&self) -> RpcResult<U64>;
 
     /// Removes a filter.
@@ -68,7 +69,7 @@ impl LogsApiServer for Eth {
         self.find_logs(filter).await
     }
 
-    fn new_filter(&self, filter: Filter) -> RpcResult<U64> {
+    fn new_filter(&self, request: &Extensions, filter: Filter) -> RpcResult<U64> {
         let wanted = self.log_filter(&filter)?;
         // It tells of blocks from now on, or from a later one if the client says so; or up to one.
         let next = wanted.from.max(self.view.index.height().saturating_add(1));
@@ -76,17 +77,17 @@ impl LogsApiServer for Eth {
         let from = open_start(&filter).unwrap_or(wanted.from);
         let to = open_end(&filter).unwrap_or(wanted.to);
         let whole = LogFilter { from, to, ..wanted };
-        self.filters.add(Kind::Logs(whole, progress)).map(U64::from).map_err(error::refused)
+        self.add_filter(request, Kind::Logs(whole, progress))
     }
 
-    fn new_block_filter(&self) -> RpcResult<U64> {
+    fn new_block_filter(&self, request: &Extensions) -> RpcResult<U64> {
         let progress = Progress::after(self.view.index.height(), &self.heads);
-        self.filters.add(Kind::Blocks(progress)).map(U64::from).map_err(error::refused)
+        self.add_filter(request, Kind::Blocks(progress))
     }
 
-    fn new_pending_filter(&self) -> RpcResult<U64> {
+    fn new_pending_filter(&self, request: &Extensions) -> RpcResult<U64> {
         let pending = self.admission.pool().listen();
-        self.filters.add(Kind::Pending(pending)).map(U64::from).map_err(error::refused)
+        self.add_filter(request, Kind::Pending(pending))
     }
 
     fn uninstall(&self, id: U64) -> RpcResult<bool> {
@@ -133,6 +134,11 @@ enum News {
 }
 
 impl Eth {
+    fn add_filter(&self, request: &Extensions, kind: Kind) -> RpcResult<U64> {
+        let id = self.filters.add(request.get::<Client>().copied(), kind);
+        id.map(U64::from).map_err(error::limit)
+    }
+
     /// A client's filter as the index takes it, within all limits.
     pub(super) fn log_filter(&self, filter: &Filter) -> RpcResult<LogFilter> {
         let (from, to) = match filter.block_option {
