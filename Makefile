@@ -1,7 +1,7 @@
 # `make` lists the words. CI uses these words and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar sim kill-long crash-long vectors foreign-vectors contracts bench-rpc
+.PHONY: help run test lint bench bench-state bench-calendar sim kill-long crash-long fuzz-long vectors foreign-vectors contracts bench-rpc
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ kill-long: ## Kill a node under load 200 times
 
 crash-long: ## Crash the store at every point of every recovery
 	ALMANAC_CRASH_LONG=1 cargo test --release -p almanac-consensus --test crash -- --nocapture
+
+fuzz-long: ## Send a running node 30,000 bad requests; SEED=n sends those of that seed
+	$(if $(SEED),ALMANAC_FUZZ_SEED=$(SEED) )ALMANAC_FUZZ_MESSAGES=5000 cargo test -p almanac --test fuzz -- --nocapture
 
 sim: ## Run the deterministic-runtime tests; SEED=n runs that seed
 	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-consensus --test deterministic

@@ -10,21 +10,6 @@ use std::{
 };
 use support::{socket::Socket, *};
 
-fn exchange(address: &str, request: &[u8]) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    // The node may answer and hang up before it has read all.
-    let _ = stream.write_all(request);
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
-    String::from_utf8_lossy(&answer).into_owned()
-}
-
-fn with_body(host: &str, body: &str) -> Vec<u8> {
-    let length = body.len();
-    format!("POST / HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}").into_bytes()
-}
-
 fn get(node: &Node, path: &str) -> String {
     exchange(
         &node.address,
@@ -52,9 +37,9 @@ fn pages_for_operators() {
 fn a_page_of_another_name_is_not_served() {
     let node = Node::start(&[]);
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}"#;
-    let served = exchange(&node.address, &with_body("localhost", call));
+    let served = exchange(&node.address, &with_body("localhost", call.as_bytes()));
     assert!(served.contains("0x7a69"), "{served}");
-    let refused = exchange(&node.address, &with_body("rebound.example", call));
+    let refused = exchange(&node.address, &with_body("rebound.example", call.as_bytes()));
     assert!(refused.starts_with("HTTP/1.1 403") && !refused.contains("0x7a69"), "{refused}");
 }
 
@@ -66,8 +51,8 @@ fn requests_and_batches_have_a_size() {
         call.to_owned() + &" ".repeat(bytes - call.len())
     };
     let limit = 2 * 1024 * 1024;
-    assert!(exchange(&node.address, &with_body("localhost", &padded(limit))).contains("0x7a69"));
-    let refused = exchange(&node.address, &with_body("localhost", &padded(limit + 1)));
+    assert!(exchange(&node.address, &with_body("localhost", padded(limit).as_bytes())).contains("0x7a69"));
+    let refused = exchange(&node.address, &with_body("localhost", padded(limit + 1).as_bytes()));
     assert!(refused.starts_with("HTTP/1.1 413"), "{refused}");
 
     let batch = |count: usize| {
@@ -86,7 +71,7 @@ fn a_client_that_asks_too_fast_waits() {
     let node = Node::start(&["--rate-limit", "5"]);
     let call = |calls: usize| {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_chainId" });
-        exchange(&node.address, &with_body("localhost", &json!(vec![call; calls]).to_string()))
+        exchange(&node.address, &with_body("localhost", json!(vec![call; calls]).to_string().as_bytes()))
     };
     let answers: Vec<String> = (0..8).map(|_| call(1)).collect();
     assert!(answers[..5].iter().all(|answer| answer.contains("0x7a69")), "{answers:?}");
@@ -109,6 +94,8 @@ fn nonsense_is_answered_by_its_name() {
         (r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":[{},{}]}"#, -32_602),
         (r#"{"jsonrpc":"2.0","id":1,"method":"eth_feeHistory","params":["0x1","latest","x"]}"#, -32_602),
         (r#"{"jsonrpc":"2.0","id":1,"method":"nothing"}"#, -32_601),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}"#, -32_601),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"eth_unsubscribe","params":["0x1"]}"#, -32_601),
     ];
     for (body, code) in cases {
         let answer: Value = serde_json::from_str(&post(&node.address, body)).unwrap_or_default();
@@ -144,28 +131,11 @@ fn slow_clients_are_cut_off() {
     assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
 }
 
-/// A node that says in JSON where it is, and writes its log to a file.
-fn start_for_programs(arguments: &[&str], log: &std::fs::File) -> (Node, Value) {
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_almanac"))
-        .args(["dev", "--port", "0", "--json"])
-        .args(arguments)
-        .stdout(std::process::Stdio::piped())
-        .stderr(log.try_clone().unwrap())
-        .spawn()
-        .unwrap();
-    let mut banner = String::new();
-    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
-    std::io::BufRead::read_line(&mut out, &mut banner).unwrap();
-    let facts: Value = serde_json::from_str(&banner).unwrap();
-    let address = facts["http"].as_str().unwrap().trim_start_matches("http://").to_owned();
-    (Node { child, address, banner }, facts)
-}
-
 #[test]
 fn programs_can_start_it() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let arguments = ["--client-version", "anvil/v9.9.9", "--log-format", "json"];
-    let (mut node, facts) = start_for_programs(&arguments, log.as_file());
+    let (mut node, facts) = Node::start_for_programs(&arguments, log.as_file());
     assert_eq!((&facts["chainId"], facts["accounts"].as_array().unwrap().len()), (&json!(31_337), 10));
     assert_eq!(node.result("web3_clientVersion", json!([])), "anvil/v9.9.9");
     node.signal("-TERM");
@@ -175,12 +145,15 @@ fn programs_can_start_it() {
     assert!(last["message"].as_str().unwrap().contains("stopping"), "{log}");
 }
 
+/// A way to ask: a method and its parameters in, the answer out.
+type Ask<'a> = &'a mut dyn FnMut(&str, Value) -> Value;
+
 /// All HTTP connections from one address are one client, and so is each WebSocket.
 #[test]
 fn a_client_has_so_many_filters() {
     let node = Node::start(&[]);
     let kinds = ["eth_newBlockFilter", "eth_newPendingTransactionFilter", "eth_newFilter"];
-    let make = |n: usize, ask: &mut dyn FnMut(&str, Value) -> Value| match kinds[n % 3] {
+    let make = |n: usize, ask: Ask<'_>| match kinds[n % 3] {
         method @ "eth_newFilter" => ask(method, json!([{}])),
         method => ask(method, json!([])),
     };
@@ -188,7 +161,7 @@ fn a_client_has_so_many_filters() {
     let mut http = |method: &str, params: Value| node.call(method, params);
     let [mut first, mut second] =
         sockets.each_mut().map(|socket| |method: &str, params: Value| socket.call(method, params));
-    let clients: [&mut dyn FnMut(&str, Value) -> Value; 3] = [&mut http, &mut first, &mut second];
+    let clients: [Ask<'_>; 3] = [&mut http, &mut first, &mut second];
     for ask in clients {
         let ids: Vec<Value> = (0..100).map(|n| make(n, ask)["result"].clone()).collect();
         assert!(ids.iter().all(Value::is_string), "{ids:?}");
@@ -264,7 +237,7 @@ fn a_flood_delays_no_block() {
     let call = |method: &str, params: Value| {
         with_body(
             "localhost",
-            &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string(),
+            json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string().as_bytes(),
         )
     };
     let batch: Vec<Value> = (0..100)
@@ -275,8 +248,8 @@ fn a_flood_delays_no_block() {
         call("debug_traceCall", json!([{ "to": BOB }, "latest", { "stateOverrides": endless }])),
         call("eth_getLogs", json!([{ "fromBlock": "0x0", "toBlock": "latest" }])),
         call("txpool_content", json!([])),
-        with_body("localhost", &"[".repeat(1_000_000)),
-        with_body("localhost", &json!(batch).to_string()),
+        with_body("localhost", "[".repeat(1_000_000).as_bytes()),
+        with_body("localhost", json!(batch).to_string().as_bytes()),
         b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999\r\n\r\n{".to_vec(),
         vec![0xff; 10_000],
     ];
@@ -298,17 +271,15 @@ fn a_flood_delays_no_block() {
     });
     let flooded = node.height() - begin;
     assert!(flooded * 3 >= idle * 2, "{idle} blocks while nobody asked, {flooded} in the flood");
-    let status = std::fs::read_to_string(format!("/proc/{}/status", node.child.id())).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
-    assert!(kilobytes < 1_500_000, "memory stays bounded: {peak}");
+    let peak = node.memory_peak_kilobytes();
+    assert!(peak < 1_500_000, "memory stays bounded: {peak} kB");
 }
 
 /// `console.log("it is", 42)` in raw code: a static call of an address where nothing is.
 #[test]
 fn what_contracts_print_is_in_the_log() {
     let log = tempfile::NamedTempFile::new().unwrap();
-    let (node, _) = start_for_programs(&[], log.as_file());
+    let (node, _) = Node::start_for_programs(&[], log.as_file());
     // The arguments are the calldata; the code passes them on. 0xb60e72cc = log(string,uint256).
     let words = ["40", "2a", "5"].map(|word| format!("{word:0>64}")).concat();
     let arguments = format!("0xb60e72cc{words}{:0<64}", "6974206973");

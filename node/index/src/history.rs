@@ -9,6 +9,10 @@ use alloy_primitives::Bytes;
 use almanac_primitives::{StateKey, StateRead, StateReadError};
 use std::{fmt, sync::Arc};
 
+/// What a reader says first when its block is no longer there. Execution passes reasons on as text, so this is how
+/// whoever asked tells a chain that moved on from a store that failed.
+pub const GONE: &str = "the state is gone";
+
 /// The state after one block. It stays what it is, or says that it is gone.
 #[derive(Clone)]
 pub struct HistoricalState {
@@ -32,7 +36,7 @@ impl HistoricalState {
         // Nothing is taken back while this is held, and it is held for one read only.
         let reverts = self.shared.reverts();
         if let Some(lower) = reverts[self.reverts..].iter().find(|height| **height < self.height) {
-            return Err(format!("block {} was taken back, to block {lower}: ask anew", self.height));
+            return Err(format!("{GONE}: block {} was taken back, to block {lower}: ask anew", self.height));
         }
         let read = self.shared.store.ask(|view| read::value_at(view, key, self.height));
         let value = read.map_err(|error| error.to_string())?;
@@ -40,7 +44,7 @@ impl HistoricalState {
         let oldest = self.shared.oldest();
         if self.height < oldest {
             return Err(format!(
-                "block {} is no longer kept, the oldest is {oldest}: ask for a later block",
+                "{GONE}: block {} is no longer kept, the oldest is {oldest}: ask for a later block",
                 self.height
             ));
         }

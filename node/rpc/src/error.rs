@@ -4,12 +4,15 @@ use crate::{eth::attempt::AttemptError, revert::reason};
 use alloy_primitives::{Bytes, TxHash, hex};
 use almanac_consensus::SubmitError;
 use almanac_exec::{CallResult, SimulateError};
+use almanac_index::history::GONE;
 use almanac_primitives::Outcome;
 use almanac_trace::TraceError;
 use jsonrpsee::types::ErrorObjectOwned;
 
 /// The server could not do it for a reason of the request's own.
 const SERVER_ERROR: i32 = -32_000;
+/// There is no such method, here at least.
+const METHOD_NOT_FOUND: i32 = -32_601;
 /// A parameter is not of the form that the method takes.
 const INVALID_PARAMS: i32 = -32_602;
 /// EIP-1474: the request asks for too much.
@@ -23,12 +26,11 @@ const REVERTED: i32 = 3;
 
 /// A transaction that is not taken.
 pub(crate) fn submit(error: &SubmitError) -> ErrorObjectOwned {
-    let code = match error {
-        SubmitError::Decode(_) => INVALID_PARAMS,
-        SubmitError::Invalid(_) | SubmitError::Pool(_) => SERVER_ERROR,
-        SubmitError::State(_) => INTERNAL,
-    };
-    plain(code, error.to_string())
+    match error {
+        SubmitError::Decode(_) => invalid(error),
+        SubmitError::Invalid(_) | SubmitError::Pool(_) => refused(error),
+        SubmitError::State(_) => internal(error),
+    }
 }
 
 /// A call without a result.
@@ -43,7 +45,7 @@ pub(crate) fn attempt(error: &AttemptError) -> ErrorObjectOwned {
 pub(crate) fn simulate(error: &SimulateError) -> ErrorObjectOwned {
     match error {
         SimulateError::Refused { .. } => plain(SERVER_ERROR, error.to_string()),
-        SimulateError::Block(_) => plain(INTERNAL, error.to_string()),
+        SimulateError::Block(_) => internal(error),
     }
 }
 
@@ -98,6 +100,11 @@ pub(crate) fn unsupported(method: &str, instead: &str) -> ErrorObjectOwned {
     plain(SERVER_ERROR, format!("unsupported: {method}: {instead}"))
 }
 
+/// Geth's words and code for this; clients fall back to asking again and again.
+pub(crate) fn no_notifications() -> ErrorObjectOwned {
+    plain(METHOD_NOT_FOUND, "notifications not supported over HTTP: subscribe over WebSocket".to_owned())
+}
+
 /// A parameter that makes no sense.
 pub(crate) fn invalid(reason: impl std::fmt::Display) -> ErrorObjectOwned {
     plain(INVALID_PARAMS, reason.to_string())
@@ -129,7 +136,9 @@ pub(crate) fn trace(error: &TraceError) -> ErrorObjectOwned {
     match error {
         TraceError::UnknownTracer { .. } | TraceError::BadConfig { .. } => invalid(error),
         TraceError::TooLong { .. } | TraceError::TooLarge { .. } => limit(error),
-        TraceError::StateGone { .. } | TraceError::NoSuchTransaction { .. } => refused(error),
+        TraceError::StateGone { .. }
+        | TraceError::TakenBack { .. }
+        | TraceError::NoSuchTransaction { .. } => refused(error),
         TraceError::Call(error) => simulate(error),
         TraceError::Differs { .. }
         | TraceError::Invalid { .. }
@@ -139,8 +148,12 @@ pub(crate) fn trace(error: &TraceError) -> ErrorObjectOwned {
     }
 }
 
-/// A fault of ours.
+/// A fault of ours; unless the chain went back, or on, from under a request.
 pub(crate) fn internal(reason: impl std::fmt::Display) -> ErrorObjectOwned {
+    let reason = reason.to_string();
+    if reason.contains(GONE) {
+        return plain(SERVER_ERROR, format!("header not found: {reason}"));
+    }
     plain(INTERNAL, format!("internal error: {reason}"))
 }
 

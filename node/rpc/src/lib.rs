@@ -13,6 +13,7 @@ pub mod heavy;
 mod idle;
 pub mod impersonation;
 mod meter;
+mod notifications;
 pub mod otterscan;
 mod pages;
 pub mod parity;

@@ -4,6 +4,7 @@ use crate::{
     gate::{Gate, Peer},
     idle::Activity,
     meter::{Meter, MeterLayer},
+    notifications::NotificationsLayer,
     rate::Rate,
 };
 use jsonrpsee::{
@@ -127,7 +128,7 @@ async fn accept(
 ) {
     let meter = Arc::new(Meter::new(&methods, rate));
     let services = ServerBuilder::with_config(config(limits))
-        .set_rpc_middleware(RpcServiceBuilder::new().layer(MeterLayer(meter)))
+        .set_rpc_middleware(RpcServiceBuilder::new().layer(MeterLayer(meter)).layer(NotificationsLayer))
         // Pages in a browser may use a developer's chain.
         .set_http_middleware(tower::ServiceBuilder::new().layer(CorsLayer::permissive()))
         .to_service_builder();

@@ -32,6 +32,12 @@ pub enum TraceError {
         /// The oldest that can be traced.
         oldest: u64,
     },
+    /// The chain went back below it after it was found.
+    #[error("block {number} was taken back: ask anew")]
+    TakenBack {
+        /// The block.
+        number: u64,
+    },
     /// Nothing of that number ran in the block.
     #[error("block {number} has no transaction {index}; it has {count}")]
     NoSuchTransaction {

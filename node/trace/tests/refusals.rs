@@ -157,6 +157,20 @@ fn a_trace_that_takes_too_long_is_refused() {
     assert!(matches!(burn(limits).unwrap_err(), TraceError::TooLong { max_ms: 5 }));
 }
 
+/// A block that was found before the chain went back is not run on what is there now.
+#[test]
+fn a_block_that_was_taken_back_has_no_trace() {
+    let (chain, other) = (Chain::new(), Chain::new());
+    let first = chain.produce(vec![transfer(person(0), 0, person(1).address, 1)], vec![]);
+    let second = chain.produce(vec![transfer(person(0), 1, person(1).address, 1)], vec![]);
+    other.produce(vec![transfer(person(0), 0, person(1).address, 2)], vec![]);
+    let replay =
+        |block| Replay::new(&other.index, &other.agenda, CHAIN_ID, block).map(|found| found.is_some());
+    let error = replay(&second).unwrap_err();
+    assert!(matches!(error, TraceError::TakenBack { number: 2 }), "{error}");
+    assert!(replay(&first).unwrap(), "its parent is still there");
+}
+
 /// A node that computes something else than it stored says so, rather than show what never happened.
 #[test]
 fn a_replay_that_differs_is_no_trace() {

@@ -47,6 +47,29 @@ impl Node {
         Self { child, address, banner }
     }
 
+    /// A node that says in JSON where it is, and writes its log to a file.
+    pub fn start_for_programs(arguments: &[&str], log: &std::fs::File) -> (Self, Value) {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_almanac"))
+            .args(["dev", "--port", "0", "--json"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(log.try_clone().unwrap())
+            .spawn()
+            .unwrap();
+        let mut banner = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut banner).unwrap();
+        let facts: Value = serde_json::from_str(&banner).unwrap();
+        let address = facts["http"].as_str().unwrap().trim_start_matches("http://").to_owned();
+        (Self { child, address, banner }, facts)
+    }
+
+    /// The most memory that the process ever had.
+    pub fn memory_peak_kilobytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
     pub fn call(&self, method: &str, params: Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         serde_json::from_str(&post(&self.address, &body.to_string())).unwrap()
@@ -142,6 +165,26 @@ pub fn try_post(address: &str, body: &str) -> std::io::Result<String> {
     stream.read_to_string(&mut answer)?;
     let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
     body.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
+}
+
+/// Everything that comes back for these bytes, until the node hangs up.
+pub fn exchange(address: &str, request: &[u8]) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // The node may answer and hang up before it has read all.
+    let _ = stream.write_all(request);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A request for [`exchange`].
+pub fn with_body(host: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!(
+        "POST / HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    [head.as_bytes(), body].concat()
 }
 
 pub fn run(arguments: &[&str]) -> Output {
