@@ -5,7 +5,10 @@ use almanac_consensus::{Sink, SinkError};
 use almanac_exec::BlockOutput;
 use almanac_index::{Index, IndexedBlock};
 use almanac_primitives::Block;
-use almanac_rpc::priority::{aside, step_back};
+use almanac_rpc::{
+    lines::Lines,
+    priority::{aside, step_back},
+};
 use almanac_schedule::Agenda;
 use almanac_trace::{Console, Limits, Replay, TraceError};
 use std::{
@@ -22,15 +25,21 @@ const WAITING_MAX: usize = 256;
 /// Hands blocks over to the thread that looks at them.
 pub(crate) struct ConsoleLines {
     blocks: SyncSender<u64>,
+    lines: Lines,
 }
 
 impl ConsoleLines {
     /// Starts the thread. It ends with the chain.
-    pub(crate) fn start(index: Arc<Index>, agenda: Arc<dyn Agenda>, chain_id: u64) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        index: Arc<Index>,
+        agenda: Arc<dyn Agenda>,
+        chain_id: u64,
+        lines: Lines,
+    ) -> std::io::Result<Self> {
         let (blocks, waiting) = sync_channel(WAITING_MAX);
         let look = move || print_all(&waiting, &index, &*agenda, chain_id);
         thread::Builder::new().name("console".to_owned()).spawn(look)?;
-        Ok(Self { blocks })
+        Ok(Self { blocks, lines })
     }
 }
 
@@ -38,7 +47,7 @@ impl Sink for ConsoleLines {
     fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
         // A transfer between people calls nobody. Where the thread is too far behind, the block is left out.
         let calls = output.receipts.iter().any(|receipt| receipt.gas_used.0 > PLAIN_GAS);
-        if calls {
+        if calls && self.lines.is_on() {
             let _ = self.blocks.try_send(block.header.number);
         }
         Ok(())

@@ -3,14 +3,17 @@
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::{BlockOutput, Executed};
 use almanac_primitives::{Block, Outcome, Receipt};
-use almanac_rpc::revert;
+use almanac_rpc::{lines::Lines, revert};
 use std::sync::Arc;
 
 /// Writes a line per block.
-pub(crate) struct BlockLines;
+pub(crate) struct BlockLines(pub(crate) Lines);
 
 impl Sink for BlockLines {
     fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
+        if !self.0.is_on() {
+            return Ok(());
+        }
         let (users, header) = (block.transactions.len(), &block.header);
         let failed = output.receipts.iter().filter(|receipt| !receipt.outcome.is_success()).count();
         tracing::info!(
@@ -34,7 +37,9 @@ impl Sink for BlockLines {
     }
 
     fn reverted(&self, height: u64) -> Result<(), SinkError> {
-        tracing::info!("back at block {height}");
+        if self.0.is_on() {
+            tracing::info!("back at block {height}");
+        }
         Ok(())
     }
 }

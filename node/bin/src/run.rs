@@ -28,6 +28,7 @@ use almanac_rpc::{
     heads::Heads,
     heavy::{Heavy, HeavyLimits},
     impersonation::Impersonation,
+    lines::Lines,
     retrace::Retrace,
     server::Page,
     view::View,
@@ -52,7 +53,9 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let mode = config.block_time.map_or(Mode::OnDemand, Mode::Interval);
     let directory = datadir.as_ref().map(|datadir| datadir.path().to_owned());
     let keeping = index_command::keeping(config.history);
-    let (thread, started) = spawn_sequencer(genesis.clone(), datadir, keeping, mode)?;
+    let lines = Lines::default();
+    let setup = Setup { keeping, mode, lines: lines.clone() };
+    let (thread, started) = spawn_sequencer(genesis.clone(), datadir, setup)?;
     let Started { mut solo, pool, index, heads, height } =
         started.await.context("the sequencer's thread ended before it began")??;
 
@@ -79,7 +82,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let pages: Vec<(&str, Page)> =
         vec![("/health", health(view.index.clone())), ("/metrics", Arc::new(move || figures.render()))];
     let impersonation = Arc::new(Impersonation::default());
-    let dev = Dev::new(view.clone(), admission.clone(), controls, impersonation.clone(), version);
+    let dev = Dev::new(view.clone(), admission.clone(), controls, impersonation.clone(), lines, version);
     let eth = Eth::new(view.clone(), admission, heads, wallet, version, limits.call_time_max)
         .impersonating(impersonation);
     let mut methods = eth.into_module();
@@ -136,51 +139,57 @@ struct Started {
     height: u64,
 }
 
+/// How the sequencer is to run.
+struct Setup {
+    keeping: IndexConfig,
+    mode: Mode,
+    lines: Lines,
+}
+
 type Ready = oneshot::Sender<anyhow::Result<Started>>;
 
 /// Runs chain and sequencer on a thread of their own: no request that is served can delay a block.
 fn spawn_sequencer(
     genesis: Genesis,
     datadir: Option<Datadir>,
-    keeping: IndexConfig,
-    mode: Mode,
+    setup: Setup,
 ) -> anyhow::Result<(JoinHandle<()>, oneshot::Receiver<anyhow::Result<Started>>)> {
     let (ready, started) = oneshot::channel();
     let thread = std::thread::Builder::new().name("sequencer".to_owned());
     let thread = thread
         .spawn(move || match datadir {
-            Some(datadir) => sequence_on_disk(&genesis, &datadir, keeping, mode, ready),
-            None => sequence_in_memory(&genesis, keeping, mode, ready),
+            Some(datadir) => sequence_on_disk(&genesis, &datadir, setup, ready),
+            None => sequence_in_memory(&genesis, setup, ready),
         })
         .context("cannot start the sequencer's thread")?;
     Ok((thread, started))
 }
 
-fn sequence_in_memory(genesis: &Genesis, keeping: IndexConfig, mode: Mode, ready: Ready) {
+fn sequence_in_memory(genesis: &Genesis, setup: Setup, ready: Ready) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
         Ok(runtime) => runtime,
         Err(error) => return tell(ready, Err(error.into())),
     };
     runtime.block_on(async {
-        match chain::in_memory(genesis, keeping) {
-            Ok(chain) => sequence(chain, mode, ready).await,
+        match chain::in_memory(genesis, setup.keeping.clone()) {
+            Ok(chain) => sequence(chain, setup, ready).await,
             Err(error) => tell(ready, Err(error)),
         }
     });
 }
 
 /// The directory stays locked until the sequencer has ended.
-fn sequence_on_disk(genesis: &Genesis, datadir: &Datadir, keeping: IndexConfig, mode: Mode, ready: Ready) {
+fn sequence_on_disk(genesis: &Genesis, datadir: &Datadir, setup: Setup, ready: Ready) {
     let place = datadir.index();
     datadir.runner().start(|context| async move {
-        match chain::on_disk(&context, genesis, &place, keeping).await {
-            Ok(chain) => sequence(chain, mode, ready).await,
+        match chain::on_disk(&context, genesis, &place, setup.keeping.clone()).await {
+            Ok(chain) => sequence(chain, setup, ready).await,
             Err(error) => tell(ready, Err(error)),
         }
     });
 }
 
-async fn sequence<S>(chain: Chain<S>, mode: Mode, ready: Ready)
+async fn sequence<S>(chain: Chain<S>, setup: Setup, ready: Ready)
 where
     S: StateStore<Batch: Send + 'static> + 'static,
 {
@@ -192,7 +201,9 @@ where
     let height = tip.header.number;
     let pool = SharedPool::new(Pool::new(PoolConfig::developer(), base_fee));
     let heads = Heads::new(index.clone());
-    let console = match ConsoleLines::start(index.clone(), Arc::new(CalendarAgenda), application.chain_id()) {
+    let Setup { mode, lines, .. } = setup;
+    let agenda = Arc::new(CalendarAgenda);
+    let console = match ConsoleLines::start(index.clone(), agenda, application.chain_id(), lines.clone()) {
         Ok(console) => console,
         Err(error) => return tell(ready, Err(error.into())),
     };
@@ -202,7 +213,7 @@ where
         feed,
         heads.clone(),
         Arc::new(BlockFigures { pool: pool.clone() }),
-        Arc::new(BlockLines),
+        Arc::new(BlockLines(lines)),
         Arc::new(console),
     ];
     let config = SoloConfig { mode, fee_recipient: Address::ZERO };

@@ -5,6 +5,7 @@
 
 mod acts;
 mod controls;
+mod orders;
 mod sequencer;
 pub(crate) mod time;
 

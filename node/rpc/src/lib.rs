@@ -12,6 +12,7 @@ pub mod heads;
 pub mod heavy;
 mod idle;
 pub mod impersonation;
+pub mod lines;
 mod meter;
 mod notifications;
 pub mod otterscan;

@@ -9,22 +9,16 @@ use super::{
     time::{TIME_MAX, TimeSetting, later},
 };
 use crate::{
-    application::{ApplicationError, MadeBlock, Tip},
+    application::{MadeBlock, Tip},
     clock::Clock,
     engine::{EngineError, SinkError},
     snapshots::{Point, Snapshots},
 };
-use alloy_consensus::TxEip1559;
-use alloy_primitives::{Bytes, TxKind, U256};
-use almanac_exec::{Edit, EditError, Executed, Sender, edit_gas, environment::wanted_base_fee, recover};
-use almanac_primitives::{
-    DurationMs, RecoveredTransaction, TimestampMs, UserTransaction,
-    addresses::{DEVELOPER, DEVELOPER_DOOR},
-};
-use almanac_state::{StateStore, with_reader};
+use almanac_primitives::{DurationMs, TimestampMs};
+use almanac_state::StateStore;
 
 /// For the asker, inside of what can end the sequencer.
-type Answer<T> = Result<Result<T, ControlError>, EngineError>;
+pub(super) type Answer<T> = Result<Result<T, ControlError>, EngineError>;
 
 impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     pub(super) async fn obey(&mut self, command: Command) -> Result<(), EngineError> {
@@ -43,7 +37,9 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             }
             Command::SetNextTimestamp { at, reply } => tell(reply, self.set_next_timestamp(at)),
             Command::Travel { to, reply } => tell(reply, self.travel(to).await?),
+            Command::SetDistance { distance, reply } => tell(reply, self.set_distance(distance)),
             Command::Edit { edits, reply } => tell(reply, self.edit(edits).await?),
+            Command::Govern { changes, reply } => tell(reply, self.govern(changes).await?),
             Command::SetFeeRecipient { to, reply } => {
                 self.config.fee_recipient = to;
                 tell(reply, Ok(()));
@@ -92,6 +88,15 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         Ok(())
     }
 
+    /// Answers with whether there was a distance before.
+    fn set_distance(&mut self, distance: Option<DurationMs>) -> Result<bool, ControlError> {
+        let tip = self.tip.header.timestamp;
+        if distance.is_some_and(|distance| later(tip, distance).is_none()) {
+            return Err(ControlError::TooLate);
+        }
+        Ok(self.time.set_distance(distance, tip))
+    }
+
     fn check_moment(&self, given: TimestampMs) -> Result<(), ControlError> {
         let tip = self.tip.header.timestamp;
         if given <= tip {
@@ -132,64 +137,6 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         self.restart_ticks();
         travel.offset_ms = self.time.setting().offset_ms;
         Ok(Ok(travel))
-    }
-
-    async fn edit(&mut self, mut edits: Vec<Edit>) -> Answer<BlockId> {
-        // The block of an edit is not the one that a base fee was set for; that one is still to come.
-        let wanted = with_reader(&self.tip.state, &[], |state| wanted_base_fee(state))
-            .await
-            .map_err(ApplicationError::from)?
-            .map_err(|fault| ApplicationError::Block(fault.into()))?;
-        if let Some(wanted) = wanted {
-            edits.insert(0, Edit::NextBaseFee { base_fee: U256::from(wanted.0) });
-        }
-        let mut calls: Vec<_> = edits.into_iter().map(Edit::calldata).collect();
-        while !calls.is_empty() {
-            let candidates = match self.edit_transactions(&calls).await? {
-                Ok(candidates) => candidates,
-                Err(error) => return Ok(Err(error)),
-            };
-            let made = self.propose(self.least_time(), candidates).await?;
-            let count = made.block.transactions.len();
-            // Nothing of the block exists before it is accepted, so a failed edit leaves nothing behind.
-            if let Some(error) = failed_edit(&made) {
-                return Ok(Err(error.into()));
-            }
-            if count == 0 {
-                let refused = made.refused.into_iter().next();
-                let (_, error) = refused.expect("a block takes a candidate or says why not");
-                return Ok(Err(error.into()));
-            }
-            self.accept(made).await?;
-            calls.drain(..count);
-        }
-        // Money or a nonce may be what a pending transaction was waiting for.
-        self.pool.wake();
-        Ok(Ok(self.tip_id()))
-    }
-
-    /// The calls in the developer's name, at what the next block asks.
-    async fn edit_transactions(&self, calls: &[Bytes]) -> Answer<Vec<RecoveredTransaction>> {
-        let environment = self.application.next_environment(&self.tip).await?;
-        let rules = self.application.rules(&self.tip).await?;
-        let developer = with_reader(&self.tip.state, &[], |state| Sender::read(state, DEVELOPER))
-            .await
-            .map_err(ApplicationError::from)?
-            .map_err(|fault| ApplicationError::Block(fault.into()))?;
-        let made = calls.iter().zip(developer.nonce..).map(|(input, nonce)| {
-            let transaction = TxEip1559 {
-                chain_id: rules.chain_id,
-                nonce,
-                gas_limit: edit_gas(input).0,
-                max_fee_per_gas: environment.base_fee.0,
-                to: TxKind::Call(DEVELOPER_DOOR),
-                input: input.clone(),
-                ..TxEip1559::default()
-            };
-            let transaction = UserTransaction::impersonate(DEVELOPER, transaction.into())?;
-            Ok(recover(transaction, &rules)?)
-        });
-        Ok(made.collect())
     }
 
     fn take_snapshot(&mut self) -> u64 {
@@ -243,12 +190,4 @@ fn tell<T>(reply: Reply<T>, answer: Result<T, ControlError>) {
 
 fn runs_of<B>(made: &MadeBlock<B>) -> u64 {
     made.output.receipts.iter().filter(|receipt| receipt.schedule_ref.is_some()).count() as u64
-}
-
-/// Why the first edit of a block that failed did so.
-fn failed_edit<B>(made: &MadeBlock<B>) -> Option<EditError> {
-    let executed = made.output.transactions.iter().zip(&made.output.receipts);
-    executed
-        .filter(|(transaction, _)| matches!(transaction, Executed::User(_)))
-        .find_map(|(_, receipt)| EditError::of_outcome(&receipt.outcome))
 }

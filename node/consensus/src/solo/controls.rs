@@ -6,7 +6,7 @@ use super::{
 };
 use alloy_primitives::Address;
 use almanac_exec::{Edit, EditError, TransactionError};
-use almanac_primitives::{DurationMs, TimestampMs, transaction::TransactionDecodeError};
+use almanac_primitives::{DurationMs, TimestampMs, params::Parameter, transaction::TransactionDecodeError};
 use std::fmt;
 use tokio::sync::{mpsc, oneshot};
 
@@ -35,7 +35,9 @@ pub(super) enum Command {
     SetMode { mode: Mode, reply: Reply<()> },
     SetNextTimestamp { at: TimestampMs, reply: Reply<()> },
     Travel { to: Destination, reply: Reply<Travel> },
+    SetDistance { distance: Option<DurationMs>, reply: Reply<bool> },
     Edit { edits: Vec<Edit>, reply: Reply<BlockId> },
+    Govern { changes: Vec<(Parameter, u64)>, reply: Reply<BlockId> },
     SetFeeRecipient { to: Address, reply: Reply<()> },
     Stop,
 }
@@ -193,6 +195,18 @@ impl Controls {
     /// last. An edit that fails makes no block; blocks before it stand.
     pub async fn edit(&self, edits: Vec<Edit>) -> Result<BlockId, ControlError> {
         self.ask(|reply| Command::Edit { edits, reply }).await
+    }
+
+    /// Gives every later block a time this far after the one before it, whatever the clock says; or no longer.
+    /// Answers with whether there was such a distance before.
+    pub async fn set_distance(&self, distance: Option<DurationMs>) -> Result<bool, ControlError> {
+        self.ask(|reply| Command::SetDistance { distance, reply }).await
+    }
+
+    /// Sets parameters in the name of whoever governs the chain, as [`edit`](Self::edit) makes edits. They count
+    /// from the next block on.
+    pub async fn govern(&self, changes: Vec<(Parameter, u64)>) -> Result<BlockId, ControlError> {
+        self.ask(|reply| Command::Govern { changes, reply }).await
     }
 
     /// Gives the tips of later blocks to `to`.

@@ -124,7 +124,9 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     pub(super) async fn make_block(&mut self) -> Result<BlockId, EngineError> {
         let timestamp = self.time.take_next().max(self.least_time());
         let made = self.propose(timestamp, self.candidates()).await?;
-        self.accept(made).await
+        let id = self.accept(made).await?;
+        self.time.keep_distance(self.tip.header.timestamp);
+        Ok(id)
     }
 
     /// The earliest time that the next block can have.

@@ -20,6 +20,8 @@ pub(crate) struct TimeSetting {
     pub(crate) offset_ms: i64,
     /// The time of the next block.
     pub(crate) next: Option<TimestampMs>,
+    /// How far every block is from the one before it, where that is set.
+    pub(crate) distance: Option<DurationMs>,
 }
 
 /// Tells others what time the next block would have.
@@ -69,6 +71,24 @@ impl<C: Clock> Time<C> {
         self.restore(TimeSetting { next: None, ..setting });
         self.move_to(next);
         next
+    }
+
+    /// Keeps blocks at a distance from each other from now on, or no longer; whether it was so before.
+    pub(crate) fn set_distance(&mut self, distance: Option<DurationMs>, tip: TimestampMs) -> bool {
+        let before = self.setting();
+        if before.distance.is_some() || distance.is_some() {
+            self.restore(TimeSetting { next: None, distance, ..before });
+            self.keep_distance(tip);
+        }
+        before.distance.is_some()
+    }
+
+    /// Keeps the moment that is a distance after the last block, where there is one, for the next.
+    pub(crate) fn keep_distance(&mut self, tip: TimestampMs) {
+        let setting = self.setting();
+        if let Some(distance) = setting.distance {
+            self.restore(TimeSetting { next: later(tip, distance), ..setting });
+        }
     }
 
     /// What has been done to the time, to come back to it.
@@ -139,5 +159,25 @@ mod tests {
         assert_eq!(later(from, DurationMs(10)), Some(TIME_MAX));
         assert_eq!(later(from, DurationMs(11)), None);
         assert_eq!(later(from, DurationMs(u64::MAX)), None);
+    }
+
+    #[test]
+    fn blocks_keep_their_distance_as_long_as_it_is_set() {
+        let mut time = Time::new(Ticking::default());
+        assert!(!time.set_distance(Some(DurationMs(100)), TimestampMs(7)));
+        for tip in [7, 107, 500] {
+            time.keep_distance(TimestampMs(tip));
+            assert_eq!(time.take_next(), TimestampMs(tip + 100));
+        }
+        time.keep_distance(TIME_MAX);
+        assert_eq!(time.setting().next, None, "beyond the latest time the clock counts");
+        time.keep_distance(TimestampMs(7));
+        assert!(time.set_distance(None, TimestampMs(7)));
+        assert!(!time.set_distance(None, TimestampMs(7)));
+        time.keep_distance(TimestampMs(7));
+        assert_eq!(time.setting().next, None);
+        time.set_next(TimestampMs(5_000));
+        assert!(!time.set_distance(None, TimestampMs(7)));
+        assert_eq!(time.take_next(), TimestampMs(5_000), "nothing was taken back that was not its own");
     }
 }

@@ -1,7 +1,7 @@
 //! When blocks are made, and blocks by hand.
 
 use super::{Dev, refused, time::moment};
-use crate::error;
+use crate::{error, types::RpcBlock};
 use alloy_primitives::{Address, U256};
 use almanac_consensus::{Mode, solo::TIME_MAX};
 use almanac_primitives::DurationMs;
@@ -13,6 +13,10 @@ pub(crate) trait MiningApi {
     /// Makes a block, at a time in seconds if one is given.
     #[method(name = "evm_mine")]
     async fn mine(&self, options: Option<MineOptions>) -> RpcResult<&'static str>;
+
+    /// The same, and answers with the blocks and all that is in them.
+    #[method(name = "evm_mine_detailed", aliases = ["anvil_mine_detailed"])]
+    async fn mine_detailed(&self, options: Option<MineOptions>) -> RpcResult<Vec<RpcBlock>>;
 
     /// Makes blocks, each so many seconds after the one before. The first comes when it would anyway.
     #[method(name = "hardhat_mine")]
@@ -54,20 +58,21 @@ pub(crate) enum MineOptions {
 #[jsonrpsee::core::async_trait]
 impl MiningApiServer for Dev {
     async fn mine(&self, options: Option<MineOptions>) -> RpcResult<&'static str> {
-        let (timestamp, blocks) = match options {
-            None => (None, None),
-            Some(MineOptions::Timestamp(timestamp)) => (Some(timestamp), None),
-            Some(MineOptions::Options { timestamp, blocks }) => (timestamp, blocks),
-        };
-        let count: u64 = blocks.map_or(1, |blocks| blocks.saturating_to());
-        let at = timestamp.map(moment).transpose()?;
-        // One of them has the time, and the others follow it.
-        if let (Some(at), 1..) = (at, count) {
-            self.controls.set_next_timestamp(at).await.map_err(|error| refused(&error))?;
-        }
-        self.controls.mine_many(count, None).await.map_err(|error| refused(&error))?;
+        self.mine_blocks(options).await?;
         // What tools have always been answered here.
         Ok("0x0")
+    }
+
+    async fn mine_detailed(&self, options: Option<MineOptions>) -> RpcResult<Vec<RpcBlock>> {
+        let last = self.mine_blocks(options).await?;
+        let blocks = last.map_or_else(Vec::new, |(last, count)| {
+            (last.saturating_sub(count).saturating_add(1)..=last).collect()
+        });
+        let found = blocks.into_iter().map(|number: u64| {
+            let block = self.view.block(Some(number.into()))?;
+            Ok(RpcBlock::new(&block, self.view.chain_id, true))
+        });
+        found.collect()
     }
 
     async fn mine_many(&self, count: Option<U256>, interval: Option<U256>) -> RpcResult<()> {
@@ -117,6 +122,26 @@ impl MiningApiServer for Dev {
 }
 
 impl Dev {
+    /// Answers with the last block and how many there are, if there are any.
+    async fn mine_blocks(&self, options: Option<MineOptions>) -> RpcResult<Option<(u64, u64)>> {
+        let (timestamp, blocks) = match options {
+            None => (None, None),
+            Some(MineOptions::Timestamp(timestamp)) => (Some(timestamp), None),
+            Some(MineOptions::Options { timestamp, blocks }) => (timestamp, blocks),
+        };
+        let count: u64 = blocks.map_or(1, |blocks| blocks.saturating_to());
+        let at = timestamp.map(moment).transpose()?;
+        // One of them has the time, and the others follow it.
+        if let (Some(at), 1..) = (at, count) {
+            self.controls.set_next_timestamp(at).await.map_err(|error| refused(&error))?;
+        }
+        if count == 0 {
+            return Ok(None);
+        }
+        let last = self.controls.mine_many(count, None).await.map_err(|error| refused(&error))?;
+        Ok(Some((last.number, count)))
+    }
+
     async fn mode(&self) -> RpcResult<Mode> {
         self.controls.mode().await.map_err(|error| refused(&error))
     }

@@ -7,11 +7,12 @@ mod editing;
 mod info;
 mod mining;
 mod pool;
+mod rules;
 mod snapshots;
 mod state;
 mod time;
 
-use crate::{error, impersonation::Impersonation, view::View};
+use crate::{error, impersonation::Impersonation, lines::Lines, view::View};
 use almanac_consensus::{Admission, BlockId, ControlError, Controls};
 use almanac_exec::Edit;
 use jsonrpsee::{RpcModule, core::RpcResult, types::ErrorObjectOwned};
@@ -24,30 +25,34 @@ pub struct Dev {
     admission: Admission,
     controls: Controls,
     impersonation: Arc<Impersonation>,
+    lines: Lines,
     client_version: Arc<str>,
 }
 
 impl Dev {
-    /// Controls of the sequencer behind `controls`, whose chain `view` shows and whose pool `admission` has.
+    /// Controls of the sequencer behind `controls`, whose chain `view` shows and whose pool `admission` has, and
+    /// of the lines that are logged about it.
     pub fn new(
         view: View,
         admission: Admission,
         controls: Controls,
         impersonation: Arc<Impersonation>,
+        lines: Lines,
         client_version: &str,
     ) -> Self {
-        Self { view, admission, controls, impersonation, client_version: client_version.into() }
+        Self { view, admission, controls, impersonation, lines, client_version: client_version.into() }
     }
 
     /// All of its methods.
     pub fn into_module(self) -> RpcModule<()> {
         let mut all = RpcModule::new(());
-        let parts: [jsonrpsee::Methods; 7] = [
+        let parts: [jsonrpsee::Methods; 8] = [
             mining::MiningApiServer::into_rpc(self.clone()).into(),
             time::TimeApiServer::into_rpc(self.clone()).into(),
             snapshots::SnapshotsApiServer::into_rpc(self.clone()).into(),
             editing::EditingApiServer::into_rpc(self.clone()).into(),
             pool::PoolApiServer::into_rpc(self.clone()).into(),
+            rules::RulesApiServer::into_rpc(self.clone()).into(),
             info::InfoApiServer::into_rpc(self.clone()).into(),
             state::StateApiServer::into_rpc(self).into(),
         ];

@@ -23,6 +23,14 @@ pub(crate) trait TimeApi {
     #[method(name = "evm_setTime", aliases = ["anvil_setTime"])]
     async fn set_time(&self, timestamp: U256) -> RpcResult<u64>;
 
+    /// Puts every later block this many seconds after the one before it, whatever the clock says.
+    #[method(name = "anvil_setBlockTimestampInterval", aliases = ["hardhat_setBlockTimestampInterval"])]
+    async fn set_timestamp_interval(&self, interval: U256) -> RpcResult<()>;
+
+    /// Ends that, and answers whether it was so.
+    #[method(name = "anvil_removeBlockTimestampInterval", aliases = ["hardhat_removeBlockTimestampInterval"])]
+    async fn remove_timestamp_interval(&self) -> RpcResult<bool>;
+
     /// Gives the next block this time.
     #[method(name = "evm_setNextBlockTimestamp", aliases = ["anvil_setNextBlockTimestamp"])]
     async fn set_next_timestamp(&self, timestamp: U256) -> RpcResult<()>;
@@ -58,6 +66,15 @@ impl TimeApiServer for Dev {
         let (before, at) = (self.controls.next_time(), moment(timestamp)?);
         self.controls.travel_to(at).await.map_err(|error| refused(&error))?;
         Ok(at.0.saturating_sub(before.0) / 1_000)
+    }
+
+    async fn set_timestamp_interval(&self, interval: U256) -> RpcResult<()> {
+        let distance = seconds(interval)?;
+        self.controls.set_distance(Some(distance)).await.map(drop).map_err(|error| refused(&error))
+    }
+
+    async fn remove_timestamp_interval(&self) -> RpcResult<bool> {
+        self.controls.set_distance(None).await.map_err(|error| refused(&error))
     }
 
     async fn set_next_timestamp(&self, timestamp: U256) -> RpcResult<()> {

@@ -41,7 +41,11 @@ pub(crate) trait SendingApi {
     #[method(name = "eth_sendTransaction")]
     async fn send(&self, request: TransactionRequest) -> RpcResult<TxHash>;
 
-    /// The same, and answers with its receipt.
+    /// Completes and takes a transaction in the name of its sender, whoever that is; on a developer's chain.
+    #[method(name = "eth_sendUnsignedTransaction")]
+    async fn send_unsigned(&self, request: TransactionRequest) -> RpcResult<TxHash>;
+
+    /// The same as `eth_sendTransaction`, and answers with its receipt.
     #[method(name = "eth_sendTransactionSync")]
     async fn send_sync(&self, request: TransactionRequest, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt>;
 
@@ -85,6 +89,18 @@ impl SendingApiServer for Eth {
 
     async fn send(&self, request: TransactionRequest) -> RpcResult<TxHash> {
         let transaction = self.made(request).await?;
+        self.admit(transaction).await
+    }
+
+    async fn send_unsigned(&self, request: TransactionRequest) -> RpcResult<TxHash> {
+        if self.impersonation.is_none() {
+            return Err(error::unsupported(
+                "eth_sendUnsignedTransaction",
+                "only a developer's chain takes it",
+            ));
+        }
+        let (from, request) = self.fill(request).await?;
+        let transaction = in_the_name_of(from, unsigned(request)?).map_err(error::invalid)?;
         self.admit(transaction).await
     }
 

@@ -1,0 +1,28 @@
+//! Whether lines about blocks are written to the log. Tools turn them off while they set things up.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+/// A switch that everybody has who writes such lines. Cloning gives the same one.
+#[derive(Clone, Debug)]
+pub struct Lines(Arc<AtomicBool>);
+
+impl Lines {
+    /// Whether to write.
+    pub fn is_on(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Turns it on or off.
+    pub(crate) fn set(&self, is_on: bool) {
+        self.0.store(is_on, Ordering::Relaxed);
+    }
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+}
