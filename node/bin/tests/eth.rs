@@ -248,7 +248,7 @@ fn blocks_are_simulated_on_top_of_each_other() {
         json!([{ "validation": true, "blockStateCalls": [{ "calls": [call] }] }, "latest"])
     };
     assert_eq!(node.result("eth_simulateV1", strict("0x77359400"))[0]["calls"][0]["status"], "0x1");
-    refused(&node, "eth_simulateV1", strict("0x1"), -38_012, "basefee");
+    refused(&node, "eth_simulateV1", strict("0x1"), -38_012, "base fee");
     let nonce = |nonce: &str| {
         let call = json!({ "from": ALICE, "to": BOB, "maxFeePerGas": "0x77359400", "nonce": nonce });
         json!([{ "validation": true, "blockStateCalls": [{ "calls": [call] }] }, "latest"])

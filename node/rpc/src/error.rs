@@ -3,7 +3,7 @@
 use crate::{eth::attempt::AttemptError, revert::reason};
 use alloy_primitives::{Bytes, TxHash, hex};
 use almanac_consensus::SubmitError;
-use almanac_exec::{CallResult, SimulateError};
+use almanac_exec::{CallResult, Refusal, SimulateError, TransactionError};
 use almanac_index::history::GONE;
 use almanac_primitives::Outcome;
 use almanac_trace::TraceError;
@@ -51,18 +51,17 @@ pub(crate) fn simulate(error: &SimulateError) -> ErrorObjectOwned {
 
 /// A call of `eth_simulateV1` that no block could hold. The specification has a code for each reason.
 pub(crate) fn simulated(error: &AttemptError) -> ErrorObjectOwned {
-    const CODES: [(&str, i32); 6] = [
-        ("nonce too low", -38_010),
-        ("nonce too high", -38_011),
-        ("basefee", -38_012),
-        ("intrinsic gas", -38_013),
-        ("insufficient funds", -38_014),
-        ("gas limit", -38_015),
-    ];
     let AttemptError::Simulate(SimulateError::Refused { reason }) = error else { return attempt(error) };
-    let code =
-        CODES.iter().find(|(phrase, _)| reason.contains(phrase)).map_or(SERVER_ERROR, |(_, code)| *code);
-    plain(code, reason.clone())
+    let code = match reason {
+        Refusal::Rule(TransactionError::NonceTooLow { .. }) => -38_010,
+        Refusal::Rule(TransactionError::NonceTooHigh { .. }) => -38_011,
+        Refusal::Rule(TransactionError::FeeCapBelowBaseFee { .. }) => -38_012,
+        Refusal::Rule(TransactionError::IntrinsicGasTooLow { .. }) => -38_013,
+        Refusal::Rule(TransactionError::InsufficientFunds { .. }) => -38_014,
+        Refusal::Rule(TransactionError::GasLimitAboveBlock { .. }) => -38_015,
+        Refusal::Rule(_) | Refusal::Evm(_) => SERVER_ERROR,
+    };
+    plain(code, reason.to_string())
 }
 
 /// Blocks of `eth_simulateV1` that are not above each other.

@@ -41,7 +41,8 @@ pub use output::{BlockOutput, Executed, HeaderMismatch, check_header};
 pub use prefetch::prefetch;
 pub use recover::{recover, recover_all};
 pub use simulate::{
-    Call, CallResult, SimulateError, simulate, simulate_in, simulate_step, simulate_watched, simulate_with,
+    Call, CallResult, Refusal, SimulateError, simulate, simulate_in, simulate_step, simulate_watched,
+    simulate_with,
 };
 pub use validate::{
     Rules, Sender, TransactionError, check_inclusion, check_static, check_submission, cost_max,

@@ -65,11 +65,22 @@ pub enum SimulateError {
     #[error("{reason}")]
     Refused {
         /// Why.
-        reason: String,
+        reason: Refusal,
     },
     /// The block it would be in cannot exist.
     #[error(transparent)]
     Block(#[from] BlockError),
+}
+
+/// Which rule a call breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// One that transactions are held to, in the phrases that clients know from sending them.
+    #[error(transparent)]
+    Rule(TransactionError),
+    /// Another, in the EVM's own words.
+    #[error("{0}")]
+    Evm(InvalidTransaction),
 }
 
 /// Tries a call in the block that would come next on `input.parent`.
@@ -136,12 +147,22 @@ fn run<'a, I: Inspector<EvmContext<'a>>>(
     is_watched: bool,
     strictness: Strictness,
 ) -> Result<Tried<'a>, SimulateError> {
-    let from = call.from;
+    let (from, cap, gas) = (call.from, call.gas_price, call.gas_limit);
     let mut machine = Machine::new(BlockState::new(state), environment, strictness, inspector);
     prologue::write(&mut machine, environment, false)?;
     let tx = call.into_tx_env(environment.chain_id);
     let executed = machine.transact(tx, is_watched).map_err(|error| match error {
-        MachineError::Refused(reason) => SimulateError::Refused { reason: in_our_words(&reason, from) },
+        MachineError::Refused(reason) => match reason {
+            // The EVM names no numbers here.
+            InvalidTransaction::GasPriceLessThanBasefee => {
+                TransactionError::FeeCapBelowBaseFee { cap, base_fee: environment.base_fee }.into()
+            }
+            InvalidTransaction::CallerGasLimitMoreThanBlock => {
+                let max = environment.gas_limit.0;
+                TransactionError::GasLimitAboveBlock { given: gas.0, max }.into()
+            }
+            other => SimulateError::Refused { reason: in_our_words(other, from) },
+        },
         MachineError::State(fault) => BlockError::State(fault).into(),
         MachineError::Fault(fault) => BlockError::from(fault).into(),
     })?;
@@ -177,25 +198,30 @@ impl Call {
     }
 }
 
-/// The EVM's refusals in the phrases that clients know from submitting transactions.
-fn in_our_words(reason: &InvalidTransaction, sender: Address) -> String {
-    let error = match reason {
+impl From<TransactionError> for SimulateError {
+    fn from(rule: TransactionError) -> Self {
+        Self::Refused { reason: Refusal::Rule(rule) }
+    }
+}
+
+/// The EVM's refusals as the rules of transactions, where they are the same.
+fn in_our_words(reason: InvalidTransaction, sender: Address) -> Refusal {
+    Refusal::Rule(match reason {
         InvalidTransaction::LackOfFundForMaxFee { fee, balance } => {
-            TransactionError::InsufficientFunds { sender, needed: Wei(**fee), balance: Wei(**balance) }
+            TransactionError::InsufficientFunds { sender, needed: Wei(*fee), balance: Wei(*balance) }
         }
         InvalidTransaction::CallGasCostMoreThanGasLimit { initial_gas: needed, gas_limit }
         | InvalidTransaction::GasFloorMoreThanGasLimit { gas_floor: needed, gas_limit } => {
-            TransactionError::IntrinsicGasTooLow { given: *gas_limit, needed: *needed }
+            TransactionError::IntrinsicGasTooLow { given: gas_limit, needed }
         }
         InvalidTransaction::NonceTooLow { tx, state } => {
-            TransactionError::NonceTooLow { given: *tx, account: *state }
+            TransactionError::NonceTooLow { given: tx, account: state }
         }
         InvalidTransaction::NonceTooHigh { tx, state } => {
-            TransactionError::NonceTooHigh { given: *tx, account: *state }
+            TransactionError::NonceTooHigh { given: tx, account: state }
         }
-        other => return other.to_string(),
-    };
-    error.to_string()
+        other => return Refusal::Evm(other),
+    })
 }
 
 impl From<StateFault> for SimulateError {

@@ -7,7 +7,8 @@ use alloy_primitives::{Address, Bytes, Log, TxKind, U256, keccak256};
 use alloy_sol_types::SolCall;
 use almanac_exec::{
     BlockError, BlockOutput, Body, Call, Candidates, Environment, EvmContext, Finished, Footprint, Observer,
-    SimulateError, Watch, execute, observe, simulate, simulate_step, simulate_with,
+    Refusal, SimulateError, TransactionError, Watch, execute, observe, simulate, simulate_step,
+    simulate_with,
 };
 use almanac_primitives::{
     Account, Gas, GasPrice, Genesis, Halt, Lane, Outcome, Receipt, RunTransaction, StateDiff, StateKey,
@@ -314,7 +315,8 @@ fn value_must_be_there_and_nothing_else() {
     let Err(SimulateError::Refused { reason }) = send(person(0).address, balance + U256::from(1)) else {
         panic!("a wei too much")
     };
-    assert!(reason.starts_with("insufficient funds for gas * price + value"), "{reason}");
+    assert!(matches!(reason, Refusal::Rule(TransactionError::InsufficientFunds { .. })), "{reason}");
+    assert!(reason.to_string().starts_with("insufficient funds for gas * price + value"), "{reason}");
     assert!(matches!(send(person(0).address, U256::MAX), Err(SimulateError::Refused { .. })));
     let nobody = Address::with_last_byte(0x99);
     assert_eq!(send(nobody, U256::ZERO).unwrap().outcome, Outcome::Success);
@@ -333,8 +335,8 @@ fn gas_has_a_lower_limit_and_no_upper_one() {
         let call = Call { gas_limit: Gas(gas), ..trying(person(0).address, Some(person(1).address), vec![]) };
         simulate(&chain.state, &chain.input(), call)
     };
-    let needed = "intrinsic gas too low: 20999 gas given, 21000 needed";
-    assert_eq!(with_gas(20_999), Err(SimulateError::Refused { reason: needed.into() }));
+    let needed = TransactionError::IntrinsicGasTooLow { given: 20_999, needed: 21_000 };
+    assert_eq!(with_gas(20_999), Err(needed.into()));
     assert_eq!(with_gas(21_000).unwrap().gas_used, Gas(21_000));
     assert_eq!(with_gas(u64::MAX).unwrap().gas_used, Gas(21_000), "above any block");
     let halted = simulate(
@@ -384,10 +386,18 @@ fn a_strict_call_must_be_valid_in_a_block() {
     assert!(try_it(good.clone(), true).is_ok());
     let cheap = Call { gas_price: GasPrice(environment.base_fee.0 - 1), ..good.clone() };
     let early = Call { nonce: Some(1), ..good.clone() };
-    let poor = Call { from: Address::repeat_byte(0x77), ..good };
-    for call in [cheap.clone(), early.clone(), poor.clone()] {
-        assert!(matches!(try_it(call, true), Err(SimulateError::Refused { .. })));
-    }
+    let poor = Call { from: Address::repeat_byte(0x77), ..good.clone() };
+    let (cap, base_fee) = (cheap.gas_price, environment.base_fee);
+    let below = TransactionError::FeeCapBelowBaseFee { cap, base_fee };
+    assert_eq!(try_it(cheap.clone(), true).unwrap_err(), below.into());
+    let ahead = TransactionError::NonceTooHigh { given: 1, account: 0 };
+    assert_eq!(try_it(early.clone(), true).unwrap_err(), ahead.into());
+    assert!(matches!(try_it(poor.clone(), true), Err(SimulateError::Refused { .. })));
+    let max = environment.gas_limit.0;
+    let large = |given| Call { gas_limit: Gas(given), ..good.clone() };
+    assert!(try_it(large(max), true).is_ok());
+    let above = TransactionError::GasLimitAboveBlock { given: max + 1, max };
+    assert_eq!(try_it(large(max + 1), true).unwrap_err(), above.into());
     assert!(try_it(cheap, false).is_ok() && try_it(early, false).is_ok());
     assert!(try_it(poor, false).is_err(), "a price was named, and there is no money");
 }
