@@ -91,6 +91,7 @@ impl Solo {
             config,
             snapshots: Snapshots::default(),
             tick: None,
+            is_crowded: false,
         };
         let task = async move {
             let result = sequencer.run(inbox).await;

@@ -121,6 +121,30 @@ async fn wakes_at_the_next_due_time_and_not_before() {
 }
 
 #[tokio::test]
+async fn a_crowd_shares_blocks_instead_of_getting_one_each() {
+    let transactions: Vec<_> = (0..10).flat_map(|n| (0..16).map(move |nonce| (n, nonce))).collect();
+    let bob = person(1).address;
+    let transactions: Vec<_> =
+        transactions.into_iter().map(|(n, nonce)| transfer(person(n), nonce, bob, 1)).collect();
+    let mut chain = start(Mode::OnDemand, nothing());
+    // Two at once make a crowd; the others come one by one, and the sequencer has its turn after each.
+    let (first, others) = transactions.split_at(2);
+    for transaction in first {
+        chain.submit(transaction).unwrap();
+    }
+    for transaction in others {
+        tokio::task::yield_now().await;
+        chain.submit(transaction).unwrap();
+    }
+    let (mut blocks, mut included) = (0, 0);
+    while included < transactions.len() {
+        included += chain.next_block().await.0.transactions.len();
+        blocks += 1;
+    }
+    assert!(blocks < transactions.len() / 2, "{blocks} blocks for {included} transactions");
+}
+
+#[tokio::test]
 async fn more_than_a_block_holds_goes_into_several() {
     let mut chain = start(Mode::OnDemand, nothing());
     // Each asks for most of a block and uses little of it; the sum of what they use decides.

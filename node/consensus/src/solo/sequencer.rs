@@ -16,7 +16,7 @@ use almanac_primitives::{
     params::BLOCK_TRANSACTIONS_MAX,
 };
 use almanac_state::StateStore;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 
 pub(super) struct Sequencer<S: StateStore, C> {
@@ -29,7 +29,12 @@ pub(super) struct Sequencer<S: StateStore, C> {
     pub(super) snapshots: Snapshots<S::Batch>,
     /// When the interval is over, in a mode that has one.
     pub(super) tick: Option<TimestampMs>,
+    /// Whether the last block had more than one transaction.
+    pub(super) is_crowded: bool,
 }
+
+/// How long a block on demand waits for others where a crowd is sending: the resolution of block times.
+const GATHERING: Duration = Duration::from_millis(1);
 
 impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     pub(super) async fn run(&mut self, mut inbox: mpsc::Receiver<Command>) -> Result<(), EngineError> {
@@ -50,6 +55,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
                     self.tick = self.tick_after(self.tick);
                 }
                 () = self.pool.changed(), if self.config.mode == Mode::OnDemand => {
+                    self.gather().await;
                     self.make_block_on_demand().await?;
                 }
             }
@@ -107,6 +113,14 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         }
     }
 
+    /// Where several were sending at once, lets them share a block instead of getting one each. Who sends alone
+    /// never waits.
+    async fn gather(&self) {
+        if self.is_crowded {
+            tokio::time::sleep(GATHERING).await;
+        }
+    }
+
     async fn make_block_on_demand(&mut self) -> Result<(), EngineError> {
         if self.pool.lock().best().next().is_none() {
             return Ok(());
@@ -161,6 +175,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             sink.finalized(&made.block, &made.output)?;
         }
         self.tip = made.tip.clone();
+        self.is_crowded = made.block.transactions.len() > 1;
         self.update_pool(&made).await?;
         Ok(self.tip_id())
     }
