@@ -1,6 +1,6 @@
 //! The question a block asks of the calendar: what is due?
 
-use crate::calendar::{Calendar, CalendarError, Cursor, Entry};
+use crate::calendar::{Calendar, CalendarError, Entry};
 use almanac_primitives::{
     Lane, RunTransaction, StateRead, TimestampMs,
     params::{CRON_ENABLED, CRON_PAUSED, Parameters},
@@ -71,8 +71,7 @@ impl Agenda for CalendarAgenda {
     ) -> Result<Option<TimestampMs>, CalendarError> {
         let lanes = Lane::ALL.map(|lane| Some(lane).filter(|lane| !is_held(*lane, parameters)));
         let lanes: Vec<_> = lanes.into_iter().flatten().collect();
-        let first = Calendar::new(state).agenda(&lanes, Cursor::At(TimestampMs(0)), 1)?;
-        Ok(first.first().map(|entry| entry.due))
+        Calendar::new(state).next_due(&lanes)
     }
 }
 

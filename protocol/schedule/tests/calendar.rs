@@ -41,6 +41,14 @@ fn reading_costs_the_same_however_much_is_pending() {
 
         assert_eq!(reads(&|calendar| calendar.count(Lane::Cron).unwrap() as usize).0, 1);
         assert_eq!(reads(&|calendar| calendar.contains(&cron(5, 5)).unwrap().into()).0, 1 + levels);
+        // A block in which nothing is due, and whoever sleeps until something is, read the head and nothing else.
+        let early = |calendar: Calendar<'_>| {
+            let first = calendar.next_due(&Lane::ALL).unwrap().expect("something is pending");
+            let before = TimestampMs(first.0.saturating_sub(1));
+            let due = Lane::ALL.map(|lane| calendar.due(lane, before, 10).unwrap().len());
+            due.iter().sum()
+        };
+        assert_eq!(reads(&early), (1 + Lane::ALL.len(), 0));
         // The head, a way down in each lane, and one leaf more where a lane begins in the middle of one.
         assert!(reads(&|calendar| calendar.first().iter().count()).0 <= 1 + 4 * (levels + 1));
         for count_max in [1, 100, LANE_BLOCK_RUNS_MAX] {

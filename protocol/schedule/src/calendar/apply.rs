@@ -6,13 +6,13 @@ mod tests;
 use super::{
     Calendar,
     entry::{Entry, Key},
-    head::{HEAD, Head, LEVELS_MAX},
+    head::{HEAD, Head, LEVELS_MAX, NEVER},
     level::{cut, merge, regroup},
     node::{Item, Node, Span},
     tree::{CalendarError, Tree},
 };
 use alloy_primitives::Bytes;
-use almanac_primitives::{Lane, StateChange, StateKey};
+use almanac_primitives::{Lane, StateChange, StateKey, TimestampMs};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A change to the calendar.
@@ -65,6 +65,7 @@ impl Calendar<'_> {
         edit.change_levels(ops)?;
         edit.shrink();
         edit.count(changes)?;
+        edit.find_firsts(changes)?;
         Ok(edit.finish())
     }
 }
@@ -188,6 +189,57 @@ impl Edit<'_> {
             *count = sum.checked_sub(removed).ok_or(CalendarError::Miscounted { lane, count: *count })?;
         }
         Ok(())
+    }
+
+    /// When the first entry of each lane is due now. The tree is asked only where the first one went.
+    fn find_firsts(&mut self, changes: &[Change]) -> Result<(), ApplyError> {
+        for (place, lane) in Lane::ALL.into_iter().enumerate() {
+            let mut first = self.head.firsts[place];
+            let mut is_gone = false;
+            for change in changes {
+                match change {
+                    Change::Insert(entry) if entry.lane == lane => first = first.min(entry.due),
+                    Change::Remove(entry) if entry.lane == lane => {
+                        is_gone |= entry.due == self.head.firsts[place];
+                    }
+                    Change::Insert(_) | Change::Remove(_) => {}
+                }
+            }
+            self.head.firsts[place] = if is_gone { self.first_due(lane)? } else { first };
+        }
+        Ok(())
+    }
+
+    /// When the first entry of a lane is due, in the tree as it will be.
+    fn first_due(&self, lane: Lane) -> Result<TimestampMs, ApplyError> {
+        let (mut at, until) = (Key::at(lane, TimestampMs(0)), Key::end_of(lane));
+        while at < until {
+            let leaf = self.leaf(&at)?;
+            if let Some(item) = leaf.items.iter().find(|item| item.key >= at) {
+                return Ok(if item.key < until { item.key.entry().due } else { NEVER });
+            }
+            at = leaf.span.until;
+        }
+        Ok(NEVER)
+    }
+
+    /// The leaf that will answer for a key.
+    fn leaf(&self, key: &Key) -> Result<Node, ApplyError> {
+        let (mut number, mut span) = (self.head.root, Span::ALL);
+        let mut level = self.head.top();
+        loop {
+            let bytes = match self.written.get(&number) {
+                Some(written) => written.bytes.clone(),
+                None => self.tree.stored(number)?,
+            };
+            let node = Node::decode(&bytes, level, span.until)
+                .map_err(|error| CalendarError::Node { node: number, error })?;
+            if level == 0 {
+                return Ok(node);
+            }
+            (number, span) = node.child(key);
+            level -= 1;
+        }
     }
 
     /// What differs from the state.

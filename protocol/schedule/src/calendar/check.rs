@@ -3,10 +3,11 @@
 use super::{
     Calendar,
     entry::Key,
+    head::NEVER,
     node::{ITEMS_MIN, Node, Span},
     tree::{CalendarError, Tree},
 };
-use almanac_primitives::Lane;
+use almanac_primitives::{Lane, TimestampMs};
 use std::collections::BTreeSet;
 
 /// What a calendar consists of.
@@ -37,6 +38,16 @@ pub enum CheckError {
         /// Items needed.
         min: usize,
     },
+    /// The head's first due time of a lane is not that of its first entry.
+    #[error("the head says that the {lane:?} lane begins at {given}, its first entry is due at {found}")]
+    WrongFirst {
+        /// The lane.
+        lane: Lane,
+        /// What the head says.
+        given: TimestampMs,
+        /// What the leaves say; the end of time where there is no entry.
+        found: TimestampMs,
+    },
     /// A node has a number that the head has not given out.
     #[error("node {node} has a number that is not below the next, {next}")]
     NotGivenOut {
@@ -52,13 +63,18 @@ impl Calendar<'_> {
     pub fn check_all(&self) -> Result<Census, CheckError> {
         let mut tree = Tree::open(self.state)?;
         let (mut nodes, mut counts) = (BTreeSet::new(), [0; Lane::ALL.len()]);
+        let mut firsts = [NEVER; Lane::ALL.len()];
         for level in (0..tree.head.levels).rev() {
             let mut at = Key::FIRST;
             while at != Key::END {
                 let (number, node) = tree.find(level, &at)?;
                 check_fill(number, node)?;
                 if level == 0 {
-                    node.items.iter().for_each(|item| counts[usize::from(item.key.entry().lane as u8)] += 1);
+                    for entry in node.items.iter().map(|item| item.key.entry()) {
+                        let place = usize::from(entry.lane as u8);
+                        counts[place] += 1;
+                        firsts[place] = firsts[place].min(entry.due);
+                    }
                 }
                 at = node.span.until;
                 // A node that two others lead to has been refused: it is at its place for one of them only.
@@ -69,6 +85,12 @@ impl Calendar<'_> {
             let count = tree.head.count(lane);
             if count != counted {
                 return Err(CalendarError::Miscounted { lane, count }.into());
+            }
+        }
+        for (lane, found) in Lane::ALL.into_iter().zip(firsts) {
+            let given = tree.head.first(lane);
+            if given != found {
+                return Err(CheckError::WrongFirst { lane, given, found });
             }
         }
         let next = tree.head.next;

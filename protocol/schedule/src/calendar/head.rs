@@ -1,7 +1,7 @@
-//! Node 0, the head: where the tree begins, and how many entries each lane has.
+//! Node 0, the head: where the tree begins, how many entries each lane has, and when its first is due.
 
 use almanac_primitives::{
-    Lane,
+    Lane, TimestampMs,
     codec::{DecodeError, Reader, Writer},
 };
 
@@ -11,7 +11,12 @@ pub(super) const HEAD: u64 = 0;
 /// A tree of 2^64 entries with nodes as empty as they may be has fewer levels than this.
 pub(super) const LEVELS_MAX: u8 = 16;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+
+/// The first due time of a lane without entries.
+pub(super) const NEVER: TimestampMs = TimestampMs(u64::MAX);
+
+const BYTES: usize = 2 + 8 * (2 + 2 * Lane::ALL.len());
 
 /// What a reader has to know before it can go down the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +29,14 @@ pub(super) struct Head {
     pub next: u64,
     /// Entries per lane, in the order of [`Lane::ALL`].
     pub counts: [u64; Lane::ALL.len()],
+    /// When the first entry of each lane is due: a block with nothing due reads no more than this.
+    pub firsts: [TimestampMs; Lane::ALL.len()],
 }
 
 impl Head {
     /// The head of a calendar that nothing has been written to: its root is an empty leaf.
-    pub(super) const EMPTY: Self = Self { levels: 1, root: 1, next: 2, counts: [0; Lane::ALL.len()] };
+    pub(super) const EMPTY: Self =
+        Self { levels: 1, root: 1, next: 2, counts: [0; Lane::ALL.len()], firsts: [NEVER; Lane::ALL.len()] };
 
     /// The level of the root. Leaves are on level 0.
     pub(super) fn top(&self) -> u8 {
@@ -39,13 +47,18 @@ impl Head {
         self.counts[usize::from(lane as u8)]
     }
 
-    /// Stored form: version, levels, root, next number, a count per lane.
+    pub(super) fn first(&self, lane: Lane) -> TimestampMs {
+        self.firsts[usize::from(lane as u8)]
+    }
+
+    /// Stored form: version, levels, root, next number, a count per lane, a first due time per lane.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::versioned(VERSION, 50);
+        let mut out = Writer::versioned(VERSION, BYTES);
         out.u8(self.levels);
         out.u64(self.root);
         out.u64(self.next);
         self.counts.iter().for_each(|count| out.u64(*count));
+        self.firsts.iter().for_each(|first| out.u64(first.0));
         out.finish()
     }
 
@@ -64,8 +77,12 @@ impl Head {
         for count in &mut counts {
             *count = input.u64("entries of a lane")?;
         }
+        let mut firsts = [NEVER; Lane::ALL.len()];
+        for first in &mut firsts {
+            *first = TimestampMs(input.u64("first due time of a lane")?);
+        }
         input.finish("calendar head")?;
-        Ok(Self { levels, root, next, counts })
+        Ok(Self { levels, root, next, counts, firsts })
     }
 }
 
@@ -97,9 +114,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn one_head_has_one_encoding(mut bytes in proptest::collection::vec(any::<u8>(), 0..60), plausible: bool) {
+        fn one_head_has_one_encoding(mut bytes in proptest::collection::vec(any::<u8>(), 0..90), plausible: bool) {
             if plausible {
-                bytes.resize(50, 0);
+                bytes.resize(BYTES, 0);
                 bytes[..2].copy_from_slice(&[VERSION, 3]);
             }
             if let Ok(head) = Head::decode(&bytes) {

@@ -37,10 +37,16 @@ impl Calendar<'_> {
     pub fn due(&self, lane: Lane, now: TimestampMs, count_max: usize) -> Result<Vec<Entry>, CalendarError> {
         let mut tree = Tree::open(self.state)?;
         // Most lanes of most blocks: the head alone knows.
-        if tree.head.count(lane) == 0 {
+        if tree.head.first(lane) > now {
             return Ok(vec![]);
         }
         walk(&mut tree, Key::at(lane, TimestampMs(0)), Key::after(lane, now), count_max)
+    }
+
+    /// When something becomes due first in one of these lanes, or `None` where they are empty. The head knows.
+    pub fn next_due(&self, lanes: &[Lane]) -> Result<Option<TimestampMs>, CalendarError> {
+        let head = Tree::open(self.state)?.head;
+        Ok(lanes.iter().filter(|lane| head.count(**lane) > 0).map(|lane| head.first(*lane)).min())
     }
 
     /// The entry that becomes due first of all lanes, or `None` where nothing is scheduled. Of several at one time,

@@ -104,6 +104,16 @@ impl<'a> Tree<'a> {
         }
     }
 
+    /// What the state holds under the number of a node.
+    pub(super) fn stored(&self, number: u64) -> Result<Bytes, CalendarError> {
+        match self.bytes(number) {
+            Some(bytes) => Ok(bytes),
+            None => {
+                self.state.read(StateKey::Calendar(number))?.ok_or(CalendarError::Missing { node: number })
+            }
+        }
+    }
+
     /// What the state holds under a number, of what has been read.
     pub(super) fn bytes(&self, number: u64) -> Option<Bytes> {
         match number {

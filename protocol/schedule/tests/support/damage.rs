@@ -81,6 +81,11 @@ fn the_check_names_what_is_wrong() {
     let counted = u64::from_be_bytes(*head[26..].first_chunk().unwrap());
     let miscounted = CalendarError::Miscounted { lane: Lane::Cron, count: counted + 1 };
     assert_eq!(with_head(26, counted + 1), Err(miscounted.into()));
+    let first = TimestampMs(u64::from_be_bytes(*head[58..].first_chunk().unwrap()));
+    for given in [first.0 + 1, u64::MAX] {
+        let wrong = CheckError::WrongFirst { lane: Lane::Cron, given: TimestampMs(given), found: first };
+        assert_eq!(with_head(58, given), Err(wrong));
+    }
     let last = *whole.values.keys().next_back().unwrap();
     assert_eq!(with_head(10, last), Err(CheckError::NotGivenOut { node: last, next: last }));
     assert!(with_head(10, last + 1).is_ok(), "the number behind the last may be the next");

@@ -22,7 +22,7 @@ fn entry(due: u64) -> Entry {
 fn full(levels: u8, next: u64, cron: u64) -> Values {
     let mut values = BTreeMap::new();
     let mut span = Span::ALL;
-    let top = Head { levels, root: levels.into(), next, counts: [0, cron, 0, 0] };
+    let top = Head { levels, root: levels.into(), next, counts: [0, cron, 0, 0], firsts: Head::EMPTY.firsts };
     for level in (0..levels).rev() {
         let number = u64::from(level) + 1;
         let step = 1_000 * number;
