@@ -1,0 +1,383 @@
+//! The reference: a list of jobs, a loop over it, and plain arithmetic. Written from the spec, to be obvious.
+
+use super::act::{Act, Call, Doing, NOBODY, Order, SCRIPTED};
+use crate::support::contracts::{COUNTER, FAILER, REVERTER};
+use alloy_primitives::{Address, U256};
+use almanac_primitives::addresses::{CRON_REGISTRY, LEDGER};
+use std::collections::BTreeMap;
+
+/// A job.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub id: u64,
+    pub owner: Address,
+    pub refund_to: Address,
+    pub order: Order,
+    pub at: u64,
+    pub interval: u64,
+    pub runs_max: u64,
+    pub gas: u64,
+    pub runs: u64,
+    pub escrow: U256,
+    pub catch_up: u8,
+    pub is_unused_refunded: bool,
+    is_in_last_run: bool,
+}
+
+/// What governance decides.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub is_enabled: bool,
+    pub is_paused: bool,
+    pub interval_min: u64,
+    pub run_gas_max: u64,
+    pub block_gas: u64,
+    pub exhaustions_max: u64,
+}
+
+/// The block that is being made.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    pub number: u64,
+    pub milliseconds: u64,
+    pub base_fee: u64,
+}
+
+/// What the registry tells the world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    Scheduled { id: u64, owner: Address, target: Address, at: U256 },
+    Executed { id: u64, is_success: bool, gas_used: u64 },
+    Cancelled { id: u64, owner: Address, refunded: U256 },
+    ToppedUp { id: u64, amount: U256, total: U256 },
+    Exhausted { id: u64, reason: String },
+}
+
+/// A run as it must have been.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    pub id: u64,
+    pub number: u64,
+    pub is_success: bool,
+    pub events: Vec<Event>,
+}
+
+/// Everything that the scheduler knows.
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub jobs: Vec<Job>,
+    pub balances: BTreeMap<Address, U256>,
+    pub burned: U256,
+    pub rules: Rules,
+    pub rules_next: Rules,
+    /// Ids of all jobs that ever were.
+    pub ever: Vec<u64>,
+    /// How often something happened that a history should have.
+    pub seen: BTreeMap<&'static str, u64>,
+    /// Receipt index of what runs, and how many jobs it has made.
+    place: (u64, u64),
+}
+
+/// Most that one block looks at.
+const LOOKED_AT_MAX: usize = 1_000;
+const HORIZON_SECONDS: u64 = 10 * 31_557_600;
+
+impl Now {
+    pub fn seconds(&self) -> u64 {
+        self.milliseconds / 1_000
+    }
+}
+
+impl Model {
+    pub fn new(balances: BTreeMap<Address, U256>) -> Self {
+        let rules = Rules {
+            is_enabled: true,
+            is_paused: false,
+            interval_min: 60,
+            run_gas_max: 5_000_000,
+            block_gas: 15_000_000,
+            exhaustions_max: 100,
+        };
+        Self {
+            jobs: Vec::new(),
+            balances,
+            burned: U256::ZERO,
+            rules_next: rules.clone(),
+            rules,
+            ever: Vec::new(),
+            seen: BTreeMap::new(),
+            place: (0, 0),
+        }
+    }
+
+    pub fn saw(&mut self, what: &'static str) {
+        *self.seen.entry(what).or_default() += 1;
+    }
+
+    /// Goes back to what was. That it happened stays counted.
+    pub fn undo(&mut self, before: Self) {
+        *self = Self { seen: std::mem::take(&mut self.seen), ..before };
+    }
+
+    pub fn job(&self, id: U256) -> Option<&Job> {
+        self.jobs.iter().find(|job| U256::from(job.id) == id)
+    }
+
+    /// Begins what has this receipt index.
+    pub fn enter(&mut self, index: usize) {
+        self.place = (index as u64, 0);
+    }
+
+    /// The id of the next job that is made (block, index, how many before it).
+    pub fn next_id(&self, now: Now) -> u64 {
+        now.number << 28 | self.place.0 << 10 | self.place.1
+    }
+
+    /// The start of a block: what ends, what waits for later, and which jobs shall run.
+    pub fn open(&mut self, now: Now) -> (Vec<Event>, Vec<u64>) {
+        self.rules = self.rules_next.clone();
+        let (mut events, mut chosen) = (Vec::new(), Vec::new());
+        if !self.rules.is_enabled || self.rules.is_paused {
+            return (events, chosen);
+        }
+        let mut due: Vec<_> =
+            self.jobs.iter().filter(|job| job.at <= now.seconds()).map(|job| (job.at, job.id)).collect();
+        due.sort_unstable();
+        due.truncate(LOOKED_AT_MAX);
+        let (mut gas_left, mut ended) = (self.rules.block_gas, 0);
+        for (_, id) in due {
+            let place = self.jobs.iter().position(|job| job.id == id).unwrap();
+            let job = &mut self.jobs[place];
+            let has_missed = job.interval > 0 && job.at + job.interval <= now.seconds();
+            if has_missed && job.catch_up == 2 {
+                while job.at <= now.seconds() {
+                    job.at += job.interval;
+                }
+                self.saw("skipped");
+            } else if job.escrow < cost(job.gas, now) {
+                if ended == self.rules.exhaustions_max {
+                    self.saw("exhaustion waits");
+                    break;
+                }
+                ended += 1;
+                self.end(place);
+                events.push(Event::Exhausted { id, reason: "insufficient escrow".into() });
+                self.saw("exhausted");
+            } else if job.gas > gas_left {
+                self.saw("rolled over");
+                break;
+            } else {
+                gas_left -= job.gas;
+                chosen.push(id);
+            }
+        }
+        (events, chosen)
+    }
+
+    /// A run, if it takes place. `gas_used` is what the chain says: gas is the EVM's business.
+    pub fn run(&mut self, id: u64, now: Now, gas_used: impl FnOnce(u64) -> u64) -> Option<Ran> {
+        let Some(job) = self.jobs.iter_mut().find(|job| job.id == id) else {
+            self.saw("cancelled before its turn");
+            return None;
+        };
+        job.escrow -= cost(job.gas, now);
+        let mut at = job.at;
+        if job.catch_up == 1 {
+            while job.interval > 0 && at + job.interval <= now.seconds() {
+                at += job.interval;
+            }
+        }
+        let number = job.runs;
+        job.runs += 1;
+        job.is_in_last_run = job.interval == 0 || job.runs == job.runs_max;
+        if !job.is_in_last_run {
+            job.at = at + job.interval;
+        }
+        let (is_late, has_jumped) = (now.seconds() >= job.at, at != now.seconds());
+        let job = job.clone();
+        if is_late && !job.is_in_last_run {
+            self.saw("behind");
+        }
+        if job.catch_up == 1 && has_jumped {
+            self.saw("latest");
+        }
+
+        let mut events = Vec::new();
+        let before = self.clone();
+        let is_success = self.call(&job, now, &mut events);
+        if !is_success {
+            self.undo(before);
+            events.clear();
+        }
+        self.saw(if is_success { "succeeded" } else { "failed" });
+
+        let gas_used = gas_used(job.gas);
+        assert!(gas_used <= job.gas, "run of {id} used {gas_used} of {}", job.gas);
+        let taken = if job.is_unused_refunded { cost(gas_used, now) } else { cost(job.gas, now) };
+        let unused = cost(job.gas, now) - taken;
+        self.burned += taken;
+        *self.balances.get_mut(&LEDGER).unwrap() -= taken;
+        events.push(Event::Executed { id, is_success, gas_used });
+        match self.jobs.iter().position(|job| job.id == id) {
+            None => {
+                self.credit(job.refund_to, unused);
+                self.saw("cancelled in its own run");
+            }
+            Some(place) => {
+                self.jobs[place].escrow += unused;
+                if job.is_in_last_run {
+                    self.end(place);
+                    if job.interval > 0 {
+                        events.push(Event::Exhausted { id, reason: "max runs reached".into() });
+                        self.saw("ran out of runs");
+                    }
+                }
+            }
+        }
+        Some(Ran { id, number, is_success, events })
+    }
+
+    /// What the call of a job does.
+    fn call(&mut self, job: &Job, now: Now, events: &mut Vec<Event>) -> bool {
+        if job.gas < least_gas(&job.order.data) {
+            self.saw("less than intrinsic gas");
+            return false;
+        }
+        match &job.order.call {
+            Call::Count | Call::Nobody => true,
+            Call::Revert | Call::Burn => false,
+            Call::Script(acts) => self.script(acts, now, events),
+        }
+    }
+
+    /// Does what a script says, from the scripted contract. Where it fails, the caller takes everything back.
+    pub fn script(&mut self, acts: &[Act], now: Now, events: &mut Vec<Event>) -> bool {
+        for act in acts {
+            match self.act(SCRIPTED, &act.doing, now) {
+                Ok(told) => events.extend(told),
+                Err(_) if act.is_tolerated => {}
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// One thing that somebody does, or the name of the error with which it changes nothing.
+    pub fn act(&mut self, caller: Address, doing: &Doing, now: Now) -> Result<Option<Event>, &'static str> {
+        match doing {
+            Doing::Schedule(order) => self.schedule(caller, order, now).map(Some),
+            Doing::Cancel(id) => self.cancel(caller, *id).map(Some),
+            Doing::TopUp(id, amount) => self.top_up(caller, *id, *amount).map(Some),
+            Doing::Fail => Err("Fail"),
+        }
+    }
+
+    fn schedule(&mut self, owner: Address, order: &Order, now: Now) -> Result<Event, &'static str> {
+        let refused = self.refusal(order, now);
+        if let Some(name) = refused {
+            self.saw(name);
+            return Err(name);
+        }
+        let (refund_to, options) = order.terms.unwrap_or((owner, U256::ZERO));
+        let id = self.next_id(now);
+        self.place.1 += 1;
+        self.pay(owner, order.value);
+        self.ever.push(id);
+        self.jobs.push(Job {
+            id,
+            owner,
+            refund_to,
+            order: order.clone(),
+            at: order.at.to(),
+            interval: order.interval.to(),
+            runs_max: order.runs_max.to(),
+            gas: order.gas.to(),
+            runs: 0,
+            escrow: order.value,
+            catch_up: options.byte(1),
+            is_unused_refunded: options.bit(0),
+            is_in_last_run: false,
+        });
+        Ok(Event::Scheduled { id, owner, target: order.target, at: order.at })
+    }
+
+    fn refusal(&self, order: &Order, now: Now) -> Option<&'static str> {
+        let rules = &self.rules;
+        let (refund_to, options) = order.terms.unwrap_or((Address::repeat_byte(1), U256::ZERO));
+        let number = U256::from::<u64>;
+        let is_interval = order.interval.is_zero() || order.interval >= number(rules.interval_min);
+        let gas = number(21_000)..=number(rules.run_gas_max);
+        let checks = [
+            (!rules.is_enabled, "CronDisabled"),
+            (rules.is_paused, "CronPaused"),
+            (order.target.is_zero(), "TargetIsZero"),
+            (refund_to.is_zero(), "RefundToIsZero"),
+            (order.data.len() < 4, "InputTooShort"),
+            (order.at <= number(now.seconds()), "TimeNotInFuture"),
+            (order.at > number(now.seconds() + HORIZON_SECONDS), "TimeBeyondHorizon"),
+            (!is_interval, "IntervalTooShort"),
+            (order.interval > number(HORIZON_SECONDS), "IntervalTooLong"),
+            (order.runs_max > number(u64::MAX), "RunsTooMany"),
+            (!gas.contains(&order.gas), "GasLimitOutOfBounds"),
+            (options & !number(0x301) != U256::ZERO, "UnknownOptions"),
+            (options >> 8 == number(3), "UnknownCatchUp"),
+            (order.value < order.gas.saturating_mul(number(now.base_fee)), "EscrowTooLow"),
+        ];
+        checks.iter().find(|(is_broken, _)| *is_broken).map(|(_, name)| *name)
+    }
+
+    fn cancel(&mut self, caller: Address, id: U256) -> Result<Event, &'static str> {
+        let place = self.jobs.iter().position(|job| U256::from(job.id) == id).ok_or("UnknownJob")?;
+        let Job { id, owner, escrow, is_in_last_run, .. } = self.jobs[place];
+        if caller != owner {
+            self.saw("cancelled by another");
+            return Err("NotJobOwner");
+        }
+        if is_in_last_run {
+            self.saw("cancelled in its last run");
+            return Err("JobInLastRun");
+        }
+        self.end(place);
+        self.saw("cancelled");
+        Ok(Event::Cancelled { id, owner, refunded: escrow })
+    }
+
+    fn top_up(&mut self, caller: Address, id: U256, amount: U256) -> Result<Event, &'static str> {
+        let place = self.jobs.iter().position(|job| U256::from(job.id) == id).ok_or("UnknownJob")?;
+        self.pay(caller, amount);
+        self.saw("topped up");
+        let job = &mut self.jobs[place];
+        job.escrow += amount;
+        Ok(Event::ToppedUp { id: job.id, amount, total: job.escrow })
+    }
+
+    /// Takes a job away and pays its escrow back.
+    fn end(&mut self, place: usize) {
+        let job = self.jobs.remove(place);
+        self.credit(job.refund_to, job.escrow);
+    }
+
+    fn pay(&mut self, from: Address, amount: U256) {
+        *self.balances.get_mut(&from).unwrap() -= amount;
+        *self.balances.get_mut(&LEDGER).unwrap() += amount;
+    }
+
+    fn credit(&mut self, to: Address, amount: U256) {
+        *self.balances.get_mut(&LEDGER).unwrap() -= amount;
+        *self.balances.get_mut(&to).unwrap() += amount;
+    }
+}
+
+fn cost(gas: u64, now: Now) -> U256 {
+    U256::from(gas) * U256::from(now.base_fee)
+}
+
+/// EIP-2028 and EIP-7623: what a call must bring before its first step.
+pub fn least_gas(data: &[u8]) -> u64 {
+    let zeros = data.iter().filter(|byte| **byte == 0).count() as u64;
+    let tokens = zeros + 4 * (data.len() as u64 - zeros);
+    21_000 + 10 * tokens
+}
+
+/// Accounts whose money the model knows, beside those of people.
+pub const TARGETS: [Address; 7] = [LEDGER, CRON_REGISTRY, SCRIPTED, NOBODY, COUNTER, REVERTER, FAILER];
