@@ -210,6 +210,9 @@ impl Model {
             events.clear();
         }
         self.saw(if is_success { "succeeded" } else { "failed" });
+        if events.iter().any(|event| matches!(event, Event::Scheduled { .. })) {
+            self.saw("made by a run");
+        }
 
         let gas_used = gas_used(job.gas);
         assert!(gas_used <= job.gas, "run of {id} used {gas_used} of {}", job.gas);

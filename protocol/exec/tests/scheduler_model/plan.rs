@@ -18,11 +18,29 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 /// How many people there are.
 pub const PEOPLE: u64 = 3;
 
-/// A block: how long after the last, and what is in it.
+/// A block: when it comes, and what is in it.
 #[derive(Clone, Debug)]
 pub struct BlockPlan {
-    pub milliseconds: u64,
+    pub wait: Wait,
     pub transactions: Vec<TransactionPlan>,
+}
+
+/// How long after the last block another one comes.
+#[derive(Clone, Copy, Debug)]
+pub enum Wait {
+    Milliseconds(u64),
+    /// Until a full minute, where jobs are due, or as many milliseconds before it.
+    Minute(u64),
+}
+
+impl Wait {
+    /// When the wait is over that begins at `start`.
+    pub fn end(self, start: u64) -> u64 {
+        match self {
+            Self::Milliseconds(wait) => start + wait,
+            Self::Minute(before) => ((start + before) / 60_000 + 1) * 60_000 - before,
+        }
+    }
 }
 
 /// A transaction.
@@ -115,16 +133,15 @@ pub fn blocks(count: usize) -> impl Strategy<Value = Vec<BlockPlan>> {
 }
 
 fn block() -> impl Strategy<Value = BlockPlan> {
-    let milliseconds = prop_oneof![
-        2 => 1u64..1_000,
-        5 => 1_000u64..3_000,
-        4 => Just(60_000u64),
-        3 => 5_000u64..60_000,
-        2 => 60_000u64..900_000,
-        1 => (1u64..4).prop_map(|days| days * 86_400_000 + 1),
+    let wait = prop_oneof![
+        2 => (1u64..1_000).prop_map(Wait::Milliseconds),
+        5 => (1_000u64..3_000).prop_map(Wait::Milliseconds),
+        6 => select(vec![0, 0, 1]).prop_map(Wait::Minute),
+        2 => (5_000u64..60_000).prop_map(Wait::Milliseconds),
+        2 => (60_000u64..900_000).prop_map(Wait::Milliseconds),
+        1 => (1u64..4).prop_map(|days| Wait::Milliseconds(days * 86_400_000 + 1)),
     ];
-    (milliseconds, vec(transaction(), 1..=4))
-        .prop_map(|(milliseconds, transactions)| BlockPlan { milliseconds, transactions })
+    (wait, vec(transaction(), 1..=4)).prop_map(|(wait, transactions)| BlockPlan { wait, transactions })
 }
 
 fn transaction() -> impl Strategy<Value = TransactionPlan> {
@@ -180,7 +197,7 @@ fn order(depth: u32) -> impl Strategy<Value = OrderPlan> {
     };
     let nobody = least_gas(&Call::Nobody.data());
     let call = prop_oneof![
-        4 => small(CallPlan::Count, vec![60_000, 2_500_000, 5_000_000]),
+        4 => small(CallPlan::Count, vec![60_000, 2_500_000, 2_500_001, 5_000_000]),
         2 => small(CallPlan::Revert, vec![60_000, 5_000_000]),
         2 => small(CallPlan::Burn, vec![60_000, 3_000_001]),
         2 => small(CallPlan::Nobody, vec![21_000, nobody - 1, nobody, 5_000_000]),
@@ -188,7 +205,7 @@ fn order(depth: u32) -> impl Strategy<Value = OrderPlan> {
     ];
     let when = prop_oneof![
         2 => (1u64..10).prop_map(When::In),
-        5 => (1u64..5).prop_map(When::OnMinute),
+        6 => (1u64..4).prop_map(When::OnMinute),
         1 => (10u64..100_000).prop_map(When::In),
     ];
     let refund_to = select(vec![person(0).address, NOBODY, REVERTER, SCRIPTED, LEDGER, CRON_REGISTRY]);

@@ -31,7 +31,8 @@ pub fn play(plans: &[BlockPlan], care: Care) -> BTreeMap<&'static str, u64> {
         Model::new(accounts().into_iter().map(|account| (account, chain.balance(account))).collect());
     for plan in plans {
         play_block(&mut chain, &mut model, plan, care);
-        model.saw("blocks");
+        // Time that passes is an operation, too.
+        model.saw("operations");
     }
     for id in model.ever.clone() {
         compare_job(&chain, &model, U256::from(id));
@@ -86,7 +87,7 @@ fn genesis_of_model() -> Genesis {
 }
 
 fn play_block(chain: &mut TestChain, model: &mut Model, plan: &BlockPlan, care: Care) {
-    let input = chain.input_at(TimestampMs(chain.head.timestamp.0 + plan.milliseconds));
+    let input = chain.input_at(TimestampMs(plan.wait.end(chain.head.timestamp.0)));
     let environment = Environment::derive(&input, &chain.state).unwrap();
     let base_fee = u64::try_from(environment.base_fee.0).unwrap();
     let now = Now { number: environment.number, milliseconds: input.timestamp.0, base_fee };
