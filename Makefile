@@ -1,7 +1,7 @@
 # `make` lists the words. CI uses these words and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar sim kill-long crash-long fuzz-long vectors foreign-vectors contracts bench-rpc
+.PHONY: help run test lint bench bench-state bench-calendar bench-prices sim model-long kill-long crash-long fuzz-long vectors foreign-vectors contracts bench-rpc
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,12 @@ bench-rpc: ## Measure JSON-RPC against anvil: transactions and reads under load,
 bench-calendar: ## Measure schedules through whole blocks, and the calendar against a plain map in memory
 	cargo bench -p almanac-consensus --bench schedules
 	cargo bench -p almanac-schedule --bench calendar
+
+bench-prices: ## Measure the time that the registry's operations take for their gas
+	cargo test --config profile.dev.opt-level=3 -p almanac-exec --test attacks -- --ignored --nocapture attack_27
+
+model-long: ## Compare the scheduler with the dull one on 10,000 histories of 500 operations
+	ALMANAC_MODEL_CASES=10000 cargo test -p almanac-exec --test scheduler_model -- --nocapture
 
 kill-long: ## Kill a node under load 200 times
 	ALMANAC_KILLS=200 cargo test -p almanac --test kill -- --nocapture

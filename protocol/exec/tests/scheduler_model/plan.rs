@@ -3,6 +3,7 @@
 use super::{
     act::{Act, Call, Doing, NOBODY, Order, SCRIPTED},
     model::{Model, Now, least_gas},
+    registry::HORIZON_SECONDS,
 };
 use crate::support::{contracts::REVERTER, person};
 use alloy_primitives::{Address, Bytes, U256};
@@ -312,7 +313,7 @@ fn settle_order(plan: &OrderPlan, own: Option<u64>, model: &Model, now: Now) -> 
 
 fn spoil(order: &mut Order, defect: Defect, model: &Model, now: Now) {
     let (number, refund_to) = (U256::from::<u64>, order.terms.map_or(NOBODY, |terms| terms.0));
-    let horizon = number(10 * 31_557_600);
+    let horizon = number(HORIZON_SECONDS);
     match defect {
         Defect::Now => order.at = number(now.seconds()),
         Defect::BeyondHorizon => order.at = number(now.seconds() + 1) + horizon,

@@ -1,0 +1,166 @@
+//! What the registry's operations cost in time against what they cost in gas.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a stopwatch beside the transition")]
+
+use crate::{
+    FLOODER, NOBODY, TRIER, cheap_order, fill, flooder_data,
+    support::{contracts::*, cron::*, *},
+    wide_chain,
+};
+use alloy_primitives::{Address, Bytes, TxKind, U256};
+use alloy_sol_types::SolCall;
+use almanac_exec::{Candidates, execute};
+use almanac_primitives::{RecoveredTransaction, TimestampMs, addresses::CRON_REGISTRY};
+use std::time::Instant;
+
+/// How much slower than the median of plain work an operation may be for its gas.
+const SLOWER_MAX: f64 = 2.0;
+
+/// Goal: no operation takes more than twice as long for its gas as plain work of the EVM does at the median.
+///
+/// Slow, and only worth something with optimised code: `make bench-prices` asks for both.
+#[test]
+#[ignore = "measures time; make bench-prices"]
+fn attack_27_undercharged_operations() {
+    let mut plain: Vec<_> = plain_work().into_iter().map(|work| work.measure()).collect();
+    plain.sort_unstable_by(f64::total_cmp);
+    let median = plain[plain.len() / 2];
+    println!("median of plain work: {median:.2} ns per gas\n");
+    let slow: Vec<_> =
+        registry_work().into_iter().filter(|work| work.measure() > SLOWER_MAX * median).collect();
+    for work in free_work() {
+        work.measure();
+    }
+    let names: Vec<_> = slow.iter().map(|work| work.name).collect();
+    assert!(names.is_empty(), "more than {SLOWER_MAX} times the median: {names:?}");
+}
+
+/// A block to measure.
+struct Work {
+    name: &'static str,
+    chain: TestChain,
+    seconds: u64,
+    transactions: Vec<RecoveredTransaction>,
+}
+
+impl Work {
+    /// Nanoseconds per gas: the best of some tries, less what an empty block takes.
+    fn measure(&self) -> f64 {
+        let best = |transactions: &[RecoveredTransaction], seconds: u64| {
+            let input = self.chain.input_at(TimestampMs(seconds * 1_000));
+            let tries = (0..7).map(|_| {
+                let mut source = Candidates::new(transactions.to_vec());
+                let start = Instant::now();
+                let output = execute(&self.chain.state, &*self.chain.agenda, &input, &mut source).unwrap();
+                let nanoseconds = start.elapsed().as_nanos() as f64;
+                assert_eq!(source.refusals(), []);
+                (nanoseconds, output.gas_used.0, output.receipts.len())
+            });
+            tries.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
+        };
+        let (nanoseconds, gas, receipts) = best(&self.transactions, self.seconds);
+        let (empty, ..) = best(&[], self.chain.next_seconds());
+        let (taken, per_gas) = (nanoseconds - empty, (nanoseconds - empty) / gas.max(1) as f64);
+        let Self { name, .. } = self;
+        println!(
+            "{name:<44} {gas:>11} gas {receipts:>5} receipts {:>8.2} ms {per_gas:>7.2} ns/gas",
+            taken / 1e6
+        );
+        per_gas
+    }
+}
+
+fn in_next_block(name: &'static str, chain: TestChain, calls: Vec<(Address, U256, Bytes, u64)>) -> Work {
+    let from = person(5);
+    let first = chain.nonce(from.address);
+    let transactions = (first..).zip(calls).map(|(nonce, (to, value, input, gas))| {
+        let mut tx = eip1559(nonce, TxKind::Call(to), 0, input, gas);
+        tx.value = value;
+        recovered(sign(tx, from.secret))
+    });
+    Work { name, seconds: chain.next_seconds(), transactions: transactions.collect(), chain }
+}
+
+/// What blocks of Ethereum are made of.
+fn plain_work() -> Vec<Work> {
+    let zero = U256::ZERO;
+    let transfers = vec![(NOBODY, U256::ONE, Bytes::new(), 21_000); 700];
+    let one = |to: Address, input: Bytes| vec![(to, zero, input, 20_000_000)];
+    vec![
+        in_next_block("transfers", wide_chain(), transfers),
+        in_next_block("new slots", wide_chain(), one(WRITER, words(800, 1))),
+        in_next_block("cold reads", wide_chain(), one(CHASER, words(4_000, 1))),
+        in_next_block("a loop of jumps", wide_chain(), one(BURNER, Bytes::new())),
+        in_next_block(
+            "logs of 16 KiB",
+            wide_chain(),
+            vec![(LOGGER, zero, vec![7; 16_384].into(), 1_000_000); 20],
+        ),
+        in_next_block("calls of a counter", wide_chain(), vec![(COUNTER, zero, Bytes::new(), 60_000); 400]),
+        in_next_block("new contracts", wide_chain(), vec![(CREATOR, zero, deploy(&[0; 200]), 200_000); 100]),
+    ]
+}
+
+fn registry_work() -> Vec<Work> {
+    let zero = U256::ZERO;
+    let small = cheap_order(&wide_chain());
+    let wealth = U256::from(10u64.pow(17));
+    let large = small.clone().calling(NOBODY, vec![7; 16_384]).gas(5_000_000).with_value(wealth);
+    let poor = |order: &JobOrder| order.clone().with_value(U256::ZERO);
+    let repeated = |to: Address, count: u64, value: U256, data: &Bytes| {
+        vec![(to, value * U256::from(count), flooder_data(count, value, data), 110_000_000)]
+    };
+    let mut works = vec![
+        in_next_block("schedule", wide_chain(), repeated(FLOODER, 900, small.value, &small.calldata())),
+        in_next_block(
+            "schedule of 16 KiB",
+            wide_chain(),
+            repeated(FLOODER, 25, large.value, &large.calldata()),
+        ),
+        in_next_block(
+            "schedule refused",
+            wide_chain(),
+            repeated(TRIER, 5_000, zero, &poor(&small).calldata()),
+        ),
+        in_next_block(
+            "schedule of 16 KiB refused",
+            wide_chain(),
+            repeated(TRIER, 1_000, zero, &poor(&large).calldata()),
+        ),
+    ];
+    for (order, names) in [(&small, ["getJob", "topUp"]), (&large, ["getJob of 16 KiB", "topUp of 16 KiB"])] {
+        let mut chain = wide_chain();
+        let id = chain.schedule(person(0), order).unwrap();
+        let get = ICronRegistry::getJobCall { id }.abi_encode().into();
+        works.push(in_next_block(names[0], chain, repeated(FLOODER, 2_000, zero, &get)));
+        let mut chain = wide_chain();
+        let id = chain.schedule(person(0), order).unwrap();
+        works.push(in_next_block(names[1], chain, repeated(FLOODER, 2_000, U256::ONE, &top_up_data(id))));
+    }
+    let mut chain = wide_chain();
+    let unknown = cancel_data(U256::from(77));
+    works.push(in_next_block("cancel refused", wide_chain(), repeated(TRIER, 5_000, zero, &unknown)));
+    let ids: Vec<_> = (0..300).map(|_| chain.schedule(person(5), &small).unwrap()).collect();
+    let cancels = ids.into_iter().map(|id| (CRON_REGISTRY, zero, cancel_data(id), 200_000)).collect();
+    works.push(in_next_block("cancel", chain, cancels));
+    works.push(due_work("runs of nobody", 700, &small, 0));
+    let counter = small.calling(COUNTER, vec![1, 2, 3, 4]).gas(60_000).every(MINUTE);
+    works.push(due_work("runs of a counter, re-armed", 250, &counter.with_value(wealth), 0));
+    works
+}
+
+/// A block whose work is what is due in it.
+fn due_work(name: &'static str, count: u64, order: &JobOrder, late: u64) -> Work {
+    let mut chain = wide_chain();
+    let due = chain.next_seconds() + HOUR;
+    fill(&mut chain, count, &order.clone().at(due));
+    Work { name, chain, seconds: due + late, transactions: Vec::new() }
+}
+
+/// What blocks do for nobody's gas, and only a bounded number of times: told, not judged.
+fn free_work() -> Vec<Work> {
+    let skip = cheap_order(&wide_chain()).every(MINUTE).with_options(0x200);
+    let mut skips = due_work("1,000 skips, for nobody's gas", 1_000, &skip, HOUR);
+    skips.transactions.clear();
+    vec![skips]
+}
