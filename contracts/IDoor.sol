@@ -15,6 +15,8 @@ interface IDoor {
     error MalformedArguments(bytes4 selector);
     /// The ledger account answers no call.
     error LedgerAnswersNoCall();
+    /// A fault of the chain's own: the ledger does not have what it owes.
+    error LedgerShort(uint256 owed);
     /// One transaction creates more schedules than an id can count.
     error TooManySchedules(uint256 given, uint256 max);
     /// The chain has grown beyond what an id can name.

@@ -4,7 +4,6 @@ use crate::validate::TransactionError;
 use almanac_primitives::{
     StateKey, StateReadError, TimestampMs, Wei, codec::DecodeError, ids::ScheduleIdError,
 };
-use almanac_schedule::{calendar::ApplyError, record::Broken};
 use revm::database_interface::DBErrorMarker;
 
 /// The state below execution failed: a disk that does not answer, or a value that is not one.
@@ -116,12 +115,6 @@ pub enum Fault {
         /// What the EVM said.
         reason: String,
     },
-    /// A run began and cannot be settled.
-    #[error("a run cannot be settled: {0}")]
-    RunUnsettled(Broken),
-    /// The calendar cannot take what became of the records.
-    #[error(transparent)]
-    Calendar(#[from] ApplyError),
     /// A block so full that a receipt has no index.
     #[error(transparent)]
     Id(#[from] ScheduleIdError),

@@ -88,7 +88,10 @@ pub(crate) enum ScheduleFault {
 
 impl From<StateFault> for ScheduleFault {
     fn from(fault: StateFault) -> Self {
-        Self::Block(fault.into())
+        match fault {
+            StateFault::LedgerShort { amount } => Self::Broken(Broken::Unpaid { amount }),
+            fault => Self::Block(fault.into()),
+        }
     }
 }
 

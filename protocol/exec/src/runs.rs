@@ -128,8 +128,12 @@ fn settle<'a, I: Inspector<EvmContext<'a>>>(
     match execution.act(|ledger| Ok(life::settle(ledger, begun, ended, moment)?)) {
         Ok(events) => Ok(events.into_iter().map(|event| doors::event_log(begun.body.door, event)).collect()),
         Err(ScheduleFault::Block(error)) => Err(error),
-        // Its start could read the record, and no call can write to the ledger.
-        Err(ScheduleFault::Broken(broken)) => Err(Fault::RunUnsettled(broken).into()),
+        // The call stands. What the run was charged returns, since nothing of it was settled.
+        Err(ScheduleFault::Broken(broken)) => {
+            let (id, charged) = (begun.id, begun.charge(moment.base_fee));
+            execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
+            Ok(vec![doors::quarantine_log(id, &broken)])
+        }
     }
 }
 

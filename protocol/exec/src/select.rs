@@ -115,8 +115,13 @@ fn judge<'a, I: Inspector<EvmContext<'a>>>(
                 return Ok(Judged::Waits);
             }
             selection.exhausted += 1;
-            let event = execution.act::<_, BlockError>(|ledger| Ok(life::exhaust(ledger, &record)?))?;
-            selection.logs.push(doors::event_log(record.body.door, event));
+            match execution.act(|ledger| Ok(life::exhaust(ledger, &record)?)) {
+                Ok(event) => selection.logs.push(doors::event_log(record.body.door, event)),
+                Err(ScheduleFault::Block(error)) => return Err(error),
+                Err(ScheduleFault::Broken(broken)) => {
+                    selection.logs.push(put_aside(execution, entry, &broken)?);
+                }
+            }
         }
     }
     Ok(Judged::RunsNot)

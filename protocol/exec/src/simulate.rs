@@ -129,7 +129,7 @@ pub fn simulate_step<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<(CallResult, StateDiff), SimulateError> {
     let strictness = if is_strict { Strictness::Block } else { Strictness::Simulation };
     let tried = run(state, environment, call, inspector, true, strictness)?;
-    Ok((tried.result, tried.after.into_diff()?))
+    Ok((tried.result, tried.after.into_diff()?.0))
 }
 
 /// A call that was tried.

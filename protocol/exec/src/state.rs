@@ -4,21 +4,21 @@
 //! block is over. Accounts are in a list too, and their map says where: it stays small, and growing is cheap.
 #![allow(clippy::disallowed_types, reason = "looked into, never walked")]
 
-use crate::error::{BlockError, Fault, StateFault};
+use crate::error::StateFault;
 use alloy_primitives::{
     Address, B256, Bytes, KECCAK256_EMPTY, U256,
     map::{AddressMap, Entry, HashMap},
 };
 use almanac_primitives::{
     Account, ScheduleId, StateChange, StateDiff, StateKey, StateRead,
-    addresses::{BLOCK_HASH_HISTORY, LEDGER},
+    addresses::{BLOCK_HASH_HISTORY, LEDGER, PARAMETERS},
     genesis,
-    params::BLOCK_HASH_HISTORY_LEN,
+    params::{BLOCK_HASH_HISTORY_LEN, CRON_PAUSED, Parameter},
     state::{Meta, decode_slot, encode_slot},
 };
 use almanac_schedule::{
     Calendar,
-    calendar::{Change, Entry as CalendarEntry},
+    calendar::{ApplyError, CalendarError, Change, Entry as CalendarEntry},
     record::{Head, schedule_of_head_slot},
 };
 use revm::{
@@ -224,9 +224,10 @@ impl<'a> BlockState<'a> {
         }
     }
 
-    /// Everything that changed since the parent, with the old values.
-    pub(crate) fn into_diff(mut self) -> Result<StateDiff, BlockError> {
-        let mut changes = self.schedule_changes()?;
+    /// Everything that changed since the parent, with the old values; and why the calendar could not follow the
+    /// records, if it could not.
+    pub(crate) fn into_diff(mut self) -> Result<(StateDiff, Option<ApplyError>), StateFault> {
+        let (mut changes, damage) = self.schedule_changes()?;
         let capacity = self.changed_accounts.len() + self.changed_slots.len() + self.new_codes.len();
         changes.reserve(capacity);
         // The names are sorted rather than the changes, which are several times as large. The diff sorts again
@@ -251,16 +252,16 @@ impl<'a> BlockState<'a> {
         }
         for hash in self.new_codes {
             let key = StateKey::Code(hash);
-            let old = self.parent.read(key).map_err(StateFault::Read)?;
+            let old = self.parent.read(key)?;
             changes.push(StateChange { key, old, new: Some(self.codes[&hash].original_bytes()) });
         }
-        Ok(StateDiff::new(changes))
+        Ok((StateDiff::new(changes), damage))
     }
 }
 
 impl BlockState<'_> {
     /// What becomes of the calendar and of bodies, now that it is known which heads changed, and to what.
-    fn schedule_changes(&mut self) -> Result<Vec<StateChange>, BlockError> {
+    fn schedule_changes(&mut self) -> Result<(Vec<StateChange>, Option<ApplyError>), StateFault> {
         let mut moves: Vec<_> = self.stray_entries.drain(..).map(Change::Remove).collect();
         let mut changes = Vec::new();
         for name in self.changed_slots.iter().filter(|name| name.address == LEDGER) {
@@ -269,10 +270,30 @@ impl BlockState<'_> {
             moves.extend(entry_moves(id, cached.original, cached.value));
             changes.extend(self.body_change(id, cached)?);
         }
-        if !moves.is_empty() {
-            changes.extend(Calendar::new(self.parent).apply(&moves).map_err(Fault::Calendar)?);
+        if moves.is_empty() {
+            return Ok((changes, None));
         }
-        Ok(changes)
+        let (nodes, damage) = self.move_entries(&moves)?;
+        changes.extend(nodes);
+        Ok((changes, damage))
+    }
+
+    /// Lets the calendar follow the records. A fault of our own must not stop a block in which somebody gets their
+    /// money back: what the calendar contradicts is left out; one that cannot be written stays as it is, and its
+    /// lane is paused.
+    fn move_entries(
+        &mut self,
+        moves: &[Change],
+    ) -> Result<(Vec<StateChange>, Option<ApplyError>), StateFault> {
+        let calendar = Calendar::new(self.parent);
+        match calendar.apply(moves).or_else(|_| calendar.apply(&calendar.possible(moves)?)) {
+            Ok(nodes) => Ok((nodes, None)),
+            Err(ApplyError::Calendar(CalendarError::Read(error))) => Err(error.into()),
+            Err(damage) => {
+                self.write_slot(PARAMETERS, U256::from(CRON_PAUSED.slot), Parameter::slot_value(1))?;
+                Ok((Vec::new(), Some(damage)))
+            }
+        }
     }
 
     /// A body is there as long as its head is.

@@ -8,13 +8,15 @@
 //! | 32 double charge, 33 hostile token | in `contracts/`: subscriptions are Solidity |
 //! | 34–42 signatures, 43–51 nonces and nodes | not yet: no door takes signatures; nodes have tests of their own |
 //!
-//! All others of 1–33 are below, but for 8 and 19, faults of our own.
+//! All others of 1–33 are below.
 #![allow(unreachable_pub, reason = "parts of one test")]
 
 mod support;
 
 #[path = "attacks/authority.rs"]
 mod authority;
+#[path = "attacks/faults.rs"]
+mod faults;
 #[path = "attacks/load.rs"]
 mod load;
 #[path = "attacks/money.rs"]

@@ -100,7 +100,8 @@ impl Ledger for DoorCall<'_, '_> {
         self.charge(u64::from(is_cold) * cold_gas + u64::from(is_new) * NEW_ACCOUNT_GAS)?;
         match self.context().journal_mut().transfer(LEDGER, to, amount.0)? {
             None => Ok(()),
-            Some(_) => Err(StateFault::LedgerShort { amount }.into()),
+            // A fault that belongs to one schedule: it must not stop the block.
+            Some(_) => Err(revert(IDoor::LedgerShort { owed: amount.0 })),
         }
     }
 

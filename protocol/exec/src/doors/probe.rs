@@ -158,7 +158,7 @@ mod tests {
                 MachineError::Fault(fault) => panic!("{fault}"),
             });
             assert_eq!(executed.balances.before, executed.balances.after, "no call makes or loses money");
-            for change in machine.into_state().into_diff().unwrap().changes() {
+            for change in machine.into_state().into_diff().unwrap().0.changes() {
                 match &change.new {
                     Some(new) => self.0.insert(change.key, new.clone()),
                     None => self.0.remove(&change.key),

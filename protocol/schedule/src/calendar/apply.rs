@@ -24,8 +24,8 @@ pub enum Change {
     Remove(Entry),
 }
 
-/// Why changes cannot be applied. Each is a broken invariant or a failing store: the node must stop, since the
-/// calendar would no longer be what the records say.
+/// Why changes cannot be applied. Each is a broken invariant or a failing store: the calendar would no longer be
+/// what the records say.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     /// The calendar cannot be read.
@@ -67,6 +67,28 @@ impl Calendar<'_> {
         edit.count(changes)?;
         edit.find_firsts(changes)?;
         Ok(edit.finish())
+    }
+
+    /// Of the changes of a block those that change anything, where others contradict what is there: after a fault of
+    /// our own the calendar comes as close to the records as it can.
+    pub fn possible(&self, changes: &[Change]) -> Result<Vec<Change>, CalendarError> {
+        let mut wanted = BTreeMap::new();
+        for change in changes {
+            match change {
+                Change::Insert(entry) => wanted.insert(entry.key(), *change),
+                // What is armed again is there, whoever else took it away.
+                Change::Remove(entry) => Some(*wanted.entry(entry.key()).or_insert(*change)),
+            };
+        }
+        let mut possible = Vec::with_capacity(wanted.len());
+        for change in wanted.into_values() {
+            let is_possible = match change {
+                Change::Insert(entry) => !self.contains(&entry)?,
+                Change::Remove(entry) => self.contains(&entry)?,
+            };
+            possible.extend(is_possible.then_some(change));
+        }
+        Ok(possible)
     }
 }
 

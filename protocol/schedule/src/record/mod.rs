@@ -67,6 +67,12 @@ pub enum Broken {
         /// What the calendar has.
         entry: Entry,
     },
+    /// The ledger does not have what a schedule is owed: its escrow is larger than what was paid in.
+    #[error("the ledger owes {amount} and does not have it")]
+    Unpaid {
+        /// What it owes.
+        amount: Wei,
+    },
     /// A schedule is not what the start of the block selected, although it is still there.
     #[error("schedule {id} has changed since the start of the block")]
     Changed {
