@@ -5,7 +5,7 @@
 //! | 2 fill and cancel slots, 4 reentrant booking | not yet: ARC-21 books no capacity; FLIP-330's slots will |
 //! | 14 proposer moves time | what execution can see; how far ahead a clock may be is the node's business |
 //! | 20 cron shadows ecAdd | beside `precompiles.rs`, which runs the vectors |
-//! | 32 double charge, 33 hostile token | in `contracts/`: subscriptions are Solidity |
+//! | 32 double charge, 33 hostile token | in `subscriptions.rs`: they are attacks on a contract |
 //! | 34–42 signatures, 43–51 nonces and nodes | not yet: no door takes signatures; nodes have tests of their own |
 //!
 //! All others of 1–33 are below.

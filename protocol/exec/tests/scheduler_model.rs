@@ -10,6 +10,10 @@ mod support;
 
 #[path = "scheduler_model/act.rs"]
 mod act;
+#[path = "scheduler_model/compare.rs"]
+mod compare;
+#[path = "scheduler_model/generate.rs"]
+mod generate;
 #[path = "scheduler_model/model.rs"]
 mod model;
 #[path = "scheduler_model/plan.rs"]
@@ -38,7 +42,7 @@ const BLOCKS: usize = 120;
 const FULL_CARE_EVERY: u32 = 16;
 
 /// What must have happened in a hundred histories, so that the generator cannot become boring unnoticed.
-const INTERESTING: [&str; 31] = [
+const INTERESTING: [&str; 32] = [
     "CronDisabled",
     "CronPaused",
     "EscrowTooLow",
@@ -70,6 +74,7 @@ const INTERESTING: [&str; 31] = [
     "skipped",
     "succeeded",
     "topped up",
+    "undone",
 ];
 
 #[test]
@@ -103,7 +108,7 @@ fn search(cases: u32) -> BTreeMap<&'static str, u64> {
     let seen = RefCell::new(BTreeMap::new());
     let config =
         ProptestConfig { cases, max_shrink_iters: 1_000, failure_persistence: None, ..Default::default() };
-    let histories = (plan::blocks(BLOCKS), 0..FULL_CARE_EVERY);
+    let histories = (generate::blocks(BLOCKS), 0..FULL_CARE_EVERY);
     TestRunner::new(config)
         .run(&histories, |(plans, care)| {
             let care = if care == 1 { Care::Full } else { Care::Once };

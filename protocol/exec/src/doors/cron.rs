@@ -24,8 +24,12 @@ pub(super) fn is_registry_call(input: &[u8]) -> bool {
     input.len() % 32 == SELECTOR_BYTES && selector.is_some_and(|selector| Method::valid_selector(*selector))
 }
 
+/// Gas of any call: to read an order and refuse it takes as long as this much of plain code.
+const CALL_GAS: u64 = 700;
+
 /// Answers one call.
 pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
+    call.charge(CALL_GAS)?;
     match call.decode::<Method>()? {
         Method::schedule(args) => {
             if args.method.is_empty() {

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a stopwatch beside the transition")]
 
 use crate::{
-    FLOODER, NOBODY, TRIER, cheap_order, fill, flooder_data,
+    FLOODER, LEAST_RUN_GAS, NOBODY, TRIER, cheap_order, fill, flooder_data,
     support::{contracts::*, cron::*, *},
     wide_chain,
 };
@@ -13,26 +13,74 @@ use almanac_exec::{Candidates, execute};
 use almanac_primitives::{RecoveredTransaction, TimestampMs, addresses::CRON_REGISTRY};
 use std::time::Instant;
 
-/// How much slower than the median of plain work an operation may be for its gas.
+/// How much slower than the slowest plain code an operation may be for its gas.
 const SLOWER_MAX: f64 = 2.0;
 
-/// Goal: no operation takes more than twice as long for its gas as plain work of the EVM does at the median.
+/// No operation may take twice as long for its gas as the slowest plain code does, which can fill any block.
 ///
-/// Slow, and only worth something with optimised code: `make bench-prices` asks for both.
+/// Told, not asked for, is the median of plain work: most of its gas pays for state on a disk, and this state is in
+/// memory. Slow, and only worth something with optimised code: `make bench-prices`.
 #[test]
 #[ignore = "measures time; make bench-prices"]
 fn attack_27_undercharged_operations() {
-    let mut plain: Vec<_> = plain_work().into_iter().map(|work| work.measure()).collect();
+    let mut plain: Vec<_> = plain_work().iter().map(Work::measure).collect();
     plain.sort_unstable_by(f64::total_cmp);
-    let median = plain[plain.len() / 2];
-    println!("median of plain work: {median:.2} ns per gas\n");
+    println!("plain work: median {:.2} ns per gas", plain[plain.len() / 2]);
+    let slowest = in_next_block("a loop of jumps", wide_chain(), one(BURNER, Bytes::new())).measure();
+    println!();
     let slow: Vec<_> =
-        registry_work().into_iter().filter(|work| work.measure() > SLOWER_MAX * median).collect();
+        registry_work().into_iter().filter(|work| work.measure() > SLOWER_MAX * slowest).collect();
+    println!();
     for work in free_work() {
         work.measure();
     }
     let names: Vec<_> = slow.iter().map(|work| work.name).collect();
-    assert!(names.is_empty(), "more than {SLOWER_MAX} times the median: {names:?}");
+    assert!(names.is_empty(), "more than {SLOWER_MAX} times plain code: {names:?}");
+}
+
+/// The same, in gas and for every build: whoever only gets refused pays for the attempt.
+#[test]
+fn attack_27_a_refused_order_is_not_free() {
+    let [once, often] = [1, 101].map(|count| {
+        let mut chain = wide_chain();
+        let order = cheap_order(&chain).with_value(U256::ZERO);
+        let receipt =
+            chain.send(person(0), TRIER, U256::ZERO, flooder_data(count, U256::ZERO, &order.calldata()));
+        assert!(receipt.outcome.is_success() && receipt.logs.is_empty());
+        receipt.gas_used.0
+    });
+    assert!(often - once >= 100 * 700, "{} gas for a hundred", often - once);
+}
+
+/// A run uses the gas that an ordinary transaction with the same call does: intrinsic gas, refunds and floor.
+#[test]
+fn attack_27_a_run_uses_the_gas_of_a_transaction() {
+    let large = Bytes::from(vec![7; 5_000]);
+    let calls: [(Address, Bytes); 8] = [
+        (NOBODY, large.clone()),
+        (LOGGER, large),
+        (REVERTER, words(1, 2)),
+        (FAILER, words(1, 2)),
+        (WRITER, words(5, 100)),
+        (CLEARER, words(5, 100)),
+        (CREATOR, deploy(&[0; 40])),
+        (ECHO, to(CRON_REGISTRY, &ICronRegistry::getJobCall { id: U256::from(7) }.abi_encode())),
+    ];
+    let bob = person(5);
+    let mut chain = TestChain::new();
+    // One chain runs them, the other one's people call them, block by block: the same slots are there for both.
+    let mut other = TestChain::new();
+    for (target, data) in calls {
+        let order = order(&chain).calling(target, data.clone()).gas(500_000);
+        let order = order.clone().with_value(order.value * U256::from(5));
+        let due = order.next_run_at.to();
+        chain.schedule(person(0), &order).unwrap();
+        let produced = chain.at(due);
+        let transaction = call(bob, other.nonce(bob.address), target, data, 500_000);
+        let expected = other.produce(vec![transaction]).receipt(0).clone();
+        let [run] = produced.runs()[..] else { panic!("one run") };
+        assert_eq!((&run.outcome, run.gas_used), (&expected.outcome, expected.gas_used), "{target}");
+    }
 }
 
 /// A block to measure.
@@ -70,7 +118,7 @@ impl Work {
     }
 }
 
-fn in_next_block(name: &'static str, chain: TestChain, calls: Vec<(Address, U256, Bytes, u64)>) -> Work {
+fn in_next_block(name: &'static str, chain: TestChain, calls: Vec<PlannedCall>) -> Work {
     let from = person(5);
     let first = chain.nonce(from.address);
     let transactions = (first..).zip(calls).map(|(nonce, (to, value, input, gas))| {
@@ -81,16 +129,24 @@ fn in_next_block(name: &'static str, chain: TestChain, calls: Vec<(Address, U256
     Work { name, seconds: chain.next_seconds(), transactions: transactions.collect(), chain }
 }
 
+type PlannedCall = (Address, U256, Bytes, u64);
+
+fn one(to: Address, input: Bytes) -> Vec<PlannedCall> {
+    vec![(to, U256::ZERO, input, 20_000_000)]
+}
+
 /// What blocks of Ethereum are made of.
 fn plain_work() -> Vec<Work> {
     let zero = U256::ZERO;
+    let points = [words(1, 2), words(1, 2)].concat();
     let transfers = vec![(NOBODY, U256::ONE, Bytes::new(), 21_000); 700];
-    let one = |to: Address, input: Bytes| vec![(to, zero, input, 20_000_000)];
     vec![
         in_next_block("transfers", wide_chain(), transfers),
         in_next_block("new slots", wide_chain(), one(WRITER, words(800, 1))),
-        in_next_block("cold reads", wide_chain(), one(CHASER, words(4_000, 1))),
+        in_next_block("warm reads", wide_chain(), one(CHASER, words(100_000, 1))),
         in_next_block("a loop of jumps", wide_chain(), one(BURNER, Bytes::new())),
+        in_next_block("ecAdd", wide_chain(), one(TRIER, flooder_data(20_000, zero, &points))),
+        in_next_block("ecAdd of nothing", wide_chain(), one(TRIER, flooder_data(20_000, zero, &[]))),
         in_next_block(
             "logs of 16 KiB",
             wide_chain(),
@@ -157,10 +213,15 @@ fn due_work(name: &'static str, count: u64, order: &JobOrder, late: u64) -> Work
     Work { name, chain, seconds: due + late, transactions: Vec::new() }
 }
 
-/// What blocks do for nobody's gas, and only a bounded number of times: told, not judged.
-fn free_work() -> Vec<Work> {
-    let skip = cheap_order(&wide_chain()).every(MINUTE).with_options(0x200);
-    let mut skips = due_work("1,000 skips, for nobody's gas", 1_000, &skip, HOUR);
-    skips.transactions.clear();
-    vec![skips]
+/// What blocks do for nobody's gas, and only a bounded number of times.
+fn free_work() -> [Work; 2] {
+    let cheap = cheap_order(&wide_chain());
+    let skip = cheap.clone().every(MINUTE).with_options(0x200);
+    let skips = due_work("1,000 skips, for nobody's gas", 1_000, &skip, HOUR);
+    // They fill so much of a block that the next one costs more than each of them has.
+    let mut chain = wide_chain();
+    let value = U256::from(LEAST_RUN_GAS) * U256::from(chain.next_base_fee().0);
+    let seconds = chain.next_seconds() + HOUR;
+    fill(&mut chain, 1_000, &cheap.at(seconds).with_value(value));
+    [skips, Work { name: "100 exhaustions, for nobody's gas", chain, seconds, transactions: Vec::new() }]
 }

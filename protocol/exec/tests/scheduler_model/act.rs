@@ -53,6 +53,8 @@ pub enum Doing {
     Schedule(Box<Order>),
     Cancel(U256),
     TopUp(U256, U256),
+    /// Done in a frame that then reverts.
+    Undone(Box<Doing>),
     Fail,
 }
 
@@ -77,13 +79,18 @@ impl Call {
 
 impl Doing {
     pub fn target(&self) -> Address {
-        if matches!(self, Self::Fail) { REVERTER } else { CRON_REGISTRY }
+        match self {
+            Self::Schedule(_) | Self::Cancel(_) | Self::TopUp(..) => CRON_REGISTRY,
+            Self::Undone(_) => FORWARD_AND_REVERT,
+            Self::Fail => REVERTER,
+        }
     }
 
     pub fn value(&self) -> U256 {
         match self {
             Self::Schedule(order) => order.value,
             Self::TopUp(_, amount) => *amount,
+            Self::Undone(doing) => doing.value(),
             Self::Cancel(_) | Self::Fail => U256::ZERO,
         }
     }
@@ -93,6 +100,7 @@ impl Doing {
             Self::Schedule(order) => order.data(),
             Self::Cancel(id) => cancel_data(*id),
             Self::TopUp(id, _) => top_up_data(*id),
+            Self::Undone(doing) => to(doing.target(), &doing.data()),
             Self::Fail => Bytes::new(),
         }
     }

@@ -15,6 +15,10 @@ impl Model {
             Doing::Schedule(order) => self.schedule(caller, order, now).map(Some),
             Doing::Cancel(id) => self.cancel(caller, *id).map(Some),
             Doing::TopUp(id, amount) => self.top_up(caller, *id, *amount).map(Some),
+            Doing::Undone(_) => {
+                self.saw("undone");
+                Err("Undone")
+            }
             Doing::Fail => Err("Fail"),
         }
     }
