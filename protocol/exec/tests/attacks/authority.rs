@@ -77,6 +77,21 @@ fn attack_21_spoofed_system_caller() {
     assert_eq!(chain.job(id), state_before);
 }
 
+/// A run that calls an account which delegates (EIP-7702) runs the code of the delegate, in the account's name.
+#[test]
+fn attack_21_delegated_target() {
+    let mut chain = TestChain::new();
+    let bob = person(5);
+    let delegate = eip7702(0, bob.address, vec![authorize(bob, 1, COUNTER)], 100_000);
+    chain.produce(vec![sign(delegate, bob.secret)]);
+    let order = order(&chain).calling(bob.address, vec![1, 2, 3, 4]);
+    chain.schedule(person(0), &order).unwrap();
+    assert!(chain.at(order.next_run_at.to()).runs()[0].outcome.is_success());
+    assert_eq!(chain.state.slot_of(bob.address, CRON_REGISTRY), U256::ONE);
+    assert_eq!(chain.state.slot_of(COUNTER, CRON_REGISTRY), U256::ZERO);
+    assert_eq!(chain.nonce(bob.address), 2, "nobody transacts in its name");
+}
+
 /// A run calls as `0x06`, and `0x06` may do nothing that anybody may not.
 #[test]
 fn attack_22_job_borrows_system_authority() {

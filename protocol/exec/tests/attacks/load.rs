@@ -155,6 +155,21 @@ fn attack_09_catch_up_storm() {
     }
 }
 
+/// What costs nobody gas is bounded as well: a block looks at so many jobs, and whoever is behind them comes next.
+#[test]
+fn attack_09_skips_are_bounded() {
+    let mut chain = wide_chain();
+    let due = chain.next_seconds() + HOUR;
+    let skip = cheap_order(&chain).at(due).every(MINUTE).with_options(0x200);
+    let ids = fill(&mut chain, LANE_BLOCK_RUNS_MAX as u64 + 1, &skip);
+    let victim = chain.schedule(person(0), &order(&chain).at(due)).unwrap();
+    shrink(&mut chain);
+    let blocks = [0, 1].map(|n| block_with_user(&mut chain, due + HOUR + n).ran());
+    assert_eq!(blocks, [vec![], vec![victim]]);
+    let next = U256::from(due + HOUR + MINUTE);
+    assert!([ids[0], ids[LANE_BLOCK_RUNS_MAX]].iter().all(|id| chain.job(*id).nextRunAt == next));
+}
+
 /// Each run makes two jobs. They run a block later at the earliest, and end with the money.
 #[test]
 fn attack_10_fan_out() {
@@ -186,6 +201,30 @@ fn attack_10_fan_out() {
     assert_eq!(children.len(), 2, "{:?}", produced.runs()[0].outcome);
     assert_eq!(held - chain.balance(FLOODER), price * U256::from(2), "paid in advance");
     assert_eq!(chain.at(due + 1).ran(), children);
+}
+
+/// A thousand jobs that cannot pay, in front of one that can: a hundred end in each block, for nobody's gas.
+#[test]
+fn attack_26_exhaustion_flood() {
+    let mut chain = wide_chain();
+    let due = chain.next_seconds() + HOUR;
+    let victim = chain.schedule(person(0), &order(&chain).at(due + 1)).unwrap();
+    let exact = U256::from(LEAST_RUN_GAS) * U256::from(chain.next_base_fee().0);
+    let poor = cheap_order(&chain).at(due).with_value(exact);
+    // The flood fills a block, so that the next one is dearer.
+    let ids = fill(&mut chain, 1_000, &poor);
+    assert!(chain.next_base_fee().0 * u128::from(LEAST_RUN_GAS) > exact.to());
+    for n in 1..=10 {
+        // Users keep the price up, and go on.
+        let full = call(person(8), chain.nonce(person(8).address), FAILER, Bytes::new(), 100_000_000);
+        let input = chain.input_at(TimestampMs((due + n as u64) * 1_000));
+        let produced = chain.produce_once(&input, vec![full]);
+        assert_eq!(produced.refused, []);
+        let ended = events::<JobExhausted>(&produced.logs());
+        let ended: Vec<_> = ended.into_iter().map(|event| event.id).collect();
+        assert_eq!(ended, ids[(n - 1) * 100..n * 100]);
+        assert_eq!(produced.ran(), if n == 10 { vec![victim] } else { vec![] });
+    }
 }
 
 /// A state that counts how often it is read.
