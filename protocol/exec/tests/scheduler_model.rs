@@ -2,8 +2,8 @@
 //!
 //! The model (`scheduler_model/model.rs`) is a list and a loop, written from the spec. It takes from the chain only
 //! what is not the scheduler's: base fee and gas used. Compared are the runs and their order, success and numbers;
-//! every event; every escrow, due time and balance; what is burned; and what `getJob` says. A failure prints the
-//! smallest history that a search finds for it.
+//! every event; every escrow, due time and balance; what is burned; and what `getJob` says. A failure prints a
+//! small history that goes wrong in the same way.
 #![allow(unreachable_pub, reason = "parts of one test")]
 
 mod support;
@@ -20,14 +20,22 @@ mod model;
 mod plan;
 #[path = "scheduler_model/play.rs"]
 mod play;
+#[path = "scheduler_model/reduce.rs"]
+mod reduce;
 #[path = "scheduler_model/registry.rs"]
 mod registry;
 
+use plan::BlockPlan;
 use play::{Care, play};
-use proptest::{prelude::*, test_runner::TestRunner};
+use proptest::{
+    strategy::{Strategy, ValueTree},
+    test_runner::TestRunner,
+};
+use reduce::reduce;
 use std::{
-    cell::RefCell,
     collections::BTreeMap,
+    panic::{catch_unwind, set_hook, take_hook},
+    sync::Mutex,
     thread::{available_parallelism, scope},
 };
 
@@ -105,18 +113,30 @@ fn agrees_on_random_histories() {
 
 /// Plays histories and answers with what happened in them.
 fn search(cases: u32) -> BTreeMap<&'static str, u64> {
-    let seen = RefCell::new(BTreeMap::new());
-    let config =
-        ProptestConfig { cases, max_shrink_iters: 1_000, failure_persistence: None, ..Default::default() };
-    let histories = (generate::blocks(BLOCKS), 0..FULL_CARE_EVERY);
-    TestRunner::new(config)
-        .run(&histories, |(plans, care)| {
-            let care = if care == 1 { Care::Full } else { Care::Once };
-            let happened = play(&plans, care);
-            let mut seen = seen.borrow_mut();
-            happened.into_iter().for_each(|(what, count)| *seen.entry(what).or_insert(0) += count);
-            Ok(())
-        })
-        .unwrap_or_else(|error| panic!("{error}"));
-    seen.into_inner()
+    let mut sum = BTreeMap::new();
+    let (mut runner, histories) = (TestRunner::default(), generate::blocks(BLOCKS));
+    for n in 0..cases {
+        let care = if n % FULL_CARE_EVERY == 0 { Care::Full } else { Care::Once };
+        let history = histories.new_tree(&mut runner).unwrap().current();
+        match catch_unwind(|| play(&history, care)) {
+            Ok(seen) => seen.into_iter().for_each(|(what, count)| *sum.entry(what).or_insert(0) += count),
+            Err(_) => explain(history, care),
+        }
+    }
+    sum
+}
+
+/// Fails with a small part of a history that went wrong.
+fn explain(history: Vec<BlockPlan>, care: Care) -> ! {
+    // One at a time: the hook, which would print every try, is everybody's.
+    static EXPLAINING: Mutex<()> = Mutex::new(());
+    let _guard = EXPLAINING.lock();
+    let hook = take_hook();
+    set_hook(Box::new(|_| {}));
+    let small = reduce(history, |history| catch_unwind(|| play(history, care)).is_err());
+    set_hook(hook);
+    println!("model and chain disagree on this history:");
+    small.iter().for_each(|block| println!("  {block:?}"));
+    play(&small, care);
+    unreachable!("it went wrong a moment ago");
 }
