@@ -4,7 +4,7 @@ use super::act::{Act, Call, NOBODY, Order, SCRIPTED};
 use crate::support::contracts::{COUNTER, FAILER, REVERTER};
 use alloy_primitives::{Address, U256};
 use almanac_primitives::addresses::{CRON_REGISTRY, LEDGER};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A job.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub struct Job {
     pub id: u64,
     pub owner: Address,
     pub refund_to: Address,
-    pub order: Order,
+    pub order: Arc<Order>,
     pub at: u64,
     pub interval: u64,
     pub runs_max: u64,

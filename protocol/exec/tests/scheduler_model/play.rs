@@ -17,7 +17,7 @@ use almanac_primitives::{
     genesis::Allocation,
     params::Parameter,
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 alloy_sol_types::sol!("../../contracts/IParameters.sol");
 alloy_sol_types::sol!("../../contracts/IDeveloper.sol");
@@ -56,31 +56,33 @@ pub enum Care {
 /// Something that a transaction does.
 #[derive(Clone, Debug)]
 pub enum Deed {
-    Direct(Person, Doing),
-    Script(Person, Vec<Act>),
+    Direct(Address, Doing),
+    Script(Address, Vec<Act>),
     Parameter(Parameter, u64),
     BaseFee(u64),
 }
 
-fn people() -> Vec<Person> {
-    (0..PEOPLE).map(person).collect()
+/// People, and behind them who owns the parameters. Kept, since to make a person is to sign something.
+static PEOPLE_AND_GOVERNOR: LazyLock<Vec<Address>> =
+    LazyLock::new(|| (0..=PEOPLE).map(|n| person(n).address).collect());
+
+fn citizen(n: u64) -> Address {
+    PEOPLE_AND_GOVERNOR[usize::try_from(n).unwrap()]
 }
 
-/// Who owns the parameters.
-fn governor() -> Person {
-    person(PEOPLE)
+fn governor() -> Address {
+    citizen(PEOPLE)
 }
 
 fn accounts() -> Vec<Address> {
-    let people = people().into_iter().chain([governor()]).map(|person| person.address);
-    people.chain(TARGETS).chain([DEVELOPER, FEE_RECIPIENT]).collect()
+    PEOPLE_AND_GOVERNOR.iter().copied().chain(TARGETS).chain([DEVELOPER, FEE_RECIPIENT]).collect()
 }
 
 fn genesis_of_model() -> Genesis {
-    let mut genesis = Genesis { governance: governor().address, ..developer_genesis() };
+    let mut genesis = Genesis { governance: governor(), ..developer_genesis() };
     let balance = Wei(U256::from(10).pow(U256::from(30)));
-    for person in people() {
-        genesis.allocations.get_mut(&person.address).unwrap().balance = balance;
+    for address in PEOPLE_AND_GOVERNOR.iter() {
+        genesis.allocations.get_mut(address).unwrap().balance = balance;
     }
     let scripted = Allocation { balance, code: scripted_code(), ..Default::default() };
     genesis.allocations.insert(SCRIPTED, scripted);
@@ -129,11 +131,10 @@ fn rehearse(model: &mut Model, plan: &BlockPlan, now: Now, first_index: usize) -
         model.enter(first_index + n);
         let deed = match plan {
             TransactionPlan::Direct(who, doing) => {
-                let person = person(*who);
-                Deed::Direct(person, settle(doing, person.address, None, model, now))
+                Deed::Direct(citizen(*who), settle(doing, citizen(*who), None, model, now))
             }
             TransactionPlan::Script(who, acts) => {
-                Deed::Script(person(*who), settle_acts_in_order(acts, model, now))
+                Deed::Script(citizen(*who), settle_acts_in_order(acts, model, now))
             }
             TransactionPlan::Parameter(parameter, value) => Deed::Parameter(*parameter, *value),
             TransactionPlan::BaseFee(base_fee) => Deed::BaseFee(*base_fee),
@@ -160,8 +161,8 @@ fn settle_acts_in_order(plans: &[ActPlan], model: &Model, now: Now) -> Vec<Act> 
 /// What a transaction does to the model: events, or the name of the error.
 pub fn perform(model: &mut Model, deed: &Deed, now: Now) -> Result<Vec<Event>, &'static str> {
     match deed {
-        Deed::Direct(person, doing) => {
-            let done = model.act(person.address, doing, now);
+        Deed::Direct(who, doing) => {
+            let done = model.act(*who, doing, now);
             done.map(|event| event.into_iter().collect())
         }
         Deed::Script(_, acts) => {
@@ -191,8 +192,8 @@ pub fn perform(model: &mut Model, deed: &Deed, now: Now) -> Result<Vec<Event>, &
 
 pub fn sender(deed: &Deed) -> Address {
     match deed {
-        Deed::Direct(person, _) | Deed::Script(person, _) => person.address,
-        Deed::Parameter(..) => governor().address,
+        Deed::Direct(who, _) | Deed::Script(who, _) => *who,
+        Deed::Parameter(..) => governor(),
         Deed::BaseFee(_) => DEVELOPER,
     }
 }

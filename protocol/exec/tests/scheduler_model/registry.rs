@@ -5,6 +5,7 @@ use super::{
     model::{Event, Job, Model, Now},
 };
 use alloy_primitives::{Address, U256};
+use std::sync::Arc;
 
 pub const HORIZON_SECONDS: u64 = 10 * 31_557_600;
 
@@ -38,7 +39,7 @@ impl Model {
             id,
             owner,
             refund_to,
-            order: order.clone(),
+            order: Arc::new(order.clone()),
             at: order.at.to(),
             interval: order.interval.to(),
             runs_max: order.runs_max.to(),
