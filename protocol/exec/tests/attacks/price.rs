@@ -96,7 +96,7 @@ impl Work {
     fn measure(&self) -> f64 {
         let best = |transactions: &[RecoveredTransaction], seconds: u64| {
             let input = self.chain.input_at(TimestampMs(seconds * 1_000));
-            let tries = (0..7).map(|_| {
+            let tries = (0..25).map(|_| {
                 let mut source = Candidates::new(transactions.to_vec());
                 let start = Instant::now();
                 let output = execute(&self.chain.state, &*self.chain.agenda, &input, &mut source).unwrap();
