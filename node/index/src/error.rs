@@ -1,7 +1,7 @@
 //! What can go wrong, one enum per operation.
 
 use alloy_primitives::BlockHash;
-use almanac_primitives::codec::DecodeError;
+use almanac_primitives::{StateReadError, codec::DecodeError};
 
 /// The disk under the index failed, or does not hold what it must.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -190,4 +190,6 @@ pub(crate) enum Fault {
     Row { table: &'static str, error: DecodeError },
     #[error("{0} is missing")]
     Missing(String),
+    #[error(transparent)]
+    State(#[from] StateReadError),
 }

@@ -11,11 +11,12 @@ use crate::{
     logs::{LogEntry, LogFilter, Search, Stop},
     open::{self, Head},
     read, rows,
+    schedules::{self, KnownSchedule, ScheduleFilter, SchedulePage},
     store::{Batch, Store, View},
     write,
 };
 use alloy_primitives::{Address, B256, BlockHash, Bytes, TxHash};
-use almanac_primitives::{Block, Header, Receipt, StateDiff, StateKey};
+use almanac_primitives::{Block, Header, Receipt, ScheduleId, StateDiff, StateKey};
 use arc_swap::ArcSwap;
 use std::{
     fmt,
@@ -115,7 +116,7 @@ impl Index {
         let receipts = receipts.to_vec();
         let indexed = Arc::new(IndexedBlock { block: block.clone(), hash, receipts, parties });
         let mut batch = Batch::default();
-        write::add(&mut batch, &indexed, diff);
+        self.0.store.ask(|view| write::add(&mut batch, view, &indexed, diff))?;
         let forget_to = self.0.forget_to(*forgotten_to, number);
         if forget_to > *forgotten_to {
             let heights = *forgotten_to + 1..=forget_to;
@@ -277,6 +278,33 @@ impl Index {
             let (tip, _) = read::meta(view, read::META_TIP, rows::read_tip)?;
             involved::signed_with_nonce(view, sender, nonce, tip)
         })
+    }
+
+    /// A schedule, also one that has ended, as it is after the last block.
+    pub fn schedule(&self, id: ScheduleId) -> Result<Option<KnownSchedule>, StoreError> {
+        self.0.store.ask(|view| schedules::known(view, id))
+    }
+
+    /// Up to `limit` schedules that a filter asks for, by birth, after one with the id `after`. A page can be
+    /// shorter although there is more: so much is looked at, and no more. Its `next` says from where to go on.
+    pub fn schedules(
+        &self,
+        filter: &ScheduleFilter,
+        after: Option<ScheduleId>,
+        limit: usize,
+    ) -> Result<SchedulePage, StoreError> {
+        self.0.store.ask(|view| schedules::find(view, filter, after, limit))
+    }
+
+    /// Up to `limit` runs of a schedule in a range.
+    pub fn runs_of(
+        &self,
+        id: ScheduleId,
+        range: &RangeInclusive<Location>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Location>, StoreError> {
+        self.0.store.ask(|view| schedules::runs_of(view, id, range, order, limit))
     }
 
     /// On return, every block so far survives a power cut.

@@ -13,7 +13,7 @@ use almanac_primitives::{Block, Header, StateKey};
 use std::sync::Arc;
 
 /// Version of everything that [`rows`] and [`Table`] say. Raised with any change of theirs.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// A genesis can be large. It is written in pieces of this many rows, and counts only once all are there.
 const GENESIS_ROWS: usize = 20_000;

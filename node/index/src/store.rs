@@ -40,6 +40,10 @@ pub(crate) enum Table {
     Involved = 8,
     Postings = 9,
     Meta = 10,
+    Schedules = 11,
+    ScheduleBodies = 12,
+    ScheduleLists = 13,
+    ScheduleRuns = 14,
 }
 
 impl Table {

@@ -6,6 +6,7 @@ use crate::{
     involved::Part,
     read::{self, META_OLDEST, META_TIP},
     rows::{self, Term},
+    schedules,
     store::{Batch, Table, View},
 };
 use alloy_primitives::TxHash;
@@ -13,7 +14,12 @@ use almanac_primitives::{StateDiff, run::PROLOGUE_TYPE};
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
 /// Adds a block that follows the tip, with what it changed.
-pub(crate) fn add(batch: &mut Batch, indexed: &IndexedBlock, diff: &StateDiff) {
+pub(crate) fn add(
+    batch: &mut Batch,
+    view: &View<'_>,
+    indexed: &IndexedBlock,
+    diff: &StateDiff,
+) -> Result<(), Fault> {
     let number = indexed.number();
     for change in diff.changes() {
         let key = rows::state_key(&change.key);
@@ -26,6 +32,7 @@ pub(crate) fn add(batch: &mut Batch, indexed: &IndexedBlock, diff: &StateDiff) {
     let keys = diff.changes().iter().map(|change| &change.key);
     batch.insert(Table::Changes, &number.to_be_bytes(), rows::changes(keys));
     add_block(batch, indexed);
+    schedules::add(batch, view, indexed, diff)
 }
 
 /// Adds a block alone: genesis has no history.
@@ -81,6 +88,7 @@ pub(crate) fn take_back(batch: &mut Batch, view: &View<'_>, indexed: &IndexedBlo
     }
     batch.remove(Table::Changes, &number.to_be_bytes());
     take_back_block(batch, indexed);
+    schedules::take_back(batch, view, indexed)?;
     let parent = read::header_at(view, number - 1)?;
     batch.insert(Table::Meta, META_TIP, rows::tip(parent.number, parent.hash()));
     Ok(())
@@ -201,7 +209,7 @@ mod tests {
             for (number, writes) in (1u64..).zip(&blocks) {
                 let (diff, after) = step(&state, writes);
                 let mut batch = Batch::default();
-                add(&mut batch, &block(number), &diff);
+                store.ask(|view| add(&mut batch, view, &block(number), &diff)).unwrap();
                 store.commit(batch).unwrap();
                 if number > oldest {
                     history.extend(diff.changes().iter().map(|change| {

@@ -51,7 +51,7 @@ fn every_answer_is_that_of_one_height(open: impl Fn(&Chain, u64) -> Index) {
         let n = u8::try_from(n % 240).unwrap();
         let writes = (0..KEYS).filter(|key| (key + n) % 3 != 0).map(|key| (key, Some(n))).collect();
         let logs = vec![(n, vec![n, n / 2])];
-        chain.grow(&Plan { writes, transactions: vec![(n, None, logs)], bodies: 0 });
+        chain.grow(&Plan { writes, transactions: vec![(n, None, logs)], ..Plan::default() });
     }
     let index = open(&chain, 20);
     let (done, answers) = (AtomicBool::new(false), AtomicU64::new(0));

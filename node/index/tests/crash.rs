@@ -25,6 +25,7 @@ fn plan(n: u64) -> Plan {
         writes: (0..4).map(|i| (at(13 + i), (at(17 + i) % 3 != 0).then_some(at(19 + i)))).collect(),
         transactions: vec![(at(23), Some(at(29)), logs), (at(31), None, vec![])],
         bodies: at(37) % 3,
+        ..Plan::default()
     }
 }
 

@@ -23,7 +23,7 @@ fn chain() -> Chain {
         let logs = vec![(n, vec![n, n / 2]), (n / 3, vec![])];
         let writes = (0..8).map(|key| (key, Some(n.wrapping_mul(key + 1) % 200))).collect();
         let transactions = vec![(n, None, logs.clone()), (n / 2, Some(n), logs)];
-        chain.grow(&Plan { writes, transactions, bodies: 2 });
+        chain.grow(&Plan { writes, transactions, bodies: 2, ..Plan::default() });
     }
     chain
 }
@@ -232,18 +232,18 @@ fn other_formats_are_refused_with_the_command_to_run() {
     chain.grow(&Plan::default());
     chain.feed(&chain.open(&path, config()).unwrap());
     let meta = |name: &[u8]| [&[10], name].concat();
-    for format in [0u32, 1, 3, u32::MAX] {
+    for format in [0u32, 2, 4, u32::MAX] {
         write_row(&path, &meta(b"format"), &format.to_be_bytes());
         let error = chain.open(&path, config()).unwrap_err();
         let path = path.display().to_string();
         let expected = match format {
-            found @ 0..2 => OpenError::FormatTooOld { path, found, known: 2 },
-            found => OpenError::FormatTooNew { path, found, known: 2 },
+            found @ 0..3 => OpenError::FormatTooOld { path, found, known: 3 },
+            found => OpenError::FormatTooNew { path, found, known: 3 },
         };
         assert_eq!(error, expected);
         assert!(error.to_string().contains(REMEDY), "{error}");
     }
-    write_row(&path, &meta(b"format"), &2u32.to_be_bytes());
+    write_row(&path, &meta(b"format"), &3u32.to_be_bytes());
     chain.check_blocks(&chain.open(&path, config()).unwrap());
     write_row(&path, &meta(b"tip"), b"nonsense");
     let error = chain.open(&path, config()).unwrap_err();

@@ -106,6 +106,7 @@ impl Pair {
         let (chain, index) = (&self.chain, self.index());
         chain.check_blocks(index);
         chain.check_states(index);
+        chain.check_schedules(index);
         for height in 0..=chain.height() {
             let is_kept = index.state_at(height).is_some();
             assert_eq!(is_kept, height >= index.oldest_state());

@@ -1,6 +1,8 @@
 //! Random chains, and a dull version of everything that the index answers.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
+mod schedules;
+
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, U256, keccak256};
 use almanac_index::{Index, IndexConfig, Location, LogEntry, LogFilter, OpenError, Order, Parties, Sent};
 use almanac_primitives::{
@@ -16,6 +18,8 @@ use std::{
     path::Path,
     sync::{Arc, OnceLock},
 };
+
+use schedules::{ACTS, Happened, SchedulePlan};
 
 pub type State = BTreeMap<StateKey, Bytes>;
 
@@ -78,17 +82,17 @@ pub struct Plan {
     pub writes: Vec<(u8, Option<u8>)>,
     pub transactions: Vec<TransactionPlan>,
     pub bodies: u8,
+    pub schedules: Vec<SchedulePlan>,
 }
 
 pub fn any_plan() -> impl Strategy<Value = Plan> {
     let log = (0..PEOPLE, vec(0..TOPICS, 0..=4));
     let transaction = (0..PEOPLE, option::of(0..PEOPLE), vec(log, 0..4));
     let writes = vec((0..KEYS, option::of(0..9u8)), 0..6);
-    (writes, vec(transaction, 0..4), 0..3u8).prop_map(|(writes, transactions, bodies)| Plan {
-        writes,
-        transactions,
-        bodies,
-    })
+    let schedules = vec((0..4u8, 0..ACTS, 0..8u8), 0..5);
+    (writes, vec(transaction, 0..4), 0..3u8, schedules).prop_map(
+        |(writes, transactions, bodies, schedules)| Plan { writes, transactions, bodies, schedules },
+    )
 }
 
 pub fn any_filter(height_max: u64) -> impl Strategy<Value = LogFilter> {
@@ -105,6 +109,7 @@ pub struct Fed {
     pub receipts: Vec<Receipt>,
     pub parties: Vec<Parties>,
     pub diff: StateDiff,
+    pub schedules: Vec<Happened>,
 }
 
 /// A chain that remembers everything, in the dullest way.
@@ -137,14 +142,17 @@ impl Chain {
         let transactions = (0..plan.bodies).map(signed).collect();
         let block = Arc::new(Block { header, transactions });
         let receipts = (0u64..).zip(&plan.transactions);
-        let receipts = receipts.map(|(index, plan)| receipt(&block, index, plan)).collect();
+        let mut receipts: Vec<_> = receipts.map(|(index, plan)| receipt(&block, index, plan)).collect();
         let parties = plan.transactions.iter();
         let parties = parties
             .map(|plan| Parties { from: someone(plan.0), to: plan.1.map(someone), run: run(plan) })
             .collect();
-        let (diff, after) = step(self.states.last().unwrap(), &plan.writes);
+        let before = self.states.last().unwrap();
+        let mut after = write(before, &plan.writes);
+        let schedules = schedules::live(self, &plan.schedules, &mut receipts, &mut after);
+        let diff = difference(before, &after);
         self.states.push(after);
-        self.fed.push(Fed { block, receipts, parties, diff });
+        self.fed.push(Fed { block, receipts, parties, diff, schedules });
         self.fed.last().unwrap()
     }
 
@@ -318,8 +326,8 @@ fn receipt(block: &Block, index: u64, (from, to, logs): &TransactionPlan) -> Rec
     }
 }
 
-/// Turns writes into a diff, and the state after it.
-fn step(before: &State, writes: &[(u8, Option<u8>)]) -> (StateDiff, State) {
+/// The state after some writes.
+fn write(before: &State, writes: &[(u8, Option<u8>)]) -> State {
     let mut after = before.clone();
     for (n, new) in writes {
         match new {
@@ -327,9 +335,13 @@ fn step(before: &State, writes: &[(u8, Option<u8>)]) -> (StateDiff, State) {
             None => after.remove(&key(*n)),
         };
     }
+    after
+}
+
+fn difference(before: &State, after: &State) -> StateDiff {
     let keys: BTreeSet<_> = before.keys().chain(after.keys()).copied().collect();
     let change = |key| StateChange { key, old: before.get(&key).cloned(), new: after.get(&key).cloned() };
-    (StateDiff::new(keys.into_iter().map(change).collect()), after)
+    StateDiff::new(keys.into_iter().map(change).collect())
 }
 
 /// Written out, not shared with the index.

@@ -1,0 +1,127 @@
+//! Finds schedules and their runs among the rows.
+
+use super::{KnownSchedule, Schedule, ScheduleFilter, SchedulePage, ScheduleStatus};
+use crate::{
+    block::Location,
+    error::Fault,
+    involved::Order,
+    rows::{self, List},
+    store::{Row, Table, View},
+};
+use alloy_primitives::Bytes;
+use almanac_primitives::{ScheduleId, StateKey, StateRead, StateReadError};
+use almanac_schedule::{
+    Record,
+    record::{Body, RecordError, Status},
+};
+use std::ops::RangeInclusive;
+
+/// Schedules that one page may look at: a filter that nothing matches must not go through all there ever were.
+const LOOKED_AT_MAX: usize = 10_000;
+
+/// A schedule with all that is known of it.
+pub(crate) fn known(view: &View<'_>, id: ScheduleId) -> Result<Option<KnownSchedule>, Fault> {
+    schedule(view, id)?.map(|schedule| complete(view, schedule)).transpose()
+}
+
+/// What doors said of a schedule.
+pub(super) fn schedule(view: &View<'_>, id: ScheduleId) -> Result<Option<Schedule>, Fault> {
+    view.get(Table::Schedules, &id.0.to_be_bytes(), |row| rows::read_schedule(id, row))
+}
+
+fn complete(view: &View<'_>, schedule: Schedule) -> Result<KnownSchedule, Fault> {
+    let id = schedule.id;
+    let row = |error| Fault::Row { table: "schedule bodies", error };
+    let body =
+        view.get(Table::ScheduleBodies, &id.0.to_be_bytes(), |body| Body::decode(body).map_err(row))?;
+    let record = match Record::read(&Tip(view), id) {
+        Ok(record) => record,
+        Err(RecordError::Read(error)) => return Err(error.into()),
+        // It is quarantined for that very reason, or will be.
+        Err(RecordError::Broken(_)) => None,
+    };
+    Ok(KnownSchedule { schedule, body, record })
+}
+
+/// The state after the last block, as a view of the rows has it.
+struct Tip<'v, 's>(&'v View<'s>);
+
+impl StateRead for Tip<'_, '_> {
+    fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
+        let value = self.0.get(Table::State, &rows::state_key(&key), |row| Ok(Bytes::copy_from_slice(row)));
+        value.map_err(|fault| StateReadError { key, reason: fault.to_string() })
+    }
+}
+
+/// A page of the schedules that a filter asks for.
+pub(crate) fn find(
+    view: &View<'_>,
+    filter: &ScheduleFilter,
+    after: Option<ScheduleId>,
+    limit: usize,
+) -> Result<SchedulePage, Fault> {
+    let mut page = SchedulePage { schedules: Vec::new(), next: None };
+    let Some(from) = after.map_or(Some(0), |after| after.0.checked_add(1)) else { return Ok(page) };
+    let mut last = after;
+    for (looked_at, id) in candidates(view, filter, ScheduleId(from)).enumerate() {
+        if page.schedules.len() == limit || looked_at == LOOKED_AT_MAX {
+            page.next = last;
+            break;
+        }
+        let id = id?;
+        last = Some(id);
+        let found = known(view, id)?;
+        let found = found.ok_or_else(|| Fault::Missing(format!("schedule {id}, which is in a list,")))?;
+        if filter.matches(&found) {
+            page.schedules.push(found);
+        }
+    }
+    Ok(page)
+}
+
+/// The schedules from an id on in the shortest list that has all that a filter can ask for.
+fn candidates<'v>(
+    view: &'v View<'_>,
+    filter: &ScheduleFilter,
+    from: ScheduleId,
+) -> Box<dyn Iterator<Item = Result<ScheduleId, Fault>> + 'v> {
+    let waiting = filter.due.as_ref().map(|_| ScheduleStatus::Pending);
+    let list = filter.owner.map(List::Owner).or(filter.target.map(List::Target));
+    let list = list.or(filter.status.or(waiting).map(List::Status));
+    let last = ScheduleId(u64::MAX);
+    let rows = match list {
+        Some(list) => {
+            view.range(Table::ScheduleLists, &rows::listed(&list, from)..=&rows::listed(&list, last))
+        }
+        None => view.range(Table::Schedules, &from.0.to_be_bytes()..=&last.0.to_be_bytes()),
+    };
+    Box::new(rows.map(|row: Result<Row, Fault>| Ok(ScheduleId(rows::height_of(&row?.0)?))))
+}
+
+impl ScheduleFilter {
+    fn matches(&self, known: &KnownSchedule) -> bool {
+        let schedule = &known.schedule;
+        let due = known.record.as_ref().filter(|record| record.head.status == Status::Pending);
+        self.owner.is_none_or(|owner| owner == schedule.owner)
+            && self.target.is_none_or(|target| target == schedule.target)
+            && self.status.is_none_or(|status| status == schedule.status())
+            && self.lane.is_none_or(|lane| lane == schedule.lane)
+            && self
+                .due
+                .as_ref()
+                .is_none_or(|times| due.is_some_and(|record| times.contains(&record.head.due)))
+    }
+}
+
+/// Where a schedule ran.
+pub(crate) fn runs_of(
+    view: &View<'_>,
+    id: ScheduleId,
+    range: &RangeInclusive<Location>,
+    order: Order,
+    limit: usize,
+) -> Result<Vec<Location>, Fault> {
+    let (first, last) = (rows::run_of(id, *range.start()), rows::run_of(id, *range.end()));
+    let found = order.of(view.range(Table::ScheduleRuns, &first..=&last));
+    found.take(limit).map(|row| rows::read_run_of(&row?.0)).collect()
+}

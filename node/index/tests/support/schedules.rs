@@ -1,0 +1,331 @@
+//! Random lives of schedules, and what should be known of them, found by walking through everything again.
+
+use super::{Chain, PEOPLE, State, someone};
+use alloy_primitives::{Bytes, Log, U256};
+use alloy_sol_types::{SolEvent, sol};
+use almanac_index::{
+    Ending, Index, KnownSchedule, Location, Order, Schedule, ScheduleFilter, ScheduleStatus,
+};
+use almanac_primitives::{
+    Gas, Lane, Outcome, Receipt, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError, TimestampMs,
+    Wei,
+    addresses::{CRON_REGISTRY, LEDGER},
+    state::encode_slot,
+};
+use almanac_schedule::{
+    Record,
+    record::{Body, CatchUp, Charge, Door, Head, LastRun, Status, escrow_slot, head_slot},
+};
+use std::{collections::BTreeMap, num::NonZeroU64};
+
+// Written out, not shared with the index.
+sol! {
+    event JobScheduled(uint256 indexed id, address indexed owner, address indexed target, uint256 nextRunAt);
+    event JobExecuted(uint256 indexed id, bool success, uint256 gasUsed);
+    event JobCancelled(uint256 indexed id, address indexed owner, uint256 refunded);
+    event JobToppedUp(uint256 indexed id, uint256 amount, uint256 totalEscrow);
+    event JobExhausted(uint256 indexed id, string reason);
+    event ScheduleQuarantined(uint256 indexed id, string reason);
+}
+
+/// A step of a schedule's life as numbers: in which transaction, what, and whose.
+pub type SchedulePlan = (u8, u8, u8);
+pub const ACTS: u8 = 7;
+
+/// A step of a schedule's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Happened {
+    pub id: ScheduleId,
+    pub location: Location,
+    pub act: Act,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    Create { n: u8 },
+    TopUp,
+    Run { is_success: bool },
+    Cancel,
+    Exhaust,
+    Quarantine,
+}
+
+/// What a block does to schedules that live before it: what happens, and the state after that.
+pub fn live(
+    chain: &Chain,
+    plans: &[SchedulePlan],
+    receipts: &mut [Receipt],
+    state: &mut State,
+) -> Vec<Happened> {
+    let number = chain.height() + 1;
+    let mut plans: Vec<_> = plans.iter().filter(|_| !receipts.is_empty()).copied().collect();
+    plans.sort_by_key(|plan| usize::from(plan.0) % receipts.len());
+    let mut all: Vec<Happened> = chain.fed.iter().flat_map(|fed| fed.schedules.clone()).collect();
+    let old = all.len();
+    let mut nth = 0;
+    for (place, act, which) in plans {
+        let index = usize::from(place) % receipts.len();
+        let location = Location { number, index };
+        let living: Vec<_> = dull(&all).into_values().filter(|one| one.end.is_none()).collect();
+        let chosen = living.get(usize::from(which) % living.len().max(1));
+        let act = match (act % ACTS, chosen) {
+            (0 | 1, _) => Act::Create { n: which },
+            (_, None) => continue,
+            (2, _) => Act::TopUp,
+            (3, _) => Act::Run { is_success: which % 3 > 0 },
+            (4, _) => Act::Cancel,
+            (5, _) => Act::Exhaust,
+            _ => Act::Quarantine,
+        };
+        let id = match (act, chosen) {
+            (Act::Create { .. }, _) => {
+                nth += 1;
+                ScheduleId::new(number, index as u32, nth).unwrap()
+            }
+            (_, Some(chosen)) => chosen.id,
+            (_, None) => continue,
+        };
+        let receipt = &mut receipts[index];
+        if let Act::Run { is_success } = act {
+            // Nothing runs in the block that made it, and a receipt is of one run.
+            if id.block() == number || receipt.schedule_ref.is_some() {
+                continue;
+            }
+            receipt.schedule_ref = Some(ScheduleRef { schedule: id, number: 7 });
+            receipt.outcome = if is_success { Outcome::Success } else { Outcome::Reverted(Bytes::new()) };
+        }
+        let happened = Happened { id, location, act };
+        receipt.logs.push(log(happened));
+        all.push(happened);
+        keep(state, happened, dull(&all)[&id].end.is_some());
+    }
+    all.split_off(old)
+}
+
+/// Everything that is known after these steps.
+pub fn dull(all: &[Happened]) -> BTreeMap<ScheduleId, Schedule> {
+    let mut known = BTreeMap::<ScheduleId, Schedule>::new();
+    for Happened { id, location, act } in all {
+        let ending =
+            |status, reason: &str| Some(Ending { status, location: *location, reason: reason.into() });
+        if let Act::Create { n } = act {
+            known.insert(*id, created(*id, *n));
+        }
+        let one = known.get_mut(id).unwrap();
+        match act {
+            Act::Create { .. } | Act::TopUp => {}
+            Act::Run { is_success } => {
+                one.runs += 1;
+                if !is_success {
+                    one.runs_failed += 1;
+                }
+                if one.is_single && *is_success {
+                    one.end = ending(ScheduleStatus::Succeeded, "");
+                } else if one.is_single {
+                    one.end = ending(ScheduleStatus::Failed, "");
+                }
+            }
+            Act::Cancel => one.end = ending(ScheduleStatus::Cancelled, ""),
+            Act::Exhaust => one.end = ending(ScheduleStatus::Exhausted, "no more"),
+            Act::Quarantine if one.quarantine.is_some() => {}
+            Act::Quarantine => one.quarantine = ending(ScheduleStatus::Quarantined, "odd"),
+        }
+    }
+    // One that was made and gone within a block leaves no body, so nobody can tell how often it should have run.
+    for one in known.values_mut() {
+        if one.end.as_ref().is_some_and(|end| end.location.number == one.id.block()) {
+            one.is_single = false;
+        }
+    }
+    known
+}
+
+fn created(id: ScheduleId, n: u8) -> Schedule {
+    Schedule {
+        id,
+        owner: someone(n),
+        target: someone(n / 2),
+        lane: Lane::Cron,
+        first_due: TimestampMs(1_000 * u64::from(n)),
+        is_single: n % 2 == 1,
+        runs: 0,
+        runs_failed: 0,
+        quarantine: None,
+        end: None,
+    }
+}
+
+fn body(n: u8) -> Body {
+    Body {
+        door: Door::Cron,
+        owner: someone(n),
+        refund_to: someone(n),
+        from: CRON_REGISTRY,
+        to: someone(n / 2),
+        value: Wei::ZERO,
+        gas_limit: Gas(100_000),
+        interval_ms: if n % 2 == 1 { None } else { NonZeroU64::new(60_000) },
+        runs_max: None,
+        catch_up: CatchUp::All,
+        charge: Charge::GasLimit,
+        input: vec![n; 4].into(),
+    }
+}
+
+fn log(happened: Happened) -> Log {
+    let id = U256::from(happened.id.0);
+    let (address, data) = match happened.act {
+        Act::Create { n } => {
+            let (owner, target) = (someone(n), someone(n / 2));
+            (CRON_REGISTRY, JobScheduled { id, owner, target, nextRunAt: U256::from(n) }.encode_log_data())
+        }
+        Act::TopUp => (CRON_REGISTRY, JobToppedUp { id, amount: id, totalEscrow: id }.encode_log_data()),
+        Act::Run { is_success } => {
+            (CRON_REGISTRY, JobExecuted { id, success: is_success, gasUsed: id }.encode_log_data())
+        }
+        Act::Cancel => {
+            (CRON_REGISTRY, JobCancelled { id, owner: someone(0), refunded: id }.encode_log_data())
+        }
+        Act::Exhaust => (CRON_REGISTRY, JobExhausted { id, reason: "no more".into() }.encode_log_data()),
+        Act::Quarantine => (LEDGER, ScheduleQuarantined { id, reason: "odd".into() }.encode_log_data()),
+    };
+    Log { address, data }
+}
+
+/// What the chain would keep of a schedule after a step.
+fn keep(state: &mut State, Happened { id, act, .. }: Happened, has_ended: bool) {
+    let [head, escrow] = [head_slot(id), escrow_slot(id)].map(|slot| StateKey::Slot(LEDGER, slot));
+    let body_key = StateKey::Body(id);
+    if has_ended {
+        [head, escrow, body_key].iter().for_each(|key| drop(state.remove(key)));
+        return;
+    }
+    let mut record = match act {
+        Act::Create { n } => Record {
+            id,
+            head: Head {
+                status: Status::Pending,
+                lane: Lane::Cron,
+                last: LastRun::None,
+                due: TimestampMs(1_000 * u64::from(n)),
+                priority: 0,
+                runs: 0,
+            },
+            escrow: Wei(U256::from(5)),
+            body: body(n),
+        },
+        _ => Record::read(&Dull(state), id).unwrap().unwrap(),
+    };
+    match act {
+        Act::Run { .. } => record.head.due.0 += 3_000,
+        Act::TopUp => record.escrow.0 += U256::ONE,
+        Act::Quarantine => record.head.status = Status::Quarantined,
+        Act::Create { .. } | Act::Cancel | Act::Exhaust => {}
+    }
+    state.insert(head, encode_slot(record.head.to_word()).unwrap());
+    state.insert(escrow, encode_slot(record.escrow.0).unwrap());
+    state.insert(body_key, record.body.encode());
+}
+
+struct Dull<'s>(&'s State);
+
+impl StateRead for Dull<'_> {
+    fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
+        Ok(self.0.get(&key).cloned())
+    }
+}
+
+impl Chain {
+    fn happened(&self) -> Vec<Happened> {
+        self.fed.iter().flat_map(|fed| fed.schedules.clone()).collect()
+    }
+
+    /// What should be known of every schedule, by birth.
+    pub fn known_schedules(&self) -> Vec<KnownSchedule> {
+        let happened = self.happened();
+        let known = dull(&happened).into_values().map(|schedule| {
+            let id = schedule.id;
+            let made = happened.iter().find(|one| one.id == id).unwrap();
+            let Act::Create { n } = made.act else { panic!("nothing comes before a birth") };
+            let ended_at_once = schedule.end.as_ref().is_some_and(|end| end.location.number == id.block());
+            let body = (!ended_at_once).then(|| body(n));
+            let record = Record::read(&Dull(self.states.last().unwrap()), id).unwrap();
+            KnownSchedule { schedule, body, record }
+        });
+        known.collect()
+    }
+
+    /// Compares every schedule, every list of them and all their runs.
+    pub fn check_schedules(&self, index: &Index) {
+        let known = self.known_schedules();
+        for one in &known {
+            let id = one.schedule.id;
+            assert_eq!(index.schedule(id).unwrap().as_ref(), Some(one));
+            let ran = |happened: &Happened| happened.id == id && matches!(happened.act, Act::Run { .. });
+            let mut runs: Vec<_> =
+                self.happened().into_iter().filter(ran).map(|happened| happened.location).collect();
+            let whole = Location::first_of(0)..=Location::last_of(u64::MAX);
+            assert_eq!(index.runs_of(id, &whole, Order::Ascending, 100).unwrap(), runs);
+            runs.reverse();
+            runs.truncate(1);
+            assert_eq!(index.runs_of(id, &whole, Order::Descending, 1).unwrap(), runs);
+        }
+        assert_eq!(index.schedule(ScheduleId(u64::MAX)).unwrap(), None);
+        for filter in filters() {
+            let expected: Vec<_> = known.iter().filter(|one| is_asked_for(&filter, one)).cloned().collect();
+            for limit in [1, 2, 1_000] {
+                assert_eq!(paged(index, &filter, limit), expected, "{filter:?} by {limit}");
+            }
+        }
+    }
+}
+
+fn paged(index: &Index, filter: &ScheduleFilter, limit: usize) -> Vec<KnownSchedule> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = index.schedules(filter, after, limit).unwrap();
+        assert!(page.schedules.len() <= limit);
+        found.extend(page.schedules);
+        after = page.next;
+        if after.is_none() {
+            return found;
+        }
+    }
+}
+
+fn filters() -> Vec<ScheduleFilter> {
+    let all = ScheduleFilter::default;
+    let due = TimestampMs(2_000)..=TimestampMs(5_000);
+    let mut filters = vec![
+        all(),
+        ScheduleFilter { lane: Some(Lane::Cron), ..all() },
+        ScheduleFilter { lane: Some(Lane::Spare), ..all() },
+        ScheduleFilter { due: Some(due.clone()), ..all() },
+        ScheduleFilter { due: Some(due.clone()), target: Some(someone(1)), ..all() },
+        ScheduleFilter { due: Some(due), status: Some(ScheduleStatus::Quarantined), ..all() },
+    ];
+    for n in 0..PEOPLE {
+        filters.push(ScheduleFilter { owner: Some(someone(n)), ..all() });
+        filters.push(ScheduleFilter { target: Some(someone(n)), ..all() });
+        let status = Some(ScheduleStatus::Pending);
+        filters.push(ScheduleFilter { owner: Some(someone(n)), target: Some(someone(1)), status, ..all() });
+    }
+    filters.extend(ScheduleStatus::ALL.map(|status| ScheduleFilter { status: Some(status), ..all() }));
+    filters
+}
+
+fn is_asked_for(filter: &ScheduleFilter, one: &KnownSchedule) -> bool {
+    let schedule = &one.schedule;
+    let due = match &one.record {
+        Some(record) if record.head.status == Status::Pending => Some(record.head.due),
+        _ => None,
+    };
+    let mut is_wanted = filter.owner.is_none() || filter.owner == Some(schedule.owner);
+    is_wanted &= filter.target.is_none() || filter.target == Some(schedule.target);
+    is_wanted &= filter.status.is_none() || filter.status == Some(schedule.status());
+    is_wanted &= filter.lane.is_none() || filter.lane == Some(schedule.lane);
+    if let Some(times) = &filter.due {
+        is_wanted &= due.is_some_and(|due| due >= *times.start() && due <= *times.end());
+    }
+    is_wanted
+}
