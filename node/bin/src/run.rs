@@ -22,6 +22,7 @@ use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::Genesis;
 use almanac_rpc::{
     Limits, Server,
+    almanac::Almanac,
     dev::Dev,
     eth::Eth,
     feed::IndexFeed,
@@ -83,11 +84,13 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
         vec![("/health", health(view.index.clone())), ("/metrics", Arc::new(move || figures.render()))];
     let impersonation = Arc::new(Impersonation::default());
     let dev = Dev::new(view.clone(), admission.clone(), controls, impersonation.clone(), lines, version);
-    let eth = Eth::new(view.clone(), admission, heads, wallet, version, limits.call_time_max)
+    let eth = Eth::new(view.clone(), admission, heads.clone(), wallet, version, limits.call_time_max)
         .impersonating(impersonation);
     let mut methods = eth.into_module();
     methods.merge(dev.into_module()).context("a method has two homes")?;
     let heavy = Heavy::new(HeavyLimits::default());
+    let almanac = Almanac::new(view.clone(), heads, heavy.clone());
+    methods.merge(almanac.into_module()).context("a method has two homes")?;
     let retrace = Retrace::new(view, heavy.clone(), limits.call_time_max);
     methods.merge(retrace.into_module()).context("a method has two homes")?;
     let server = Server::start((Ipv4Addr::LOCALHOST, config.port).into(), limits, methods, pages).await?;

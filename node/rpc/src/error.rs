@@ -5,7 +5,7 @@ use alloy_primitives::{Bytes, TxHash, hex};
 use almanac_consensus::SubmitError;
 use almanac_exec::{CallResult, Refusal, SimulateError, TransactionError};
 use almanac_index::history::GONE;
-use almanac_primitives::Outcome;
+use almanac_primitives::{Outcome, ScheduleId};
 use almanac_trace::TraceError;
 use jsonrpsee::types::ErrorObjectOwned;
 
@@ -128,6 +128,11 @@ pub(crate) fn not_included_in_time(hash: TxHash, waited: std::time::Duration) ->
 /// A transaction that is not there.
 pub(crate) fn unknown_transaction(hash: TxHash) -> ErrorObjectOwned {
     plain(SERVER_ERROR, format!("transaction not found: no block has {hash}"))
+}
+
+/// A schedule that never was.
+pub(crate) fn unknown_schedule(id: ScheduleId) -> ErrorObjectOwned {
+    plain(SERVER_ERROR, format!("schedule not found: there never was a schedule {id}"))
 }
 
 /// Something that cannot be traced.

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod almanac;
 mod creator;
 pub mod debug;
 pub mod dev;

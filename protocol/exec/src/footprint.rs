@@ -2,10 +2,12 @@
 
 use crate::{error::StateFault, state::BlockState};
 use alloy_primitives::{Address, Bytes};
-use almanac_primitives::Gas;
+use almanac_primitives::{Gas, RunTransaction};
 use revm::{
     context::TxEnv,
-    context_interface::result::{ExecutionResult, Output, ResultGas, SuccessReason},
+    context_interface::result::{
+        ExecutionResult, HaltReason, OutOfGasError, Output, ResultGas, SuccessReason,
+    },
     primitives::TxKind,
     state::{AccountInfo, EvmState},
 };
@@ -50,6 +52,26 @@ impl Footprint {
             output: Output::Call(Bytes::new()),
         };
         Self::take(tx, &result, after, state)
+    }
+
+    /// What a run touched whose call could not be made: nothing. It is shown as one that ran out of gas.
+    pub(crate) fn of_unmade_call(run: &RunTransaction, gas_used: Gas) -> Box<Self> {
+        let tx = TxEnv {
+            caller: run.from,
+            kind: TxKind::Call(run.to),
+            value: run.value.0,
+            data: run.input.clone(),
+            gas_price: run.gas_price.0,
+            ..TxEnv::default()
+        };
+        let result = ExecutionResult::Halt {
+            reason: HaltReason::OutOfGas(OutOfGasError::Basic),
+            gas: ResultGas::default(),
+            logs: Vec::new(),
+        };
+        let mut footprint = Self { tx, result, after: EvmState::default(), before: BTreeMap::new() };
+        footprint.set_gas(run.gas_limit, gas_used);
+        Box::new(footprint)
     }
 
     /// Sets what the transaction might use and what it used.

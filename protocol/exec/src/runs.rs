@@ -87,8 +87,7 @@ fn call<'a, I: Inspector<EvmContext<'a>>>(
     let intrinsic = call_gas(&run.input);
     if run.gas_limit.0 < least_gas(&intrinsic) {
         // As a transaction that runs out of gas before its first step.
-        let (outcome, gas_used) = (Outcome::Halted(Halt::OutOfGas), run.gas_limit);
-        return Ok(Called { outcome, gas_used, logs: Vec::new(), footprint: None });
+        return Ok(unmade(execution, run, Halt::OutOfGas, run.gas_limit));
     }
     let tx = TxEnv {
         caller: run.from,
@@ -115,6 +114,17 @@ fn call<'a, I: Inspector<EvmContext<'a>>>(
     }
     let (outcome, logs) = output::outcome(executed.result);
     Ok(Called { outcome, gas_used, logs, footprint: executed.footprint })
+}
+
+/// A call that could not be made. Whoever looks on sees as many transactions as there are receipts.
+fn unmade<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &Execution<'a, '_, I>,
+    run: &RunTransaction,
+    halt: Halt,
+    gas_used: Gas,
+) -> Called {
+    let footprint = execution.is_watched().then(|| Footprint::of_unmade_call(run, gas_used));
+    Called { outcome: Outcome::Halted(halt), gas_used, logs: Vec::new(), footprint }
 }
 
 /// Settles a run, and answers with what its door says of it.
@@ -146,8 +156,7 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<(), BlockError> {
     let id = run.schedule_ref.schedule;
     execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
-    let (outcome, gas_used) = (Outcome::Halted(Halt::Other), Gas::ZERO);
-    let called = Called { outcome, gas_used, logs: Vec::new(), footprint: None };
+    let called = unmade(execution, &run, Halt::Other, Gas::ZERO);
     file(execution, run, called, vec![doors::quarantine_log(id, reason)])
 }
 

@@ -77,7 +77,7 @@ impl Eth {
 }
 
 /// Header of the block on `tip`, as far as it is known, if it came at `now`.
-pub(super) fn upcoming(
+pub(crate) fn upcoming(
     tip: &IndexedBlock,
     state: &HistoricalState,
     parameters: &Parameters,

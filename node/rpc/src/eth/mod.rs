@@ -5,13 +5,13 @@ pub(crate) mod attempt;
 mod blocks;
 mod calls;
 mod estimate;
-mod fees;
+pub(crate) mod fees;
 mod fill;
 mod logs;
-mod overlay;
+pub(crate) mod overlay;
 mod sending;
 mod simulate;
-mod subscribe;
+pub(crate) mod subscribe;
 mod tools;
 
 use crate::{

@@ -22,12 +22,12 @@ pub(crate) struct Overlay<S> {
 
 impl<S: StateRead> Overlay<S> {
     /// The state as it is.
-    pub(super) fn new(below: S) -> Self {
+    pub(crate) fn new(below: S) -> Self {
         Self { below, values: BTreeMap::new(), wiped: BTreeSet::new() }
     }
 
     /// Lays what calls changed over it.
-    pub(super) fn apply(&mut self, diff: &StateDiff) {
+    pub(crate) fn apply(&mut self, diff: &StateDiff) {
         let changes = diff.changes().iter().map(|change| (change.key, change.new.clone()));
         self.values.extend(changes);
     }

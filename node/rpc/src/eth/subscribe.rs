@@ -75,7 +75,8 @@ fn missed(count: u64) -> SubscriptionError {
         .into()
 }
 
-async fn next<T: Clone>(
+/// The next event, or `None` where nobody wants one any more.
+pub(crate) async fn next<T: Clone>(
     sink: &SubscriptionSink,
     news: &mut broadcast::Receiver<T>,
 ) -> Result<Option<T>, SubscriptionError> {
@@ -89,7 +90,8 @@ async fn next<T: Clone>(
     }
 }
 
-async fn send(sink: &SubscriptionSink, item: &impl Serialize) -> Result<bool, SubscriptionError> {
+/// Tells the client; whether it is still there.
+pub(crate) async fn send(sink: &SubscriptionSink, item: &impl Serialize) -> Result<bool, SubscriptionError> {
     let message = serde_json::value::to_raw_value(item).map_err(|error| error.to_string())?;
     Ok(sink.send(SubscriptionMessage::from(message)).await.is_ok())
 }

@@ -144,7 +144,7 @@ impl ToolsApiServer for Eth {
     }
 
     fn modules(&self) -> RpcResult<BTreeMap<&'static str, &'static str>> {
-        let mut names = vec!["eth", "net", "web3", "txpool", "rpc", "debug", "trace", "ots"];
+        let mut names = vec!["eth", "net", "web3", "txpool", "rpc", "debug", "trace", "ots", "almanac"];
         if self.impersonation.is_some() {
             names.extend(["evm", "anvil", "hardhat"]);
         }

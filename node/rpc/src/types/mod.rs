@@ -4,6 +4,8 @@ mod block;
 mod log;
 mod otterscan;
 mod receipt;
+mod schedule;
+pub mod time;
 mod transaction;
 
 pub use block::{RpcBlock, RpcHeader};
@@ -11,5 +13,7 @@ pub use log::RpcLog;
 pub(crate) use otterscan::dated_receipt;
 pub use otterscan::{Height, Number, OtsBlockDetails, OtsBlockTransactions, OtsContractCreator, OtsPage};
 pub use receipt::RpcReceipt;
+pub use schedule::{RpcScheduleId, RpcScheduleRef};
+pub use time::RpcTime;
 pub use transaction::RpcTransaction;
 pub(crate) use transaction::user_transaction;

@@ -1,6 +1,6 @@
 //! Receipts as Ethereum clients read them, with the schedule that a run belongs to.
 
-use super::RpcLog;
+use super::{RpcLog, RpcScheduleRef};
 use alloy_primitives::{Address, BlockHash, Bloom, TxHash, U64, U256};
 use almanac_index::IndexedBlock;
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub struct RpcReceipt {
     #[serde(rename = "type")]
     transaction_type: U64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    schedule_ref: Option<String>,
+    schedule_ref: Option<RpcScheduleRef>,
 }
 
 impl RpcReceipt {
@@ -47,7 +47,7 @@ impl RpcReceipt {
             logs_bloom: receipt.bloom(),
             status: U64::from(u64::from(receipt.outcome.is_success())),
             transaction_type: U64::from(receipt.transaction_type),
-            schedule_ref: receipt.schedule_ref.map(|run| run.schedule.to_string()),
+            schedule_ref: receipt.schedule_ref.map(RpcScheduleRef::new),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Transactions as Ethereum clients read them: signed ones as alloy writes them, the chain's own in the same shape.
 
+use super::RpcScheduleRef;
 use alloy_consensus::transaction::Recovered;
 use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
 use alloy_rpc_types_eth::Transaction;
@@ -43,7 +44,7 @@ pub struct SystemTransaction {
     block_number: U64,
     transaction_index: U64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    schedule_ref: Option<String>,
+    schedule_ref: Option<RpcScheduleRef>,
 }
 
 impl RpcTransaction {
@@ -125,7 +126,7 @@ fn system(indexed: &IndexedBlock, index: usize, chain_id: u64) -> Option<SystemT
         block_hash: indexed.hash,
         block_number: U64::from(indexed.number()),
         transaction_index: U64::from(index.saturating_sub(indexed.unseen())),
-        schedule_ref: receipt.schedule_ref.map(|run| run.schedule.to_string()),
+        schedule_ref: receipt.schedule_ref.map(RpcScheduleRef::new),
     })
 }
 

@@ -3,7 +3,7 @@
 use super::{EXHAUSTED_RUNS, Event, Moment, change::end};
 use crate::{
     ledger::{Failure, Ledger, Treasury, load, save},
-    record::{Charge, LastRun, Record, Status},
+    record::{LastRun, Record, Status},
 };
 use almanac_primitives::{Gas, Outcome, Wei};
 use std::convert::Infallible;
@@ -25,11 +25,7 @@ pub fn settle<L: Treasury>(
     moment: Moment,
 ) -> Result<Vec<Event>, Failure<Infallible, L::Error>> {
     let charge = begun.charge(moment.base_fee);
-    let cost = match begun.body.charge {
-        Charge::GasLimit => charge,
-        // No run uses more than its limit.
-        Charge::GasUsed => ended.gas_used.cost(moment.base_fee).min(charge),
-    };
+    let cost = begun.cost(moment.base_fee, ended.gas_used);
     let unused = charge.checked_sub(cost).unwrap_or(Wei::ZERO);
     if cost > Wei::ZERO {
         ledger.burn(cost).map_err(Failure::Ledger)?;

@@ -18,8 +18,8 @@ pub use head::{Head, LastRun, Status};
 use crate::calendar::{Entry, Priority};
 use alloy_primitives::{Bytes, U256};
 use almanac_primitives::{
-    GasPrice, RunTransaction, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError, TimestampMs, Wei,
-    addresses::LEDGER, codec::DecodeError, state::decode_slot,
+    Gas, GasPrice, RunTransaction, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError, TimestampMs,
+    Wei, addresses::LEDGER, codec::DecodeError, state::decode_slot,
 };
 use std::num::NonZeroU64;
 
@@ -171,6 +171,16 @@ impl Record {
     /// What its next run takes from the escrow at a base fee.
     pub fn charge(&self, base_fee: GasPrice) -> Wei {
         self.body.gas_limit.cost(base_fee)
+    }
+
+    /// What a run that used so much gas costs in the end; the rest of its charge returns to the escrow.
+    pub fn cost(&self, base_fee: GasPrice, gas_used: Gas) -> Wei {
+        let charge = self.charge(base_fee);
+        match self.body.charge {
+            Charge::GasLimit => charge,
+            // No run uses more than its limit.
+            Charge::GasUsed => gas_used.cost(base_fee).min(charge),
+        }
     }
 
     /// Whether the run that comes next is the last by number.

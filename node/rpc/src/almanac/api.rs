@@ -1,0 +1,110 @@
+//! The methods by name, and what each does.
+
+use super::{
+    Almanac,
+    agenda::{self, AgendaPage},
+    capacity::{self, Capacity},
+    listen,
+    parameters::{self, RpcParameter},
+    params,
+    preview::{self, Preview},
+    runs::{self, RunsPage},
+    runway::{self, Runway},
+    schedule::{self, RpcSchedule, SchedulesPage},
+};
+use crate::error;
+use jsonrpsee::{
+    core::{RpcResult, SubscriptionResult},
+    proc_macros::rpc,
+};
+use serde_json::Value;
+
+#[rpc(server)]
+pub(crate) trait AlmanacApi {
+    /// A schedule, also one that has ended, or null.
+    #[method(name = "almanac_getSchedule")]
+    fn get_schedule(&self, id: Value) -> RpcResult<Option<RpcSchedule>>;
+
+    /// Schedules by owner, target, status, lane or due time, page by page.
+    #[method(name = "almanac_listSchedules")]
+    async fn list_schedules(&self, filter: Option<Value>) -> RpcResult<SchedulesPage>;
+
+    /// The runs of a schedule with their receipts, page by page.
+    #[method(name = "almanac_getRuns")]
+    async fn get_runs(&self, id: Value, options: Option<Value>) -> RpcResult<RunsPage>;
+
+    /// What is due when, page by page.
+    #[method(name = "almanac_agenda")]
+    async fn agenda(&self, options: Option<Value>) -> RpcResult<AgendaPage>;
+
+    /// How much gas runs ask for, second by second.
+    #[method(name = "almanac_capacity")]
+    async fn capacity(&self, options: Option<Value>) -> RpcResult<Capacity>;
+
+    /// What the next runs of a schedule would do.
+    #[method(name = "almanac_preview")]
+    async fn preview(&self, id: Value, count: Option<Value>) -> RpcResult<Preview>;
+
+    /// How many runs the escrow of a schedule pays for.
+    #[method(name = "almanac_runway")]
+    fn runway(&self, id: Value) -> RpcResult<Runway>;
+
+    /// Every parameter of the chain, with its value, its bounds and what it is for.
+    #[method(name = "almanac_getParameters")]
+    fn get_parameters(&self) -> RpcResult<Vec<RpcParameter>>;
+
+    /// Tells what happens to schedules, as it happens.
+    #[subscription(name = "almanac_subscribe" => "almanac_subscription", unsubscribe = "almanac_unsubscribe", item = Value)]
+    async fn subscribe(&self, kind: Value, filter: Option<Value>) -> SubscriptionResult;
+}
+
+#[jsonrpsee::core::async_trait]
+impl AlmanacApiServer for Almanac {
+    fn get_schedule(&self, id: Value) -> RpcResult<Option<RpcSchedule>> {
+        let id = params::schedule_id(&id)?;
+        let known = self.view.index.schedule(id).map_err(error::internal)?;
+        known.map(|known| RpcSchedule::new(&self.view, &known)).transpose()
+    }
+
+    async fn list_schedules(&self, filter: Option<Value>) -> RpcResult<SchedulesPage> {
+        let wanted = params::options(filter, "filter")?;
+        self.work(|view| schedule::list(view, wanted)).await
+    }
+
+    async fn get_runs(&self, id: Value, options: Option<Value>) -> RpcResult<RunsPage> {
+        let (id, wanted) = (params::schedule_id(&id)?, params::options(options, "options")?);
+        self.work(move |view| runs::page(view, id, &wanted)).await
+    }
+
+    async fn agenda(&self, options: Option<Value>) -> RpcResult<AgendaPage> {
+        let wanted = params::options(options, "options")?;
+        self.work(move |view| agenda::page(view, &wanted)).await
+    }
+
+    async fn capacity(&self, options: Option<Value>) -> RpcResult<Capacity> {
+        let wanted = params::options(options, "options")?;
+        self.work(move |view| capacity::measure(view, &wanted)).await
+    }
+
+    async fn preview(&self, id: Value, count: Option<Value>) -> RpcResult<Preview> {
+        let (id, count) = (params::schedule_id(&id)?, preview::checked_count(count)?);
+        self.work(move |view| preview::preview(view, id, count)).await
+    }
+
+    fn runway(&self, id: Value) -> RpcResult<Runway> {
+        runway::runway(&self.view, params::schedule_id(&id)?)
+    }
+
+    fn get_parameters(&self) -> RpcResult<Vec<RpcParameter>> {
+        parameters::all(&self.view)
+    }
+
+    async fn subscribe(
+        &self,
+        pending: jsonrpsee::PendingSubscriptionSink,
+        kind: Value,
+        filter: Option<Value>,
+    ) -> SubscriptionResult {
+        listen::subscribe(&self.view, &self.heads, pending, kind, filter).await
+    }
+}

@@ -1,0 +1,189 @@
+//! How much gas runs ask for, second by second, against what a block gives their lane.
+//!
+//! The calendar has the next run of each schedule. Those of a series that come after it follow from its interval, as
+//! far as its number of runs allows; whether its escrow will pay for them is not asked here.
+
+use super::{
+    agenda::read_record,
+    params::{self, LaneName},
+};
+use crate::{
+    error,
+    types::{Number, RpcTime},
+    view::View,
+};
+use alloy_primitives::U64;
+use almanac_exec::environment::read_parameters;
+use almanac_index::HistoricalState;
+use almanac_primitives::{
+    Gas, Lane, TimestampMs,
+    params::{Parameters, SECOND_MS},
+};
+use almanac_schedule::{
+    Calendar, Record, budget,
+    calendar::{Cursor, Entry},
+    is_held,
+};
+use jsonrpsee::core::RpcResult;
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, ops::RangeInclusive};
+
+/// Seconds of an answer, unless a request says how many.
+const SECONDS_DEFAULT: u64 = 60;
+/// Most seconds of an answer.
+const SECONDS_MAX: u64 = 3_600;
+/// Schedules that one request may look at.
+const SCHEDULES_MAX: usize = 10_000;
+/// Runs that one request may count.
+const RUNS_MAX: u64 = 1_000_000;
+/// Entries of the calendar that are read at a time.
+const PAGE: usize = 1_000;
+
+/// Which seconds a client asks about.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Wanted {
+    from: Option<Number>,
+    to: Option<Number>,
+}
+
+/// What runs ask for in a span.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Capacity {
+    block_number: U64,
+    from: RpcTime,
+    to: RpcTime,
+    lanes: Vec<LaneCapacity>,
+}
+
+/// What runs of one lane ask for.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LaneCapacity {
+    lane: LaneName,
+    is_held: bool,
+    /// What the runs of one block may ask for together.
+    block_gas_max: U64,
+    /// Seconds in which something is due, in order.
+    seconds: Vec<Second>,
+}
+
+/// What is due in one second.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Second {
+    time: RpcTime,
+    runs: U64,
+    gas: U64,
+    /// How many blocks that fills.
+    blocks_needed: U64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Demand {
+    runs: u64,
+    gas: u64,
+}
+
+type Demands = BTreeMap<(Lane, u64), Demand>;
+
+/// Adds up what is due in a span.
+pub(super) fn measure(view: &View, wanted: &Wanted) -> RpcResult<Capacity> {
+    let (block, state) = view.state(None)?;
+    let seconds = span(wanted, (view.next_time)())?;
+    let parameters = read_parameters(&state).map_err(error::internal)?;
+    let demands = collect(&state, &seconds)?;
+    let lanes = Lane::ALL.map(|lane| LaneCapacity::new(lane, &parameters, &demands));
+    let moment = |second: u64| RpcTime::new(TimestampMs(second.saturating_mul(SECOND_MS)));
+    Ok(Capacity {
+        block_number: U64::from(block.number()),
+        from: moment(*seconds.start()),
+        to: moment(*seconds.end()),
+        lanes: lanes.into(),
+    })
+}
+
+/// The seconds that are asked about.
+fn span(wanted: &Wanted, now: TimestampMs) -> RpcResult<RangeInclusive<u64>> {
+    let from = wanted.from.map_or(now, params::time).seconds();
+    let to = wanted.to.map_or(from.saturating_add(SECONDS_DEFAULT - 1), |to| params::time(to).seconds());
+    if from > to {
+        return Err(error::invalid(format!("the span ends in second {to}, before it begins in {from}")));
+    }
+    if to - from >= SECONDS_MAX {
+        let given = (to - from).saturating_add(1);
+        return Err(error::limit(format!("a span of {given} seconds is above the limit of {SECONDS_MAX}")));
+    }
+    Ok(from..=to)
+}
+
+/// Goes through all that is due by the end of the span: series that began before it have runs within.
+fn collect(state: &HistoricalState, seconds: &RangeInclusive<u64>) -> RpcResult<Demands> {
+    let (mut demands, mut counted) = (Demands::new(), 0);
+    let (mut cursor, mut looked_at) = (Cursor::At(TimestampMs(0)), 0);
+    loop {
+        let page = Calendar::new(state).agenda(&Lane::ALL, cursor, PAGE).map_err(error::internal)?;
+        for entry in &page {
+            if entry.due.seconds() > *seconds.end() {
+                return Ok(demands);
+            }
+            looked_at += 1;
+            if looked_at > SCHEDULES_MAX {
+                return Err(error::limit(format!(
+                    "more than {SCHEDULES_MAX} schedules are due by the end of the span: end it earlier"
+                )));
+            }
+            if let Some(record) = read_record(state, entry)? {
+                counted += count(entry, &record, seconds, &mut demands);
+            }
+            if counted > RUNS_MAX {
+                return Err(error::limit(format!(
+                    "more than {RUNS_MAX} runs are due in the span: make it shorter"
+                )));
+            }
+        }
+        match page.last() {
+            Some(last) if page.len() == PAGE => cursor = Cursor::After(*last),
+            _ => return Ok(demands),
+        }
+    }
+}
+
+/// Counts the runs of one schedule in the span, and says how many these were.
+fn count(entry: &Entry, record: &Record, seconds: &RangeInclusive<u64>, demands: &mut Demands) -> u64 {
+    let left = record.runs_left().unwrap_or(u64::MAX);
+    let interval = record.body.interval().map_or(u64::MAX, |interval| interval.0);
+    let first_ms = seconds.start().saturating_mul(SECOND_MS);
+    // The first run of the series that is in the span.
+    let skipped = first_ms.saturating_sub(entry.due.0).div_ceil(interval);
+    let (mut nth, mut counted) = (skipped, 0);
+    while nth < left {
+        let due = nth.checked_mul(interval).and_then(|later| entry.due.0.checked_add(later));
+        let Some(due) = due.map(TimestampMs).filter(|due| due.seconds() <= *seconds.end()) else { break };
+        let demand = demands.entry((entry.lane, due.seconds())).or_default();
+        demand.runs += 1;
+        demand.gas = demand.gas.saturating_add(record.body.gas_limit.0);
+        (nth, counted) = (nth + 1, counted + 1);
+    }
+    counted
+}
+
+impl LaneCapacity {
+    fn new(lane: Lane, parameters: &Parameters, demands: &Demands) -> Self {
+        let block_gas_max = budget(lane, parameters, Gas::ZERO).0;
+        let of_lane = demands.range((lane, 0)..=(lane, u64::MAX));
+        let seconds = of_lane.map(|((_, second), demand)| Second {
+            time: RpcTime::new(TimestampMs(second.saturating_mul(SECOND_MS))),
+            runs: U64::from(demand.runs),
+            gas: U64::from(demand.gas),
+            blocks_needed: U64::from(demand.gas.div_ceil(block_gas_max.max(1))),
+        });
+        Self {
+            lane: lane.into(),
+            is_held: is_held(lane, parameters),
+            block_gas_max: U64::from(block_gas_max),
+            seconds: seconds.collect(),
+        }
+    }
+}

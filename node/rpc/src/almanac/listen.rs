@@ -1,0 +1,188 @@
+//! What happens to schedules, as it happens, over WebSocket.
+//!
+//! Events come in the order of blocks and of logs within them. Where the chain goes back, which only a developer's
+//! does, `reverted` names the last block that still counts: what was told of later ones did not happen.
+
+use super::params::{self, Id, LaneName};
+use crate::{
+    error,
+    eth::subscribe::{next, send},
+    heads::{Head, Heads},
+    types::{RpcScheduleId, RpcTime},
+    view::View,
+};
+use alloy_primitives::{Address, BlockHash, TxHash, U64, U256};
+use almanac_index::{IndexedBlock, LogEntry, ScheduleEvent};
+use jsonrpsee::{
+    PendingSubscriptionSink,
+    core::{RpcResult, SubscriptionResult},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// What a client wants to hear of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Kind {
+    /// Schedules come, change and go.
+    Schedules,
+    /// Schedules run.
+    Runs,
+}
+
+/// Whose schedules a client wants to hear of; what is left out allows anyone's.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Wanted {
+    owner: Option<Address>,
+    target: Option<Address>,
+    id: Option<Id>,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, Serialize)]
+struct Told {
+    #[serde(flatten)]
+    what: What,
+    #[serde(flatten)]
+    id: RpcScheduleId,
+    owner: Address,
+    target: Address,
+    #[serde(flatten)]
+    place: Place,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum What {
+    Created { lane: LaneName, due: RpcTime },
+    ToppedUp { amount: U256, escrow: U256 },
+    Cancelled { refunded: U256 },
+    Exhausted { reason: String },
+    Quarantined { reason: String },
+    Succeeded,
+    Failed,
+    Run { run: Option<U64>, success: bool, gas_used: U64 },
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Place {
+    block_number: U64,
+    block_hash: BlockHash,
+    transaction_hash: TxHash,
+    log_index: U64,
+    time: RpcTime,
+}
+
+/// Tells a client until it has enough.
+pub(super) async fn subscribe(
+    view: &View,
+    heads: &Heads,
+    pending: PendingSubscriptionSink,
+    kind: Value,
+    filter: Option<Value>,
+) -> SubscriptionResult {
+    let asked = read_kind(&kind).and_then(|kind| Ok((kind, params::options::<Wanted>(filter, "filter")?)));
+    let (kind, wanted) = match asked {
+        Ok(asked) => asked,
+        Err(reason) => {
+            pending.reject(reason).await;
+            return Ok(());
+        }
+    };
+    // News is listened to before the client is answered: whatever it causes after that, it hears of.
+    let mut news = heads.listen();
+    let sink = pending.accept().await?;
+    while let Some(head) = next(&sink, &mut news).await? {
+        let told = match head {
+            Head::New(block) => in_block(view, &block, kind, &wanted)?,
+            Head::Reverted(height) => vec![json!({ "event": "reverted", "blockNumber": U64::from(height) })],
+        };
+        for item in told {
+            if !send(&sink, &item).await? {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_kind(given: &Value) -> RpcResult<Kind> {
+    serde_json::from_value(given.clone()).map_err(|_| {
+        error::invalid(format!("there is no subscription to {given}; there are schedules and runs"))
+    })
+}
+
+/// What a block tells of the schedules that are wanted.
+fn in_block(view: &View, block: &IndexedBlock, kind: Kind, wanted: &Wanted) -> Result<Vec<Value>, String> {
+    let mut told = Vec::new();
+    for entry in (0..block.receipts.len()).flat_map(|index| block.logs_of(index)) {
+        let Some(event) = ScheduleEvent::of_log(&entry.log) else { continue };
+        if wanted.id.is_some_and(|Id(id)| id != event.id()) {
+            continue;
+        }
+        // One that is gone again with its block is nobody's.
+        let Some(known) = view.index.schedule(event.id()).map_err(|error| error.to_string())? else {
+            continue;
+        };
+        let schedule = &known.schedule;
+        let is_wanted = wanted.owner.is_none_or(|owner| owner == schedule.owner)
+            && wanted.target.is_none_or(|target| target == schedule.target);
+        if !is_wanted {
+            continue;
+        }
+        let id = RpcScheduleId::new(event.id());
+        let Some(what) = what(event, kind, schedule.is_single, block, &entry) else { continue };
+        let item =
+            Told { what, id, owner: schedule.owner, target: schedule.target, place: Place::new(&entry) };
+        told.push(serde_json::to_value(item).map_err(|error| error.to_string())?);
+    }
+    Ok(told)
+}
+
+/// An event in the words of a subscription, if it is one that this kind tells of.
+fn what(
+    event: ScheduleEvent,
+    kind: Kind,
+    is_single: bool,
+    block: &IndexedBlock,
+    entry: &LogEntry,
+) -> Option<What> {
+    match (kind, event) {
+        (Kind::Runs, ScheduleEvent::Executed { is_success, gas_used, .. }) => {
+            let receipt = block.receipts.get(entry.location.index);
+            let run = receipt.and_then(|receipt| receipt.schedule_ref).map(|run| U64::from(run.number));
+            Some(What::Run { run, success: is_success, gas_used: U64::from(gas_used.0) })
+        }
+        (Kind::Runs, _) => None,
+        (Kind::Schedules, event) => match event {
+            ScheduleEvent::Created { lane, due, .. } => {
+                Some(What::Created { lane: lane.into(), due: RpcTime::new(due) })
+            }
+            ScheduleEvent::ToppedUp { amount, escrow, .. } => {
+                Some(What::ToppedUp { amount: amount.0, escrow: escrow.0 })
+            }
+            ScheduleEvent::Cancelled { refunded, .. } => Some(What::Cancelled { refunded: refunded.0 }),
+            ScheduleEvent::Exhausted { reason, .. } => Some(What::Exhausted { reason }),
+            ScheduleEvent::Quarantined { reason, .. } => Some(What::Quarantined { reason }),
+            // A single run is the end.
+            ScheduleEvent::Executed { is_success, .. } if is_single => {
+                Some(if is_success { What::Succeeded } else { What::Failed })
+            }
+            ScheduleEvent::Executed { .. } => None,
+        },
+    }
+}
+
+impl Place {
+    fn new(entry: &LogEntry) -> Self {
+        Self {
+            block_number: U64::from(entry.location.number),
+            block_hash: entry.block_hash,
+            transaction_hash: entry.transaction_hash,
+            log_index: U64::from(entry.log_index),
+            time: RpcTime::new(entry.timestamp),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The `almanac_` methods: what is scheduled, what ran, what will run, and what it will cost.
+
+mod agenda;
+mod api;
+mod capacity;
+mod listen;
+mod parameters;
+mod params;
+mod preview;
+mod runs;
+mod runway;
+mod schedule;
+
+use crate::{error, heads::Heads, heavy::Heavy, view::View};
+use almanac_index::KnownSchedule;
+use almanac_primitives::ScheduleId;
+use jsonrpsee::{RpcModule, core::RpcResult};
+use std::sync::Arc;
+
+/// Answers the `almanac_` methods.
+#[derive(Clone)]
+pub struct Almanac {
+    view: View,
+    heads: Arc<Heads>,
+    heavy: Heavy,
+}
+
+impl Almanac {
+    /// Answers from `view`, hears of blocks from `heads`, and does long work when `heavy` lets it.
+    pub fn new(view: View, heads: Arc<Heads>, heavy: Heavy) -> Self {
+        Self { view, heads, heavy }
+    }
+
+    /// All of its methods.
+    pub fn into_module(self) -> RpcModule<Self> {
+        api::AlmanacApiServer::into_rpc(self)
+    }
+
+    async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&View) -> RpcResult<T> + Send + 'static,
+    ) -> RpcResult<T> {
+        let view = self.view.clone();
+        self.heavy.run(move || work(&view)).await
+    }
+}
+
+impl View {
+    /// What is known of a schedule. An error where there never was one: for methods that need it.
+    fn known_schedule(&self, id: ScheduleId) -> RpcResult<KnownSchedule> {
+        let known = self.index.schedule(id).map_err(error::internal)?;
+        known.ok_or_else(|| error::unknown_schedule(id))
+    }
+}

@@ -1,0 +1,178 @@
+//! What requests bring along, read with errors that say what is allowed.
+
+use crate::{error, types::Number};
+use almanac_index::ScheduleStatus;
+use almanac_primitives::{Lane, ScheduleId, TimestampMs};
+use jsonrpsee::core::RpcResult;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::Value;
+
+/// Entries of a page, unless a request says how many.
+const LIMIT_DEFAULT: u64 = 20;
+/// Most entries of a page.
+const LIMIT_MAX: u64 = 100;
+
+/// A schedule's name: `"1042-3-0"`, or its number in hexadecimal, in decimal, or as a JSON number.
+pub(super) fn schedule_id(given: &Value) -> RpcResult<ScheduleId> {
+    read_id(given).map_err(error::invalid)
+}
+
+fn read_id(given: &Value) -> Result<ScheduleId, String> {
+    let malformed =
+        || format!("{given} is no schedule id: give it as \"1042-3-0\" or as a number below 2^64");
+    match given {
+        Value::Number(number) => number.as_u64().map(ScheduleId).ok_or_else(malformed),
+        Value::String(text) => match text.strip_prefix("0x") {
+            Some(digits) if digits.starts_with(|first: char| first.is_ascii_hexdigit()) => {
+                u64::from_str_radix(digits, 16).map(ScheduleId).map_err(|_| malformed())
+            }
+            Some(_) => Err(malformed()),
+            None => text.parse().map_err(|error: almanac_primitives::ids::ScheduleIdError| error.to_string()),
+        },
+        _ => Err(malformed()),
+    }
+}
+
+/// A schedule's name inside of an object.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Id(pub(super) ScheduleId);
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_id(&Value::deserialize(deserializer)?).map(Self).map_err(de::Error::custom)
+    }
+}
+
+/// An object whose fields may all be left out, as may the object.
+pub(super) fn options<T: for<'de> Deserialize<'de> + Default>(
+    given: Option<Value>,
+    what: &str,
+) -> RpcResult<T> {
+    match given {
+        None | Some(Value::Null) => Ok(T::default()),
+        Some(given) => {
+            serde_json::from_value(given).map_err(|reason| error::invalid(format!("{what}: {reason}")))
+        }
+    }
+}
+
+/// How many entries a page should have.
+pub(super) fn limit(given: Option<Number>) -> RpcResult<usize> {
+    let limit = given.map_or(LIMIT_DEFAULT, Number::get);
+    if !(1..=LIMIT_MAX).contains(&limit) {
+        return Err(error::invalid(format!("limit {limit} is not in 1..={LIMIT_MAX}")));
+    }
+    usize::try_from(limit).map_err(error::internal)
+}
+
+/// A moment in milliseconds.
+pub(super) fn time(given: Number) -> TimestampMs {
+    TimestampMs(given.get())
+}
+
+/// A lane by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum LaneName {
+    Reserved,
+    Cron,
+    Market,
+    Spare,
+}
+
+impl From<Lane> for LaneName {
+    fn from(lane: Lane) -> Self {
+        match lane {
+            Lane::Reserved => Self::Reserved,
+            Lane::Cron => Self::Cron,
+            Lane::Market => Self::Market,
+            Lane::Spare => Self::Spare,
+        }
+    }
+}
+
+impl From<LaneName> for Lane {
+    fn from(name: LaneName) -> Self {
+        match name {
+            LaneName::Reserved => Self::Reserved,
+            LaneName::Cron => Self::Cron,
+            LaneName::Market => Self::Market,
+            LaneName::Spare => Self::Spare,
+        }
+    }
+}
+
+/// A status by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum StatusName {
+    Pending,
+    Quarantined,
+    Succeeded,
+    Failed,
+    Cancelled,
+    Exhausted,
+}
+
+impl From<ScheduleStatus> for StatusName {
+    fn from(status: ScheduleStatus) -> Self {
+        match status {
+            ScheduleStatus::Pending => Self::Pending,
+            ScheduleStatus::Quarantined => Self::Quarantined,
+            ScheduleStatus::Succeeded => Self::Succeeded,
+            ScheduleStatus::Failed => Self::Failed,
+            ScheduleStatus::Cancelled => Self::Cancelled,
+            ScheduleStatus::Exhausted => Self::Exhausted,
+        }
+    }
+}
+
+impl From<StatusName> for ScheduleStatus {
+    fn from(name: StatusName) -> Self {
+        match name {
+            StatusName::Pending => Self::Pending,
+            StatusName::Quarantined => Self::Quarantined,
+            StatusName::Succeeded => Self::Succeeded,
+            StatusName::Failed => Self::Failed,
+            StatusName::Cancelled => Self::Cancelled,
+            StatusName::Exhausted => Self::Exhausted,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn ids_in_every_form() {
+        let id = ScheduleId::new(1042, 3, 0).unwrap();
+        for form in [json!("1042-3-0"), json!(id.0), json!(id.0.to_string()), json!(format!("{:#x}", id.0))] {
+            assert_eq!(schedule_id(&form).unwrap(), id, "{form}");
+        }
+        for bad in [
+            json!("0x"),
+            json!("0x+1"),
+            json!("0x10000000000000000"),
+            json!(-1),
+            json!(1.5),
+            json!(null),
+            json!([1]),
+            json!("1-2"),
+            json!("1-262144-0"),
+            json!(""),
+        ] {
+            assert_eq!(schedule_id(&bad).unwrap_err().code(), -32_602, "{bad}");
+        }
+    }
+
+    #[test]
+    fn both_sides_of_the_limit() {
+        assert_eq!(limit(None).unwrap(), 20);
+        assert_eq!(limit(Some(Number::Plain(1))).unwrap(), 1);
+        assert_eq!(limit(Some(Number::Plain(100))).unwrap(), 100);
+        assert!(limit(Some(Number::Plain(0))).is_err());
+        assert!(limit(Some(Number::Plain(101))).is_err());
+    }
+}

@@ -1,0 +1,290 @@
+//! What the next runs of a schedule would do, found out by making the blocks that would hold them.
+//!
+//! Each is a block with the real transition, in which nothing but this schedule is due, on the state that the ones
+//! before would leave. The base fee stays as it would be in the next block: nobody knows better.
+
+use super::{params::StatusName, runs::failure};
+use crate::{
+    error,
+    eth::{fees::upcoming, overlay::Overlay},
+    types::{Number, RpcScheduleId, RpcTime},
+    view::View,
+};
+use alloy_primitives::{Address, U64, U256};
+use almanac_exec::{BlockInput, BlockOutput, Body, environment::read_parameters, execute};
+use almanac_index::{HistoricalState, KnownSchedule, ScheduleEvent, ScheduleStatus};
+use almanac_primitives::{
+    Gas, GasPrice, Header, Lane, Receipt, ScheduleId, StateRead, TimestampMs,
+    params::{GAS_TARGET_DIVISOR, Parameters},
+};
+use almanac_schedule::{
+    Agenda, Due, Record,
+    calendar::CalendarError,
+    is_held,
+    life::EXHAUSTED_ESCROW,
+    record::{RecordError, Status},
+};
+use jsonrpsee::core::RpcResult;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Most runs that one request may preview.
+const RUNS_MAX: u64 = 10;
+
+/// How the next runs of a schedule would go.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Preview {
+    #[serde(flatten)]
+    id: RpcScheduleId,
+    /// The block whose state it starts from.
+    block_number: U64,
+    base_fee: U256,
+    runs: Vec<PreviewedRun>,
+    /// Whether no run would be missing for want of money.
+    escrow_suffices: bool,
+    /// What would end the schedule, if anything does within these runs, or what ended it already.
+    end: Option<PreviewedEnd>,
+    /// Why there are fewer runs than asked for, unless it is the end.
+    waits: Option<String>,
+}
+
+/// A run that has not taken place.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PreviewedRun {
+    run: U64,
+    time: RpcTime,
+    success: bool,
+    error: Option<String>,
+    gas_used: U64,
+    fee: U256,
+    escrow_before: U256,
+    /// After the last run this is zero: the rest is refunded.
+    escrow_after: U256,
+    logs: Vec<PreviewedLog>,
+}
+
+/// What a run would log.
+#[derive(Clone, Debug, Serialize)]
+struct PreviewedLog {
+    address: Address,
+    topics: Vec<alloy_primitives::B256>,
+    data: alloy_primitives::Bytes,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct PreviewedEnd {
+    status: StatusName,
+    reason: Option<String>,
+    time: Option<RpcTime>,
+}
+
+/// How many runs to preview.
+pub(super) fn checked_count(given: Option<Value>) -> RpcResult<usize> {
+    let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(1) };
+    let number = serde_json::from_value::<Number>(given.clone()).ok().map(Number::get);
+    let number = number.filter(|number| (1..=RUNS_MAX).contains(number));
+    let number = number.ok_or_else(|| error::invalid(format!("{given} runs are not in 1..={RUNS_MAX}")))?;
+    usize::try_from(number).map_err(error::internal)
+}
+
+/// Tries the next `count` runs of a schedule.
+pub(super) fn preview(view: &View, id: ScheduleId, count: usize) -> RpcResult<Preview> {
+    let known = view.known_schedule(id)?;
+    let (tip, state) = view.state(None)?;
+    let parameters = read_parameters(&state).map_err(error::internal)?;
+    let next = upcoming(&tip, &state, &parameters, (view.next_time)())?;
+    let mut attempt = Attempt {
+        view,
+        id,
+        state: Overlay::new(state),
+        parent: tip.block.header.clone(),
+        earliest: next.timestamp,
+        base_fee: next.base_fee,
+    };
+    let mut preview = Preview {
+        id: RpcScheduleId::new(id),
+        block_number: U64::from(tip.number()),
+        base_fee: U256::from(next.base_fee.0),
+        runs: Vec::new(),
+        escrow_suffices: true,
+        end: ended(&known),
+        waits: None,
+    };
+    while preview.runs.len() < count && preview.end.is_none() {
+        let Some(record) = attempt.record()?.filter(|record| record.head.status == Status::Pending) else {
+            break;
+        };
+        let step = attempt.step(&record)?;
+        preview.escrow_suffices &= !step.is_short;
+        preview.end = step.end;
+        match step.run {
+            Some(run) => preview.runs.push(run),
+            None if preview.end.is_none() && !step.has_moved => {
+                preview.waits = Some(why_not(&record, &parameters));
+                break;
+            }
+            None => {}
+        }
+    }
+    Ok(preview)
+}
+
+fn ended(known: &KnownSchedule) -> Option<PreviewedEnd> {
+    let ending = known.schedule.end.as_ref().or(known.schedule.quarantine.as_ref())?;
+    let reason = Some(ending.reason.clone()).filter(|reason| !reason.is_empty());
+    Some(PreviewedEnd { status: ending.status.into(), reason, time: None })
+}
+
+fn why_not(record: &Record, parameters: &Parameters) -> String {
+    let lane = record.head.lane;
+    match is_held(lane, parameters) {
+        true => {
+            format!("the {lane:?} lane is paused or switched off: runs wait until governance lets it go on")
+        }
+        false => {
+            format!("a run of {} does not fit what a block gives the {lane:?} lane", record.body.gas_limit)
+        }
+    }
+}
+
+/// A chain of blocks that hold nothing but the runs of one schedule.
+struct Attempt<'v> {
+    view: &'v View,
+    id: ScheduleId,
+    state: Overlay<HistoricalState>,
+    parent: Header,
+    earliest: TimestampMs,
+    base_fee: GasPrice,
+}
+
+/// What became of a schedule in one such block.
+struct Step {
+    run: Option<PreviewedRun>,
+    end: Option<PreviewedEnd>,
+    /// Whether it ended because it could not pay.
+    is_short: bool,
+    /// Whether it waits for another time now.
+    has_moved: bool,
+}
+
+impl Attempt<'_> {
+    fn record(&self) -> RpcResult<Option<Record>> {
+        Record::read(&self.state, self.id).map_err(error::internal)
+    }
+
+    /// Makes the block in which the schedule is due.
+    fn step(&mut self, record: &Record) -> RpcResult<Step> {
+        let after_parent = TimestampMs(self.parent.timestamp.0.saturating_add(1));
+        let timestamp = record.head.due.max(self.earliest).max(after_parent);
+        let input = BlockInput {
+            chain_id: self.view.chain_id,
+            parent_hash: self.parent.hash(),
+            timestamp,
+            fee_recipient: self.parent.fee_recipient,
+            consensus: self.parent.consensus,
+            parent: self.parent.clone(),
+        };
+        let output = execute(&self.state, &Only(self.id), &input, &mut Body::new(Vec::new()));
+        let output = output.map_err(error::internal)?;
+        self.state.apply(&output.diff);
+        // A block that is as full as it should be keeps the base fee where it is.
+        let header = output.header(self.parent.commitment);
+        let target = Gas(header.gas_limit.0 / GAS_TARGET_DIVISOR);
+        self.parent = Header { gas_used: target, base_fee: self.base_fee, ..header };
+        let now = self.record()?;
+        let receipt = output.receipts.iter().find(|receipt| receipt.schedule_ref.is_some());
+        let (end, is_short) = end_in(&output, receipt, now.as_ref(), timestamp);
+        Ok(Step {
+            run: receipt.map(|receipt| self.run(record, now.as_ref(), receipt, timestamp)),
+            end,
+            is_short,
+            has_moved: now.is_some_and(|now| now.head.due != record.head.due),
+        })
+    }
+
+    fn run(
+        &self,
+        before: &Record,
+        after: Option<&Record>,
+        receipt: &Receipt,
+        timestamp: TimestampMs,
+    ) -> PreviewedRun {
+        let price = receipt.effective_gas_price;
+        PreviewedRun {
+            run: U64::from(before.head.runs),
+            time: RpcTime::new(timestamp),
+            success: receipt.outcome.is_success(),
+            error: failure(&receipt.outcome),
+            gas_used: U64::from(receipt.gas_used.0),
+            fee: before.cost(price, receipt.gas_used).0,
+            escrow_before: before.escrow.0,
+            escrow_after: after.map_or(U256::ZERO, |after| after.escrow.0),
+            logs: receipt
+                .logs
+                .iter()
+                .map(|log| PreviewedLog {
+                    address: log.address,
+                    topics: log.topics().to_vec(),
+                    data: log.data.data.clone(),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// How a schedule ended in a block, if it did, and whether that was for want of money.
+fn end_in(
+    output: &BlockOutput,
+    run: Option<&Receipt>,
+    now: Option<&Record>,
+    at: TimestampMs,
+) -> (Option<PreviewedEnd>, bool) {
+    if now.is_some_and(|now| now.head.status != Status::Quarantined) {
+        return (None, false);
+    }
+    let events = output.receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(ScheduleEvent::of_log);
+    let said = events.filter_map(|event| match event {
+        ScheduleEvent::Cancelled { .. } => Some((ScheduleStatus::Cancelled, None)),
+        ScheduleEvent::Exhausted { reason, .. } => Some((ScheduleStatus::Exhausted, Some(reason))),
+        ScheduleEvent::Quarantined { reason, .. } => Some((ScheduleStatus::Quarantined, Some(reason))),
+        _ => None,
+    });
+    let is_success = run.is_some_and(|run| run.outcome.is_success());
+    let single = if is_success { ScheduleStatus::Succeeded } else { ScheduleStatus::Failed };
+    let (status, reason) = said.last().unwrap_or((single, None));
+    let is_short = reason.as_deref() == Some(EXHAUSTED_ESCROW);
+    (Some(PreviewedEnd { status: status.into(), reason, time: Some(RpcTime::new(at)) }), is_short)
+}
+
+/// An agenda on which there is one schedule.
+struct Only(ScheduleId);
+
+impl Only {
+    fn record(&self, state: &dyn StateRead) -> Result<Option<Record>, CalendarError> {
+        match Record::read(state, self.0) {
+            Ok(record) => Ok(record),
+            Err(RecordError::Read(error)) => Err(CalendarError::Read(error)),
+            Err(RecordError::Broken(_)) => Ok(None),
+        }
+    }
+}
+
+impl Agenda for Only {
+    fn due(
+        &self,
+        state: &dyn StateRead,
+        lane: Lane,
+        now: TimestampMs,
+        count_max: usize,
+    ) -> Result<Vec<Due>, CalendarError> {
+        let entry = self.record(state)?.and_then(|record| record.entry());
+        let due = entry.filter(|entry| entry.lane == lane && entry.due <= now);
+        Ok(due.into_iter().take(count_max).map(Due::Schedule).collect())
+    }
+
+    fn next_due(&self, state: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
+        Ok(self.record(state)?.and_then(|record| record.entry()).map(|entry| entry.due))
+    }
+}

@@ -1,0 +1,110 @@
+//! What a schedule did so far.
+
+use super::params;
+use crate::{
+    error, revert,
+    types::{Number, RpcReceipt, RpcScheduleId, RpcTime},
+    view::View,
+};
+use alloy_primitives::U64;
+use almanac_index::{Location, Order};
+use almanac_primitives::{Outcome, ScheduleId};
+use jsonrpsee::core::RpcResult;
+use serde::{Deserialize, Serialize};
+
+/// Which runs a client wants to see.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Wanted {
+    cursor: Option<String>,
+    limit: Option<Number>,
+    order: Option<OrderName>,
+}
+
+/// Which end comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum OrderName {
+    Oldest,
+    Newest,
+}
+
+/// A part of the runs of a schedule.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct RunsPage {
+    #[serde(flatten)]
+    id: RpcScheduleId,
+    runs: Vec<RpcRun>,
+    cursor: Option<String>,
+}
+
+/// A run, and what became of it.
+#[derive(Clone, Debug, Serialize)]
+struct RpcRun {
+    run: U64,
+    time: RpcTime,
+    success: bool,
+    /// What went wrong, in words.
+    error: Option<String>,
+    receipt: RpcReceipt,
+}
+
+/// A page of the runs of a schedule.
+pub(super) fn page(view: &View, id: ScheduleId, wanted: &Wanted) -> RpcResult<RunsPage> {
+    view.known_schedule(id)?;
+    let limit = params::limit(wanted.limit)?;
+    let cursor = wanted.cursor.as_deref().map(read_cursor).transpose()?;
+    let (first, last) = (Location::first_of(0), Location::last_of(u64::MAX));
+    let (order, range) = match wanted.order.unwrap_or(OrderName::Oldest) {
+        OrderName::Oldest => (Order::Ascending, cursor.map_or(first, after)..=last),
+        OrderName::Newest => (Order::Descending, first..=cursor.map_or(last, before)),
+    };
+    // One more than is shown says whether there is a next page.
+    let mut found = view.index.runs_of(id, &range, order, limit + 1).map_err(error::internal)?;
+    let has_more = found.len() > limit;
+    found.truncate(limit);
+    let cursor =
+        found.last().filter(|_| has_more).map(|Location { number, index }| format!("{number}-{index}"));
+    let runs = found.into_iter().map(|location| run(view, location)).collect::<RpcResult<_>>()?;
+    Ok(RunsPage { id: RpcScheduleId::new(id), runs, cursor })
+}
+
+fn read_cursor(text: &str) -> RpcResult<Location> {
+    let parts =
+        text.split_once('-').and_then(|(number, index)| Some((number.parse().ok()?, index.parse().ok()?)));
+    let (number, index) = parts.ok_or_else(|| {
+        error::invalid(format!("{text:?} is no cursor: give the one that the page before ended with"))
+    })?;
+    Ok(Location { number, index })
+}
+
+fn after(Location { number, index }: Location) -> Location {
+    Location { number, index: index.saturating_add(1) }
+}
+
+/// Nothing runs at the very first place: a prologue is there.
+fn before(Location { number, index }: Location) -> Location {
+    Location { number, index: index.saturating_sub(1) }
+}
+
+fn run(view: &View, location: Location) -> RpcResult<RpcRun> {
+    let block = view.block(Some(location.number.into()))?;
+    let missing = || error::internal(format!("there is no run at {location:?}"));
+    let receipt = block.receipts.get(location.index).ok_or_else(missing)?;
+    Ok(RpcRun {
+        run: U64::from(receipt.schedule_ref.ok_or_else(missing)?.number),
+        time: RpcTime::new(block.block.header.timestamp),
+        success: receipt.outcome.is_success(),
+        error: failure(&receipt.outcome),
+        receipt: RpcReceipt::new(&block, location.index).ok_or_else(missing)?,
+    })
+}
+
+/// What went wrong, in words.
+pub(super) fn failure(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Success => None,
+        Outcome::Reverted(data) => Some(format!("execution reverted: {}", revert::explain(data))),
+        Outcome::Halted(halt) => Some(format!("execution stopped: {halt:?}")),
+    }
+}

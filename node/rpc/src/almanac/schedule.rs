@@ -1,0 +1,216 @@
+//! Schedules as clients read them, one or many.
+
+use super::params::{self, Id, LaneName, StatusName};
+use crate::{
+    error,
+    types::{Number, RpcScheduleId, RpcTime},
+    view::View,
+};
+use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
+use almanac_index::{Ending, KnownSchedule, Location, ScheduleFilter};
+use almanac_primitives::TimestampMs;
+use almanac_schedule::record::{Body, CatchUp, Charge, Door, LastRun, Status};
+use jsonrpsee::core::RpcResult;
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
+
+/// A schedule, alive or not.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RpcSchedule {
+    #[serde(flatten)]
+    id: RpcScheduleId,
+    status: StatusName,
+    lane: LaneName,
+    owner: Address,
+    target: Address,
+    /// `null` where it ended in the very block that made it.
+    terms: Option<Terms>,
+    created: RpcPlace,
+    first_run: RpcTime,
+    next_run: Option<RpcTime>,
+    runs: U64,
+    runs_failed: U64,
+    /// `null` where only money bounds them.
+    runs_left: Option<U64>,
+    last_run: Option<String>,
+    escrow: U256,
+    end: Option<RpcEnding>,
+}
+
+/// What never changes of a schedule.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Terms {
+    door: &'static str,
+    refund_to: Address,
+    from: Address,
+    value: U256,
+    input: Bytes,
+    gas_limit: U64,
+    interval_ms: Option<U64>,
+    runs_max: Option<U64>,
+    catch_up: &'static str,
+    charge: &'static str,
+}
+
+/// A transaction and when it was.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RpcPlace {
+    block_number: U64,
+    block_hash: BlockHash,
+    transaction_hash: TxHash,
+    transaction_index: U64,
+    time: RpcTime,
+}
+
+/// How a schedule ended, or what put it aside.
+#[derive(Clone, Debug, Serialize)]
+struct RpcEnding {
+    status: StatusName,
+    reason: Option<String>,
+    #[serde(flatten)]
+    place: RpcPlace,
+}
+
+impl RpcSchedule {
+    /// What clients read of a schedule.
+    pub(super) fn new(view: &View, known: &KnownSchedule) -> RpcResult<Self> {
+        let KnownSchedule { schedule, body, record } = known;
+        let waiting = record.as_ref().filter(|record| record.head.status == Status::Pending);
+        let end = schedule.end.as_ref().or(schedule.quarantine.as_ref());
+        Ok(Self {
+            id: RpcScheduleId::new(schedule.id),
+            status: schedule.status().into(),
+            lane: schedule.lane.into(),
+            owner: schedule.owner,
+            target: schedule.target,
+            terms: body.as_ref().map(Terms::new),
+            created: RpcPlace::new(view, schedule.created())?,
+            first_run: RpcTime::new(schedule.first_due),
+            next_run: waiting.map(|record| RpcTime::new(record.head.due)),
+            runs: U64::from(schedule.runs),
+            runs_failed: U64::from(schedule.runs_failed),
+            runs_left: match record {
+                Some(record) => record.runs_left().map(U64::from),
+                None => Some(U64::ZERO),
+            },
+            last_run: record.as_ref().and_then(|record| last_run(record.head.last)),
+            escrow: record.as_ref().map_or(U256::ZERO, |record| record.escrow.0),
+            end: end.map(|ending| RpcEnding::new(view, ending)).transpose()?,
+        })
+    }
+}
+
+impl Terms {
+    fn new(body: &Body) -> Self {
+        let number = |number: NonZeroU64| U64::from(number.get());
+        Self {
+            door: match body.door {
+                Door::Cron => "cron",
+            },
+            refund_to: body.refund_to,
+            from: body.from,
+            value: body.value.0,
+            input: body.input.clone(),
+            gas_limit: U64::from(body.gas_limit.0),
+            interval_ms: body.interval_ms.map(number),
+            runs_max: body.runs_max.map(number),
+            catch_up: match body.catch_up {
+                CatchUp::All => "all",
+                CatchUp::Latest => "latest",
+                CatchUp::Skip => "skip",
+            },
+            charge: match body.charge {
+                Charge::GasLimit => "gasLimit",
+                Charge::GasUsed => "gasUsed",
+            },
+        }
+    }
+}
+
+impl RpcPlace {
+    pub(super) fn new(view: &View, location: Location) -> RpcResult<Self> {
+        let block = view.block(Some(location.number.into()))?;
+        let missing = || error::internal(format!("there is no receipt at {location:?}"));
+        let receipt = block.receipts.get(location.index).ok_or_else(missing)?;
+        Ok(Self {
+            block_number: U64::from(location.number),
+            block_hash: block.hash,
+            transaction_hash: receipt.transaction_hash,
+            transaction_index: U64::from(location.index.saturating_sub(block.unseen())),
+            time: RpcTime::new(block.block.header.timestamp),
+        })
+    }
+}
+
+impl RpcEnding {
+    fn new(view: &View, ending: &Ending) -> RpcResult<Self> {
+        let reason = Some(ending.reason.clone()).filter(|reason| !reason.is_empty());
+        Ok(Self { status: ending.status.into(), reason, place: RpcPlace::new(view, ending.location)? })
+    }
+}
+
+fn last_run(last: LastRun) -> Option<String> {
+    match last {
+        LastRun::None => None,
+        LastRun::Succeeded => Some("succeeded".to_owned()),
+        LastRun::Reverted => Some("reverted".to_owned()),
+        LastRun::Halted(halt) => Some(format!("stopped: {halt:?}")),
+    }
+}
+
+/// Which schedules a client wants to see.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Wanted {
+    owner: Option<Address>,
+    target: Option<Address>,
+    status: Option<StatusName>,
+    lane: Option<LaneName>,
+    due_from: Option<Number>,
+    due_to: Option<Number>,
+    cursor: Option<Id>,
+    limit: Option<Number>,
+}
+
+/// A part of the schedules that a client wants to see.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SchedulesPage {
+    schedules: Vec<RpcSchedule>,
+    cursor: Option<String>,
+}
+
+/// A page of schedules.
+pub(super) fn list(view: &View, wanted: Wanted) -> RpcResult<SchedulesPage> {
+    let limit = params::limit(wanted.limit)?;
+    let filter = ScheduleFilter {
+        owner: wanted.owner,
+        target: wanted.target,
+        status: wanted.status.map(Into::into),
+        lane: wanted.lane.map(Into::into),
+        due: times(wanted.due_from, wanted.due_to)?,
+    };
+    let after = wanted.cursor.map(|Id(id)| id);
+    let page = view.index.schedules(&filter, after, limit).map_err(error::internal)?;
+    let schedules = page.schedules.iter().map(|known| RpcSchedule::new(view, known));
+    Ok(SchedulesPage {
+        schedules: schedules.collect::<RpcResult<_>>()?,
+        cursor: page.next.map(|id| id.to_string()),
+    })
+}
+
+fn times(
+    from: Option<Number>,
+    to: Option<Number>,
+) -> RpcResult<Option<std::ops::RangeInclusive<TimestampMs>>> {
+    if from.is_none() && to.is_none() {
+        return Ok(None);
+    }
+    let (from, to) = (from.map_or(0, Number::get), to.map_or(u64::MAX, Number::get));
+    if from > to {
+        return Err(error::invalid(format!("dueTo {to} is before dueFrom {from}: both are milliseconds")));
+    }
+    Ok(Some(TimestampMs(from)..=TimestampMs(to)))
+}
