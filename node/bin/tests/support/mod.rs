@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 #![allow(clippy::needless_pass_by_value, reason = "requests are written in place")]
 
+pub mod cron;
 pub mod socket;
 
 use alloy_primitives::{Address, U256, hex};

@@ -65,6 +65,12 @@ impl Socket {
         }
     }
 
+    /// What the next message of a subscription is about.
+    pub fn news(&mut self) -> Value {
+        let message: Value = serde_json::from_slice(&self.receive().unwrap()).unwrap();
+        message["params"]["result"].clone()
+    }
+
     fn read_frame(&mut self) -> Result<(u8, Vec<u8>)> {
         let mut head = [0; 2];
         self.0.read_exact(&mut head)?;
