@@ -6,12 +6,13 @@ use almanac_exec::{
     TransactionError, check_header, environment::read_parameters, execute, prefetch, recover_all,
 };
 use almanac_primitives::{
-    Block, ConsensusContext, Genesis, Header, RecoveredTransaction, StateReadError, TimestampMs,
+    Block, ConsensusContext, Genesis, Header, RecoveredTransaction, StateKey, StateReadError, TimestampMs,
     genesis::GenesisError,
 };
 use almanac_schedule::{Agenda, calendar::CalendarError};
 use almanac_state::{
-    ArchiveError, BlockArchive, CommitError, SealError, SealedBatch, StateStore, with_reader,
+    ArchiveError, BlockArchive, CommitError, ProveError, SealError, SealedBatch, StateProof, StateStore,
+    with_reader,
 };
 use std::sync::Arc;
 
@@ -60,6 +61,15 @@ pub struct MadeBlock<B> {
     pub tip: Tip<B>,
     /// Candidates that a proposer had to leave out, and why. Empty for a verified block.
     pub refused: Vec<(TxHash, TransactionError)>,
+}
+
+/// Values of the state after a block, each with its proof.
+#[derive(Clone, Debug)]
+pub struct Proven {
+    /// The block.
+    pub header: Header,
+    /// The proofs, in the order in which they were asked for.
+    pub proofs: Vec<StateProof>,
 }
 
 /// Why a block cannot be made, verified or committed.
@@ -227,6 +237,15 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
             archive.append(&made.block, &made.output.receipts).await?;
         }
         Ok(self.store.commit(&made.tip.state).await?)
+    }
+
+    /// Proves values in the state after `tip`, which must be committed.
+    pub async fn prove(&self, tip: &Tip<S::Batch>, keys: &[StateKey]) -> Result<Proven, ProveError> {
+        let mut proofs = Vec::with_capacity(keys.len());
+        for key in keys {
+            proofs.push(self.store.prove(&tip.header, *key).await?);
+        }
+        Ok(Proven { header: tip.header.clone(), proofs })
     }
 
     /// Rules for transactions of the next block on `tip`.

@@ -8,7 +8,7 @@ pub mod snapshots;
 pub mod solo;
 
 pub use admission::{Admission, SharedPool, SubmitError, TipState};
-pub use application::{Application, ApplicationError, MadeBlock, Proposal, Tip};
+pub use application::{Application, ApplicationError, MadeBlock, Proposal, Proven, Tip};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use engine::{Engine, EngineError, Sink, SinkError};
 pub use solo::{BlockId, ControlError, Controls, Mode, Solo, SoloConfig, Travel};

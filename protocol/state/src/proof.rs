@@ -148,6 +148,9 @@ pub enum ProveError {
     /// An earlier failure has closed the store.
     #[error("the store is closed after an earlier failure: start again")]
     Closed,
+    /// The store makes no proofs.
+    #[error("a chain in memory has no proofs: keep it in a directory, with --datadir")]
+    Unsupported,
 }
 
 impl StateProof {

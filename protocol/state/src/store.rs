@@ -1,8 +1,11 @@
 //! What a store of the state does: seal the state after a block, on any parent, and commit one at a time.
 
-use crate::view::StateView;
+use crate::{
+    proof::{ProveError, StateProof},
+    view::StateView,
+};
 use alloy_primitives::{B256, Bytes, hex};
-use almanac_primitives::{StateCommitment, StateDiff, StateKey};
+use almanac_primitives::{Header, StateCommitment, StateDiff, StateKey};
 use std::future::Future;
 
 /// Keeps the committed state and every sealed batch that may still follow it.
@@ -36,6 +39,16 @@ pub trait StateStore: Send + Sync {
     /// what it has committed for good.
     fn reset(&self) -> Option<Self::Batch> {
         None
+    }
+
+    /// Proves a value in the state after the block with this header, which must be the last committed one. A store
+    /// without proofs says so.
+    fn prove(
+        &self,
+        _header: &Header,
+        _key: StateKey,
+    ) -> impl Future<Output = Result<StateProof, ProveError>> + Send {
+        std::future::ready(Err(ProveError::Unsupported))
     }
 }
 

@@ -44,6 +44,9 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
                 self.config.fee_recipient = to;
                 tell(reply, Ok(()));
             }
+            Command::Prove { keys, reply } => {
+                tell(reply, self.application.prove(&self.tip, &keys).await.map_err(ControlError::Prove));
+            }
             Command::Stop => {}
         }
         Ok(())

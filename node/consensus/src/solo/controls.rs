@@ -4,9 +4,11 @@ use super::{
     BlockId, Mode,
     time::{NextTime, TIME_MAX},
 };
+use crate::application::Proven;
 use alloy_primitives::Address;
 use almanac_exec::{Edit, EditError, TransactionError};
-use almanac_primitives::{DurationMs, TimestampMs, params::Parameter, transaction::TransactionDecodeError};
+use almanac_primitives::{DurationMs, StateKey, TimestampMs, params::Parameter, transaction::TransactionDecodeError};
+use almanac_state::ProveError;
 use std::fmt;
 use tokio::sync::{mpsc, oneshot};
 
@@ -39,6 +41,7 @@ pub(super) enum Command {
     Edit { edits: Vec<Edit>, reply: Reply<BlockId> },
     Govern { changes: Vec<(Parameter, u64)>, reply: Reply<BlockId> },
     SetFeeRecipient { to: Address, reply: Reply<()> },
+    Prove { keys: Vec<StateKey>, reply: Reply<Proven> },
     Stop,
 }
 
@@ -122,6 +125,9 @@ pub enum ControlError {
     /// The edit was tried and failed. There is no block of it.
     #[error(transparent)]
     Edit(#[from] EditError),
+    /// A value cannot be proven.
+    #[error(transparent)]
+    Prove(#[from] ProveError),
 }
 
 impl Controls {
@@ -212,6 +218,11 @@ impl Controls {
     /// Gives the tips of later blocks to `to`.
     pub async fn set_fee_recipient(&self, to: Address) -> Result<(), ControlError> {
         self.ask(|reply| Command::SetFeeRecipient { to, reply }).await
+    }
+
+    /// Proves values in the state after the last block. While a snapshot holds blocks back, there is no proof.
+    pub async fn prove(&self, keys: Vec<StateKey>) -> Result<Proven, ControlError> {
+        self.ask(|reply| Command::Prove { keys, reply }).await
     }
 
     /// Asks it to end.

@@ -8,6 +8,7 @@ use super::{
     parameters::{self, RpcParameter},
     params,
     preview::{self, Preview},
+    proof::{self, Proofs},
     runs::{self, RunsPage},
     runway::{self, Runway},
     schedule::{self, RpcSchedule, SchedulesPage},
@@ -48,6 +49,10 @@ pub(crate) trait AlmanacApi {
     /// How many runs the escrow of a schedule pays for.
     #[method(name = "almanac_runway")]
     fn runway(&self, id: Value) -> RpcResult<Runway>;
+
+    /// Proofs of a schedule, or of what is due in a span and that nothing else is.
+    #[method(name = "almanac_getProof")]
+    async fn get_proof(&self, wanted: Option<Value>) -> RpcResult<Proofs>;
 
     /// Every parameter of the chain, with its value, its bounds and what it is for.
     #[method(name = "almanac_getParameters")]
@@ -93,6 +98,11 @@ impl AlmanacApiServer for Almanac {
 
     fn runway(&self, id: Value) -> RpcResult<Runway> {
         runway::runway(&self.view, params::schedule_id(&id)?)
+    }
+
+    async fn get_proof(&self, wanted: Option<Value>) -> RpcResult<Proofs> {
+        let wanted = params::options(wanted, "what to prove")?;
+        proof::prove(&self.view, &*self.prover, wanted).await
     }
 
     fn get_parameters(&self) -> RpcResult<Vec<RpcParameter>> {

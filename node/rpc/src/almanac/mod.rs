@@ -7,9 +7,12 @@ mod listen;
 mod parameters;
 mod params;
 mod preview;
+mod proof;
 mod runs;
 mod runway;
 mod schedule;
+
+pub use proof::Prover;
 
 use crate::{error, heads::Heads, heavy::Heavy, view::View};
 use almanac_index::KnownSchedule;
@@ -23,12 +26,14 @@ pub struct Almanac {
     view: View,
     heads: Arc<Heads>,
     heavy: Heavy,
+    prover: Arc<dyn Prover>,
 }
 
 impl Almanac {
-    /// Answers from `view`, hears of blocks from `heads`, and does long work when `heavy` lets it.
-    pub fn new(view: View, heads: Arc<Heads>, heavy: Heavy) -> Self {
-        Self { view, heads, heavy }
+    /// Answers from `view`, hears of blocks from `heads`, does long work when `heavy` lets it, and has proofs made
+    /// by `prover`.
+    pub fn new(view: View, heads: Arc<Heads>, heavy: Heavy, prover: Arc<dyn Prover>) -> Self {
+        Self { view, heads, heavy, prover }
     }
 
     /// All of its methods.

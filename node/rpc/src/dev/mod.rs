@@ -78,6 +78,7 @@ fn refused(problem: &ControlError) -> ErrorObjectOwned {
         | ControlError::KeptForGood
         | ControlError::NotATransaction(_)
         | ControlError::NotIncluded(_)
-        | ControlError::Edit(_) => error::refused(problem),
+        | ControlError::Edit(_)
+        | ControlError::Prove(_) => error::refused(problem),
     }
 }

@@ -3,6 +3,7 @@
 mod block;
 mod log;
 mod otterscan;
+pub mod proof;
 mod receipt;
 mod schedule;
 pub mod time;

@@ -19,8 +19,11 @@ pub struct Leaf {
 impl Leaf {
     /// Reads the state value of a leaf.
     pub fn decode(encoded: &[u8]) -> Result<Self, NodeError> {
-        let node = Node::decode(encoded, 0, Key::END)?;
-        Ok(Self { span: node.span, entries: node.items.iter().map(|item| item.key.entry()).collect() })
+        Ok(Self::of(&Node::decode(encoded, 0, Key::END)?))
+    }
+
+    pub(super) fn of(node: &Node) -> Self {
+        Self { span: node.span, entries: node.items.iter().map(|item| item.key.entry()).collect() }
     }
 
     /// Its entries, in order.

@@ -5,6 +5,7 @@
 use super::{
     Calendar,
     entry::{Entry, Key},
+    leaf::Leaf,
     tree::{CalendarError, Tree},
 };
 use almanac_primitives::{Lane, TimestampMs};
@@ -84,6 +85,28 @@ impl Calendar<'_> {
         page.sort_unstable_by_key(agenda_order);
         page.truncate(count_max);
         Ok(page)
+    }
+}
+
+impl Calendar<'_> {
+    /// The leaves that tell everything that a lane has due at these times, both included, with the numbers of
+    /// their nodes; at most `count_max`, from the first on. Who proves them proves that nothing else is due then.
+    pub fn leaves(
+        &self,
+        lane: Lane,
+        from: TimestampMs,
+        until: TimestampMs,
+        count_max: usize,
+    ) -> Result<Vec<(u64, Leaf)>, CalendarError> {
+        let mut tree = Tree::open(self.state)?;
+        let (mut at, end) = (Key::at(lane, from), Key::after(lane, until));
+        let mut leaves = vec![];
+        while at < end && leaves.len() < count_max {
+            let (number, node) = tree.find(0, &at)?;
+            at = node.span.until;
+            leaves.push((number, Leaf::of(node)));
+        }
+        Ok(leaves)
     }
 }
 

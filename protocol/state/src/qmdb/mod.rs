@@ -18,12 +18,13 @@ pub use value::Value;
 pub(crate) use value::key;
 
 use crate::{
+    proof::{ProveError, StateProof},
     store::{CommitError, SealError, SealedBatch, StateStore},
     view::StateView,
 };
 use alloy_primitives::{B256, Bytes};
 use almanac_primitives::{
-    StateChange, StateCommitment, StateDiff, StateKey, StateReadError, params::STATE_VALUE_BYTES_MAX,
+    Header, StateChange, StateCommitment, StateDiff, StateKey, StateReadError, params::STATE_VALUE_BYTES_MAX,
 };
 use commonware_cryptography::{Sha256, sha256};
 use commonware_parallel::Sequential;
@@ -188,6 +189,11 @@ impl<E: Context + Spawner> StateStore for QmdbStore<E> {
     async fn commit(&self, batch: &QmdbBatch<E>) -> Result<(), CommitError> {
         self.assert_owns(batch);
         self.commit_layer(&batch.layer).await
+    }
+
+    async fn prove(&self, header: &Header, key: StateKey) -> Result<StateProof, ProveError> {
+        // The store's own, of the same name.
+        Self::prove(self, header, key).await
     }
 }
 
