@@ -1,6 +1,9 @@
 //! What a developer sees first.
 
-use crate::accounts::{ACCOUNTS, COINS, MNEMONIC};
+use crate::{
+    accounts::{ACCOUNTS, COINS, MNEMONIC},
+    waiting::Waiting,
+};
 use serde_json::json;
 use std::{fmt::Write as _, net::SocketAddr, path::Path};
 
@@ -10,6 +13,7 @@ pub(crate) struct Banner<'a> {
     pub(crate) chain_id: u64,
     pub(crate) height: u64,
     pub(crate) blocks: String,
+    pub(crate) waiting: Waiting,
     pub(crate) datadir: Option<&'a Path>,
 }
 
@@ -26,6 +30,8 @@ impl Banner<'_> {
             "ws": format!("ws://{}", self.rpc),
             "chainId": self.chain_id,
             "height": self.height,
+            "schedulesWaiting": self.waiting.schedules,
+            "nextDueMs": self.waiting.next.map(|next| next.0),
             "mnemonic": MNEMONIC,
             "accounts": accounts,
             "datadir": self.datadir,
@@ -51,6 +57,7 @@ impl Banner<'_> {
         line(format!("  chain id  {}", self.chain_id));
         line(format!("  height    {}", self.height));
         line(format!("  blocks    {}", self.blocks));
+        line(format!("  schedules {}", self.waiting));
         line(match self.datadir {
             Some(directory) => format!("  kept in   {}", directory.display()),
             None => "  kept in   memory only; --datadir DIR keeps the chain".to_owned(),

@@ -1,8 +1,11 @@
 //! What the node counts, as Prometheus reads it.
 
+use crate::waiting::Waiting;
 use almanac_consensus::{SharedPool, Sink, SinkError};
 use almanac_exec::BlockOutput;
-use almanac_primitives::Block;
+use almanac_index::Index;
+use almanac_primitives::{Block, ScheduleId, StateKey, TimestampMs, addresses::LEDGER, state::decode_slot};
+use almanac_schedule::record::{Head, head_slot};
 use anyhow::Context as _;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::{sync::Arc, time::Duration};
@@ -33,6 +36,21 @@ pub(crate) fn start() -> anyhow::Result<PrometheusHandle> {
 /// Counts blocks and what is in them.
 pub(crate) struct BlockFigures {
     pub(crate) pool: Arc<SharedPool>,
+    pub(crate) index: Arc<Index>,
+}
+
+/// Says how many schedules wait.
+pub(crate) fn count_waiting(waiting: Waiting) {
+    metrics::gauge!("almanac_schedules_pending").set(waiting.schedules as f64);
+}
+
+impl BlockFigures {
+    /// A calendar that cannot be read keeps the last count: the chain itself pauses its lane and says so.
+    fn count_waiting(&self) {
+        if let Ok(waiting) = Waiting::read(&self.index) {
+            count_waiting(waiting);
+        }
+    }
 }
 
 impl Sink for BlockFigures {
@@ -43,10 +61,10 @@ impl Sink for BlockFigures {
         metrics::gauge!("almanac_base_fee_wei").set(header.base_fee.0 as f64);
         metrics::counter!("almanac_gas_used_total").increment(header.gas_used.0 + header.reserved_gas_used.0);
         metrics::counter!("almanac_transactions_total").increment(block.transactions.len() as u64);
-        let runs = output.transactions.iter().filter(|ran| ran.run().is_some()).count();
-        metrics::counter!("almanac_runs_total").increment(runs as u64);
         let failed = output.receipts.iter().filter(|receipt| !receipt.outcome.is_success()).count();
         metrics::counter!("almanac_failed_total").increment(failed as u64);
+        count_runs(header.timestamp, output);
+        self.count_waiting();
         let pool = self.pool.lock();
         metrics::gauge!("almanac_pool_ready").set(pool.ready_count() as f64);
         metrics::gauge!("almanac_pool_parked").set(pool.parked_count() as f64);
@@ -55,6 +73,30 @@ impl Sink for BlockFigures {
 
     fn reverted(&self, height: u64) -> Result<(), SinkError> {
         metrics::gauge!("almanac_block_height").set(height as f64);
+        self.count_waiting();
         Ok(())
     }
+}
+
+/// Counts the runs of a block, those that failed, and how late each was.
+fn count_runs(now: TimestampMs, output: &BlockOutput) {
+    let runs = output.receipts.iter().filter_map(|receipt| Some((receipt.schedule_ref?, receipt)));
+    let (mut count, mut failed) = (0, 0);
+    for (run, receipt) in runs {
+        count += 1;
+        failed += u64::from(!receipt.outcome.is_success());
+        if let Some(late) = due_before(output, run.schedule).and_then(|due| now.since(due)) {
+            metrics::histogram!("almanac_run_lateness_seconds").record(late.0 as f64 / 1e3);
+        }
+    }
+    metrics::counter!("almanac_runs_total").increment(count);
+    metrics::counter!("almanac_run_failures_total").increment(failed);
+}
+
+/// When a schedule was due that ran in a block: what its head said before.
+fn due_before(output: &BlockOutput, schedule: ScheduleId) -> Option<TimestampMs> {
+    let key = StateKey::Slot(LEDGER, head_slot(schedule));
+    let changes = output.diff.changes();
+    let old = changes[changes.binary_search_by_key(&key, |change| change.key).ok()?].old.as_ref()?;
+    Some(Head::from_word(decode_slot(old).ok()?).ok()?.due)
 }

@@ -1,27 +1,35 @@
 //! Final blocks as the reader of the log sees them.
 
+use crate::waiting::Waiting;
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::{BlockOutput, Executed};
+use almanac_index::Index;
 use almanac_primitives::{Block, Outcome, Receipt};
-use almanac_rpc::{lines::Lines, revert};
+use almanac_rpc::{lines::Lines, revert, types::time::iso};
 use std::sync::Arc;
 
 /// Writes a line per block.
-pub(crate) struct BlockLines(pub(crate) Lines);
+pub(crate) struct BlockLines {
+    pub(crate) lines: Lines,
+    pub(crate) index: Arc<Index>,
+}
 
 impl Sink for BlockLines {
     fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
-        if !self.0.is_on() {
+        if !self.lines.is_on() {
             return Ok(());
         }
         let (users, header) = (block.transactions.len(), &block.header);
         let failed = output.receipts.iter().filter(|receipt| !receipt.outcome.is_success()).count();
+        let runs = output.transactions.iter().filter(|ran| ran.run().is_some()).count();
         tracing::info!(
-            "block {} · {users} transaction{} ({failed} failed) · {} gas · base fee {} gwei · {}",
+            "block {} · {}, {} ({failed} failed) · {} gas · base fee {} gwei{} · {}",
             header.number,
-            if users == 1 { "" } else { "s" },
+            counted(users, "transaction"),
+            counted(runs, "run"),
             header.gas_used.0,
             gwei(header.base_fee.0),
+            self.next_due(),
             block.hash(),
         );
         let ran = output.transactions.iter().zip(&output.receipts);
@@ -29,7 +37,7 @@ impl Sink for BlockLines {
         for (ran, receipt) in seen.take(LINES_MAX) {
             tracing::info!("  {}", describe(ran, receipt));
         }
-        let left = users.saturating_sub(LINES_MAX);
+        let left = (users + runs).saturating_sub(LINES_MAX);
         if left > 0 {
             tracing::info!("  and {left} more");
         }
@@ -37,11 +45,24 @@ impl Sink for BlockLines {
     }
 
     fn reverted(&self, height: u64) -> Result<(), SinkError> {
-        if self.0.is_on() {
+        if self.lines.is_on() {
             tracing::info!("back at block {height}");
         }
         Ok(())
     }
+}
+
+impl BlockLines {
+    /// When something is due next, if anything waits.
+    fn next_due(&self) -> String {
+        let waiting = Waiting::read(&self.index).unwrap_or_default();
+        waiting.next.map_or_else(String::new, |next| format!(" · next due {}", iso(next)))
+    }
+}
+
+/// So many of something, as people say it.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Transactions of one block that get a line of their own; a busy chain would write nothing else.
@@ -60,7 +81,11 @@ fn describe(ran: &Executed, receipt: &Receipt) -> String {
         Outcome::Halted(halt) => format!("stopped: {halt:?}"),
     };
     let gas = receipt.gas_used.0;
-    format!("{} · {} → {to} · {gas} gas · {outcome}", receipt.transaction_hash, ran.from())
+    let who = match ran.run().map(|run| run.schedule_ref) {
+        Some(run) => format!("run {} of schedule {}", run.number, run.schedule),
+        None => ran.from().to_string(),
+    };
+    format!("{} · {who} → {to} · {gas} gas · {outcome}", receipt.transaction_hash)
 }
 
 /// A price as people read it: gwei with up to nine decimals, no trailing zeroes.
@@ -73,6 +98,11 @@ fn gwei(wei: u128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "run")), ["0 runs", "1 run", "2 runs"]);
+    }
 
     #[test]
     fn prices_as_people_read_them() {

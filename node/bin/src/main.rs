@@ -18,6 +18,7 @@ mod progress;
 mod proof;
 mod run;
 mod shutdown;
+mod waiting;
 
 use clap::Parser as _;
 use std::{io::Write as _, process::ExitCode};

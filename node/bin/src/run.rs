@@ -12,6 +12,7 @@ use crate::{
     index_command,
     listen::BlockLines,
     shutdown::Shutdown,
+    waiting::Waiting,
 };
 use alloy_primitives::Address;
 use almanac_consensus::{
@@ -75,6 +76,8 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     };
     let wallet = Arc::new(Wallet::new(accounts::ACCOUNTS.map(|account| account.secret)));
     let figures = figures::start()?;
+    let waiting = Waiting::read(&view.index)?;
+    figures::count_waiting(waiting);
     let limits = Limits {
         calls_per_second_max: config.rate_limit,
         call_time_max: Duration::from_millis(config.call_time.0),
@@ -83,13 +86,14 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let pages: Vec<(&str, Page)> =
         vec![("/health", health(view.index.clone())), ("/metrics", Arc::new(move || figures.render()))];
     let impersonation = Arc::new(Impersonation::default());
-    let dev = Dev::new(view.clone(), admission.clone(), controls, impersonation.clone(), lines, version);
+    let dev =
+        Dev::new(view.clone(), admission.clone(), controls.clone(), impersonation.clone(), lines, version);
     let eth = Eth::new(view.clone(), admission, heads.clone(), wallet, version, limits.call_time_max)
         .impersonating(impersonation);
     let mut methods = eth.into_module();
     methods.merge(dev.into_module()).context("a method has two homes")?;
     let heavy = Heavy::new(HeavyLimits::default());
-    let almanac = Almanac::new(view.clone(), heads, heavy.clone());
+    let almanac = Almanac::new(view.clone(), heads, heavy.clone(), Arc::new(controls));
     methods.merge(almanac.into_module()).context("a method has two homes")?;
     let retrace = Retrace::new(view, heavy.clone(), limits.call_time_max);
     methods.merge(retrace.into_module()).context("a method has two homes")?;
@@ -99,6 +103,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
         chain_id: genesis.chain_id,
         height,
         blocks: describe(mode),
+        waiting,
         datadir: config.datadir.as_deref(),
     };
     let banner = match (config.is_json, config.is_silent) {
@@ -215,8 +220,8 @@ where
     let sinks: Vec<Arc<dyn Sink>> = vec![
         feed,
         heads.clone(),
-        Arc::new(BlockFigures { pool: pool.clone() }),
-        Arc::new(BlockLines(lines)),
+        Arc::new(BlockFigures { pool: pool.clone(), index: index.clone() }),
+        Arc::new(BlockLines { lines, index: index.clone() }),
         Arc::new(console),
     ];
     let config = SoloConfig { mode, fee_recipient: Address::ZERO };

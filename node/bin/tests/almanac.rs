@@ -560,3 +560,121 @@ fn subscriptions_tell_what_happens_in_order() {
     let refusal = everything.call("almanac_subscribe", json!(["runs", { "who": 1 }]));
     assert!(refusal["error"]["message"].as_str().unwrap().contains("unknown field `who`"), "{refusal}");
 }
+
+/// Proofs from a running node hold against a block hash alone, as another process sees them.
+#[test]
+fn proofs_of_schedules_and_of_empty_spans() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chain");
+    let node = Node::start(&["--datadir", path.to_str().unwrap()]);
+    set_code(&node, COUNTER);
+    let job = Job::once(&node, 10_000);
+    let (id, _) = job.make(&node);
+    let tip = block(&node, false);
+    let verify = |proof: &Value, hash: &Value| {
+        let file = directory.path().join("proof.json");
+        let mut plain = proof.clone();
+        plain.as_object_mut().unwrap().remove("what");
+        std::fs::write(&file, plain.to_string()).unwrap();
+        let output = run(&[
+            "proof",
+            "verify",
+            "--proof",
+            file.to_str().unwrap(),
+            "--block-hash",
+            hash.as_str().unwrap(),
+        ]);
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let answer = node.result("almanac_getProof", json!([{ "schedule": id }]));
+    assert_eq!((&answer["blockHash"], &answer["blockNumber"]), (&tip["hash"], &tip["number"]));
+    let proofs = answer["proofs"].as_array().unwrap();
+    let named: Vec<_> = proofs.iter().map(|proof| proof["what"].clone()).collect();
+    assert_eq!(named, ["head", "body", "escrow"]);
+    for proof in proofs {
+        let (is_good, text) = verify(proof, &tip["hash"]);
+        assert!(is_good && text.contains("Proven"), "{text}");
+        assert!(!verify(proof, &tip["parentHash"]).0, "another block is another state");
+    }
+    let (_, escrow) = verify(&proofs[2], &tip["hash"]);
+    assert!(escrow.contains(&job.value.to_string()), "{escrow}");
+    let mut forged = proofs[2].clone();
+    forged["proof"]["value"] = json!("0x01");
+    assert!(!verify(&forged, &tip["hash"]).0);
+
+    let span = |from: u64, to: u64| json!([{ "lane": "cron", "from": from * 1_000, "to": to * 1_000 }]);
+    let due = node.result("almanac_getProof", span(job.at, job.at + 60));
+    assert_eq!(due["entries"][0]["idNumber"], id);
+    assert_eq!(
+        (&due["proofs"][0]["what"], due["entries"].as_array().unwrap().len()),
+        (&json!("calendar"), 1)
+    );
+    let nothing = node.result("almanac_getProof", span(job.at + 1, job.at + 60));
+    assert_eq!(nothing["entries"], json!([]));
+    assert!(verify(&nothing["proofs"][0], &tip["hash"]).0);
+    assert_eq!(nothing["proofs"][0]["proof"]["key"]["kind"], "calendarNode");
+
+    cancel(&node, &id);
+    refused(&node, "almanac_getProof", json!([{ "schedule": id }]), -32_000, "is not in the state");
+    refused(
+        &node,
+        "almanac_getProof",
+        json!([{}]),
+        -32_602,
+        "give either { schedule } or { lane, from, to }",
+    );
+    refused(&node, "almanac_getProof", json!([{ "schedule": id, "lane": "cron" }]), -32_602, "give either");
+    refused(&node, "almanac_getProof", span(2, 1), -32_602, "before it begins");
+
+    let in_memory = Node::start(&[]);
+    let (id, _) = Job::once(&in_memory, 10_000).make(&in_memory);
+    refused(
+        &in_memory,
+        "almanac_getProof",
+        json!([{ "schedule": id }]),
+        -32_000,
+        "keep it in a directory, with --datadir",
+    );
+}
+
+#[test]
+fn banner_and_figures_say_what_waits() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let mut node = Node::start(&["--datadir", path]);
+    assert!(node.banner.contains("schedules none waiting"), "{}", node.banner);
+    set_code(&node, COUNTER);
+    let job = Job::once(&node, 1_000);
+    job.clone().every(60, 0).make(&node);
+    let figures = figures(&node);
+    assert!(figures.contains("almanac_schedules_pending 1"), "{figures}");
+    Job { gas: 21_000, ..job.clone() }.make(&node);
+    // Two seconds late.
+    mine_at(&node, job.at + 2);
+    let figures = self::figures(&node);
+    for line in [
+        "almanac_schedules_pending 1",
+        "almanac_runs_total 2",
+        "almanac_run_failures_total 1",
+        "almanac_run_lateness_seconds_sum 4",
+        "almanac_run_lateness_seconds_count 2",
+    ] {
+        assert!(figures.lines().any(|found| found == line), "{line}: {figures}");
+    }
+    let next = node.result("almanac_agenda", json!([]))["entries"][0]["due"]["iso"].clone();
+    node.signal("-TERM");
+    node.wait();
+    let node = Node::start(&["--datadir", path]);
+    let expected = format!("schedules 1 waiting, the next is due at {}", next.as_str().unwrap());
+    assert!(node.banner.contains(&expected), "{}", node.banner);
+    assert!(self::figures(&node).contains("almanac_schedules_pending 1"));
+}
+
+fn figures(node: &Node) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(&node.address).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}

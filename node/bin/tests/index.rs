@@ -4,7 +4,10 @@ mod support;
 
 use serde_json::json;
 use std::{fs, path::Path};
-use support::*;
+use support::{
+    cron::{COUNTER, Job, cancel, mine_at, set_code},
+    *,
+};
 
 /// A chain with a few blocks, stopped. Answers with a receipt and an old balance of it.
 fn make_chain(path: &str) -> (serde_json::Value, serde_json::Value) {
@@ -50,6 +53,41 @@ fn an_index_made_anew_has_the_same_entries() {
     assert!(String::from_utf8_lossy(&missing.stderr).contains("run `almanac index rebuild`"), "{missing:?}");
     check(path, &answers);
     assert_eq!(digest(path), grown);
+}
+
+/// Schedules that wait, that ran, that ended in each way: blocks alone tell all of it again.
+#[test]
+fn schedules_are_found_again_in_the_blocks() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let mut node = Node::start(&["--datadir", path]);
+    set_code(&node, COUNTER);
+    let job = Job::once(&node, 1_000);
+    job.make(&node);
+    job.clone().every(60, 2).make(&node);
+    job.clone().every(60, 0).make(&node);
+    let (cancelled, _) = job.make(&node);
+    cancel(&node, &cancelled);
+    Job { value: alloy_primitives::U256::from(200_000_000_000_000u64), ..job.clone() }.make(&node);
+    node.result("anvil_setNextBlockBaseFeePerGas", json!(["0x12a05f200"]));
+    mine_at(&node, job.at);
+    mine_at(&node, job.at + 60);
+    let told = |node: &Node| {
+        let schedules = node.result("almanac_listSchedules", json!([]))["schedules"].clone();
+        let ids: Vec<_> = schedules.as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
+        let runs: Vec<_> = ids.iter().map(|id| node.result("almanac_getRuns", json!([id]))).collect();
+        let agenda = node.result("almanac_agenda", json!([]));
+        (schedules, runs, agenda)
+    };
+    let before = told(&node);
+    let statuses: Vec<_> = before.0.as_array().unwrap().iter().map(|one| one["status"].clone()).collect();
+    assert_eq!(statuses, ["succeeded", "exhausted", "pending", "cancelled", "exhausted"]);
+    node.signal("-TERM");
+    node.wait();
+    let grown = digest(path);
+    assert_eq!(digest_line(&run(&["index", "rebuild", "--datadir", path])), grown);
+    let node = Node::start(&["--datadir", path]);
+    assert_eq!(told(&node), before);
 }
 
 #[test]

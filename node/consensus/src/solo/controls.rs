@@ -7,7 +7,9 @@ use super::{
 use crate::application::Proven;
 use alloy_primitives::Address;
 use almanac_exec::{Edit, EditError, TransactionError};
-use almanac_primitives::{DurationMs, StateKey, TimestampMs, params::Parameter, transaction::TransactionDecodeError};
+use almanac_primitives::{
+    DurationMs, StateKey, TimestampMs, params::Parameter, transaction::TransactionDecodeError,
+};
 use almanac_state::ProveError;
 use std::fmt;
 use tokio::sync::{mpsc, oneshot};

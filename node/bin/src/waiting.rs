@@ -1,0 +1,33 @@
+//! What waits in the calendar, for the banner, the log and the figures.
+
+use almanac_index::Index;
+use almanac_primitives::{Lane, TimestampMs};
+use almanac_rpc::types::time::iso;
+use almanac_schedule::{Calendar, calendar::CalendarError};
+use std::fmt;
+
+/// How much waits after the last block, and when the first of it is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub(crate) schedules: u64,
+    pub(crate) next: Option<TimestampMs>,
+}
+
+impl Waiting {
+    /// Looks into the calendar of the last block.
+    pub(crate) fn read(index: &Index) -> Result<Self, CalendarError> {
+        let state = index.tip_state();
+        let calendar = Calendar::new(&state);
+        let counts = Lane::ALL.map(|lane| calendar.count(lane)).into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { schedules: counts.iter().sum(), next: calendar.first()?.map(|entry| entry.due) })
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.next {
+            Some(next) => write!(f, "{} waiting, the next is due at {}", self.schedules, iso(next)),
+            None => f.write_str("none waiting"),
+        }
+    }
+}
