@@ -24,6 +24,8 @@ const suites = {
     openzeppelin: { command: ["node", "openzeppelin.mjs"] },
     subscriptions: { command: ["node", "subscriptions.mjs"] },
     "subscriptions-py": { command: [python, "subscriptions.py"] },
+    almanac: { command: ["node", "almanac.mjs"] },
+    "almanac-py": { command: [python, "almanac.py"] },
     otterscan: { command: ["node", "otterscan.mjs"] },
     tracers: { command: ["node", "tracers.mjs"], anvil: ["--steps-tracing"] },
     // anvil loses transactions that arrive together unless blocks come by the clock.

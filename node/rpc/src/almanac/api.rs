@@ -73,7 +73,7 @@ impl AlmanacApiServer for Almanac {
 
     async fn list_schedules(&self, filter: Option<Value>) -> RpcResult<SchedulesPage> {
         let wanted = params::options(filter, "filter")?;
-        self.work(|view| schedule::list(view, wanted)).await
+        self.work(move |view| schedule::list(view, &wanted)).await
     }
 
     async fn get_runs(&self, id: Value, options: Option<Value>) -> RpcResult<RunsPage> {

@@ -183,7 +183,7 @@ pub(crate) struct SchedulesPage {
 }
 
 /// A page of schedules.
-pub(super) fn list(view: &View, wanted: Wanted) -> RpcResult<SchedulesPage> {
+pub(super) fn list(view: &View, wanted: &Wanted) -> RpcResult<SchedulesPage> {
     let limit = params::limit(wanted.limit)?;
     let filter = ScheduleFilter {
         owner: wanted.owner,
