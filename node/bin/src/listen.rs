@@ -16,7 +16,7 @@ pub(crate) struct BlockLines {
 
 impl Sink for BlockLines {
     fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
-        if !self.lines.is_on() {
+        if !self.lines.is_on() || !tracing::enabled!(tracing::Level::INFO) {
             return Ok(());
         }
         let (users, header) = (block.transactions.len(), &block.header);

@@ -2,13 +2,16 @@
 
 mod support;
 
-use alloy_primitives::U256;
+use alloy_primitives::{U256, hex};
+use alloy_sol_types::{SolCall, sol};
 use serde_json::{Value, json};
 use support::{
     cron::{COUNTER, Job, REGISTRY, REVERTER, TARGET, TIRES, cancel, mine_at, now, set_code, top_up},
     socket::Socket,
     *,
 };
+
+sol!("../../contracts/IParameters.sol");
 
 #[track_caller]
 fn refused(node: &Node, method: &str, params: Value, code: i64, expected: &str) {
@@ -614,6 +617,16 @@ fn proofs_of_schedules_and_of_empty_spans() {
     assert!(verify(&nothing["proofs"][0], &tip["hash"]).0);
     assert_eq!(nothing["proofs"][0]["proof"]["key"]["kind"], "calendarNode");
 
+    let snapshot = node.result("evm_snapshot", json!([]));
+    node.result("evm_mine", json!([]));
+    refused(
+        &node,
+        "almanac_getProof",
+        json!([{ "schedule": id }]),
+        -32_000,
+        "only the last committed state can be proven",
+    );
+    node.result("evm_revert", json!([snapshot]));
     cancel(&node, &id);
     refused(&node, "almanac_getProof", json!([{ "schedule": id }]), -32_000, "is not in the state");
     refused(
@@ -677,4 +690,30 @@ fn figures(node: &Node) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
+}
+
+/// What governance holds back is on the agenda still, and a preview says why nothing runs.
+#[test]
+fn a_pause_is_seen() {
+    let node = Node::start(&[]);
+    set_code(&node, COUNTER);
+    let job = Job::once(&node, 100);
+    let (id, _) = job.make(&node);
+    let mut name = [0; 32];
+    name[..11].copy_from_slice(b"cron_paused");
+    let call = IParameters::setCall { name: name.into(), value: U256::ONE }.abi_encode();
+    let request = json!({ "from": ALICE, "to": "0x000000000000000000000000000000000000a105",
+        "data": hex::encode_prefixed(call) });
+    assert_eq!(node.receipt(&node.result("eth_sendTransaction", json!([request])))["status"], "0x1");
+    let agenda = node.result("almanac_agenda", json!([]));
+    assert_eq!((&agenda["heldLanes"], &agenda["entries"][0]["idNumber"]), (&json!(["cron"]), &id));
+    assert_eq!(node.result("almanac_capacity", json!([]))["lanes"][1]["isHeld"], true);
+    let preview = node.result("almanac_preview", json!([id]));
+    assert_eq!((&preview["runs"], &preview["end"]), (&json!([]), &json!(null)));
+    assert!(preview["waits"].as_str().unwrap().contains("paused"), "{preview}");
+    let parameters = node.result("almanac_getParameters", json!([]));
+    let paused = parameters.as_array().unwrap().iter().find(|one| one["name"] == "cron_paused").unwrap();
+    assert_eq!(paused["value"], "0x1");
+    mine_at(&node, job.at);
+    assert_eq!(node.result("almanac_getSchedule", json!([id]))["status"], "pending");
 }

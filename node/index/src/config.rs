@@ -10,7 +10,7 @@ pub struct IndexConfig {
     /// Memory for what was written and is not in its final place on the disk yet. While that much is put there,
     /// as much again can come.
     pub buffer_bytes: u64,
-    /// Rows that one search for logs may look at. A filter whose parts are common, but never in one log, would
+    /// Rows that one search for logs, or for a page of schedules, may look at. A filter whose parts are common, but never in one log, would
     /// otherwise go through the whole chain; the default takes about a second.
     pub search_rows_max: usize,
 }

@@ -293,7 +293,8 @@ impl Index {
         after: Option<ScheduleId>,
         limit: usize,
     ) -> Result<SchedulePage, StoreError> {
-        self.0.store.ask(|view| schedules::find(view, filter, after, limit))
+        let looked_at_max = self.0.config.search_rows_max;
+        self.0.store.ask(|view| schedules::find(view, filter, after, limit, looked_at_max))
     }
 
     /// Up to `limit` runs of a schedule in a range.

@@ -13,21 +13,18 @@
 //! involved   address, part, height, index -> transaction hash  who had a part in what, see [`Part`]
 //! postings   term, height             -> indexes         receipts that have a log with this term
 //! meta       name                     -> format, genesis, tip, oldest
-//! schedules  schedule id              -> who, what, how often it ran, how it ended
-//! schedule bodies  schedule id        -> its body, also after its end
-//! schedule lists   list, schedule id  -> nothing         see [`List`]
-//! schedule runs    schedule id, height, index -> nothing
 //! ```
+//!
+//! Those of schedules are in [`crate::schedules`].
 
 use crate::{
     block::{Location, Parties},
     error::Fault,
     involved::Part,
-    schedules::{Ending, Schedule, ScheduleStatus},
 };
 use alloy_primitives::{Address, B256, Bytes, Log, TxHash};
 use almanac_primitives::{
-    Lane, Receipt, RunTransaction, ScheduleId, StateKey, TimestampMs,
+    Receipt, RunTransaction, StateKey,
     codec::{DecodeError, Reader, Writer},
     params::RUN_INPUT_BYTES_MAX,
 };
@@ -277,113 +274,6 @@ pub(crate) fn read_posting(row: &[u8]) -> Result<Vec<u32>, Fault> {
     Ok(words.iter().map(|word| u32::from_be_bytes(*word)).collect())
 }
 
-/// Schedules that have something in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum List {
-    /// One may cancel them.
-    Owner(Address),
-    /// They call the same contract.
-    Target(Address),
-    /// They are at the same point of their lives.
-    Status(ScheduleStatus),
-}
-
-/// The key of a schedule in a list.
-pub(crate) fn listed(list: &List, id: ScheduleId) -> Vec<u8> {
-    let mut out = Writer::default();
-    match list {
-        List::Owner(owner) => {
-            out.u8(0);
-            out.address(*owner);
-        }
-        List::Target(target) => {
-            out.u8(1);
-            out.address(*target);
-        }
-        List::Status(status) => {
-            out.u8(2);
-            out.u8(*status as u8);
-        }
-    }
-    out.u64(id.0);
-    out.finish()
-}
-
-/// The key of a run of a schedule.
-pub(crate) fn run_of(id: ScheduleId, location: Location) -> Vec<u8> {
-    [&id.0.to_be_bytes()[..], &place(location)].concat()
-}
-
-/// Reads where that run took place.
-pub(crate) fn read_run_of(key: &[u8]) -> Result<Location, Fault> {
-    read_place(key.get(8..).ok_or(short("schedule runs", "schedule id", 8, key.len()))?)
-}
-
-/// Longest reason for an end that is read. The chain's own words are far shorter.
-const REASON_BYTES_MAX: usize = 64 * 1024;
-
-/// A row of `schedules`.
-pub(crate) fn schedule(schedule: &Schedule) -> Vec<u8> {
-    let mut out = Writer::default();
-    out.address(schedule.owner);
-    out.address(schedule.target);
-    out.u8(schedule.lane as u8);
-    out.u64(schedule.first_due.0);
-    out.u8(schedule.is_single.into());
-    out.u64(schedule.runs);
-    out.u64(schedule.runs_failed);
-    for ending in [&schedule.quarantine, &schedule.end] {
-        let Some(Ending { status, location, reason }) = ending else {
-            out.u8(ABSENT);
-            continue;
-        };
-        out.u8(PRESENT);
-        out.u8(*status as u8);
-        out.raw(&place(*location));
-        out.bytes(reason.as_bytes());
-    }
-    out.finish()
-}
-
-/// Reads a row of `schedules`.
-pub(crate) fn read_schedule(id: ScheduleId, row: &[u8]) -> Result<Schedule, Fault> {
-    row_of("schedules", row, |input| {
-        let (owner, target, lane) = (input.address("owner")?, input.address("target")?, input.u8("lane")?);
-        let unknown = DecodeError::UnknownValue { what: "lane", given: lane.into() };
-        Ok(Schedule {
-            id,
-            owner,
-            target,
-            lane: Lane::from_number(lane).ok_or(unknown)?,
-            first_due: TimestampMs(input.u64("first due time")?),
-            is_single: input.u8("whether there is one run")? != 0,
-            runs: input.u64("runs")?,
-            runs_failed: input.u64("failed runs")?,
-            quarantine: read_ending(input)?,
-            end: read_ending(input)?,
-        })
-    })
-}
-
-fn read_ending(input: &mut Reader<'_>) -> Result<Option<Ending>, DecodeError> {
-    if input.u8("whether there is an end")? == ABSENT {
-        return Ok(None);
-    }
-    let status = input.u8("status")?;
-    let unknown = DecodeError::UnknownValue { what: "status", given: status.into() };
-    let status = ScheduleStatus::from_number(status).ok_or(unknown)?;
-    let (number, index) = (input.u64("number")?, input.u32("index")?);
-    let reason = input.bytes("reason", REASON_BYTES_MAX)?;
-    Ok(Some(Ending {
-        status,
-        location: Location {
-            number,
-            index: usize::try_from(index).expect("an index fits the memory it counts"),
-        },
-        reason: String::from_utf8_lossy(&reason).into_owned(),
-    }))
-}
-
 /// The tip as `meta` has it.
 pub(crate) fn tip(height: u64, hash: TxHash) -> Vec<u8> {
     let mut out = Writer::default();
@@ -402,7 +292,8 @@ pub(crate) fn read_format(row: &[u8]) -> Result<u32, Fault> {
     row_of("meta", row, |input| input.u32("format"))
 }
 
-fn row_of<T>(
+/// Reads a whole row of a table.
+pub(crate) fn row_of<T>(
     table: &'static str,
     row: &[u8],
     read: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
@@ -412,7 +303,8 @@ fn row_of<T>(
     value.and_then(|value| input.finish(table).map(|()| value)).map_err(|error| Fault::Row { table, error })
 }
 
-fn short(table: &'static str, what: &'static str, needed: usize, left: usize) -> Fault {
+/// A row that ends too early.
+pub(crate) fn short(table: &'static str, what: &'static str, needed: usize, left: usize) -> Fault {
     Fault::Row { table, error: DecodeError::TooShort { what, needed, left } }
 }
 
@@ -424,7 +316,7 @@ fn odd(table: &'static str, what: &'static str, given: u64) -> Fault {
 mod tests {
     use super::*;
     use alloy_primitives::U256;
-    use almanac_primitives::state::Meta;
+    use almanac_primitives::{ScheduleId, state::Meta};
     use proptest::prelude::*;
 
     fn any_key() -> impl Strategy<Value = StateKey> {
@@ -464,7 +356,6 @@ mod tests {
         fn garbage_is_refused_and_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
             let _ = (read_old(&bytes), read_changes(&bytes), read_place(&bytes), read_involved(&bytes));
             let _ = (read_receipt(&bytes), read_tip(&bytes), height_of(&bytes));
-            let _ = (read_schedule(ScheduleId(1), &bytes), read_run_of(&bytes));
             prop_assert_eq!(read_posting(&bytes).is_ok(), bytes.len() % 4 == 0);
         }
     }

@@ -3,10 +3,12 @@
 mod support;
 
 use alloy_primitives::{Address, B256};
-use almanac_index::{ApplyError, IndexConfig, LogFilter, LogsError, OpenError, Parties, RevertError};
-use almanac_primitives::{StateChange, StateDiff, StateRead as _, TimestampMs};
+use almanac_index::{
+    ApplyError, IndexConfig, LogFilter, LogsError, OpenError, Parties, RevertError, ScheduleFilter,
+};
+use almanac_primitives::{Lane, ScheduleId, StateChange, StateDiff, StateRead as _, TimestampMs};
 use std::sync::Arc;
-use support::{Chain, Plan, apply, keeping, key, someone, topic, value};
+use support::{Chain, Plan, apply, keeping, key, schedules::paged, someone, topic, value};
 
 fn write(n: u8, new: Option<u8>) -> Plan {
     Plan { writes: vec![(n, new)], ..Plan::default() }
@@ -275,4 +277,28 @@ fn a_long_life_on_disk_leaves_what_a_short_one_in_memory_does() {
     chain.check_blocks(&index);
     chain.check_states(&index);
     assert_eq!(index.digest().unwrap(), chain.rebuilt(keeping(50)).digest().unwrap());
+}
+
+/// A filter that hardly anything matches costs a page what it costs, and no more: the client goes on from there.
+#[test]
+fn a_page_of_schedules_looks_at_so_many_and_says_from_where_to_go_on() {
+    let mut chain = Chain::new();
+    let create = |n| (0, 0, n);
+    let schedules = vec![create(0), create(1), create(0), create(0), create(1)];
+    chain.grow(&Plan { transactions: vec![(0, None, vec![])], schedules, ..Plan::default() });
+    let rare = ScheduleFilter { owner: Some(someone(1)), ..ScheduleFilter::default() };
+    let by_lane = ScheduleFilter { lane: Some(Lane::Spare), ..ScheduleFilter::default() };
+    for looked_at_max in [0, 1, 2, 5, 6] {
+        let index = chain.rebuilt(IndexConfig { search_rows_max: looked_at_max, ..keeping(u64::MAX) });
+        assert_eq!(paged(&index, &rare, 10).len(), 2);
+        let first = index.schedules(&by_lane, None, 10).unwrap();
+        assert_eq!(first.schedules, []);
+        assert_eq!(first.next.is_some(), looked_at_max < 5, "{looked_at_max}");
+        assert_eq!(paged(&index, &by_lane, 10), []);
+    }
+    let index = chain.rebuilt(keeping(u64::MAX));
+    let last = index.schedules(&ScheduleFilter::default(), None, 10).unwrap().schedules[4].schedule.id;
+    assert_eq!(index.schedules(&ScheduleFilter::default(), Some(last), 10).unwrap().schedules, []);
+    let end = ScheduleId(u64::MAX);
+    assert_eq!(index.schedules(&ScheduleFilter::default(), Some(end), 10).unwrap().next, None);
 }

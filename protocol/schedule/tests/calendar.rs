@@ -13,7 +13,7 @@ use almanac_primitives::{
     Lane, StateKey, StateRead, StateReadError, TimestampMs, params::LANE_BLOCK_RUNS_MAX,
 };
 use almanac_schedule::calendar::{
-    ApplyError, Calendar, CalendarError, Change, CheckError, Cursor, Leaf, NodeError,
+    ApplyError, Calendar, CalendarError, Change, CheckError, Cursor, Entry, Leaf, NodeError,
 };
 use support::{Draw, Store, Twin, cron, entry};
 
@@ -192,4 +192,33 @@ fn a_failing_store_is_an_error() {
     assert_eq!(calendar.first(), Err(CalendarError::Read(failed.clone())));
     let refused = calendar.apply(&[Change::Insert(cron(1, 1))]);
     assert_eq!(refused, Err(ApplyError::Calendar(CalendarError::Read(failed))));
+}
+
+/// The leaves of a span are all that it takes to know what is due in it: they leave no gap, and end where it does.
+#[test]
+fn leaves_of_a_span_answer_for_all_of_it() {
+    let mut draw = Draw::new(7);
+    for count in [1, 20, 40, 3_000] {
+        let twin = pending(count);
+        for _ in 0..100 {
+            let lane = Lane::ALL[draw.below(4) as usize];
+            let (a, b) = (draw.below(2_100_000), draw.below(2_100_000));
+            let (from, until) = (TimestampMs(a.min(b)), TimestampMs(a.max(b)));
+            let found = twin.store.calendar().leaves(lane, from, until, usize::MAX).unwrap();
+            let is_due = |entry: &&Entry| entry.lane == lane && (from..=until).contains(&entry.due);
+            let due: Vec<_> = found.iter().flat_map(|(_, leaf)| leaf.entries()).filter(is_due).collect();
+            assert_eq!(due, twin.map.values().filter(is_due).collect::<Vec<_>>());
+            assert!(found.windows(2).all(|pair| pair[1].1.follows(&pair[0].1)), "no gap");
+            let (first, last) = (entry(lane, from.0, u64::MAX, 0), entry(lane, until.0, 0, u64::MAX));
+            assert!(found[0].1.answers_for(&first) && found[found.len() - 1].1.answers_for(&last));
+            for (node, leaf) in &found {
+                let stored = twin.store.read(StateKey::Calendar(*node)).unwrap().unwrap();
+                assert_eq!(Leaf::decode(&stored), Ok(leaf.clone()), "what is proven is what was read");
+            }
+            let few = twin.store.calendar().leaves(lane, from, until, 1).unwrap();
+            assert_eq!(few[..], found[..1]);
+        }
+        let none = twin.store.calendar().leaves(Lane::Cron, TimestampMs(9), TimestampMs(7), 5).unwrap();
+        assert_eq!(none, [], "a span that ends before it begins needs nothing");
+    }
 }

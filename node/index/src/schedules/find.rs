@@ -1,11 +1,14 @@
 //! Finds schedules and their runs among the rows.
 
-use super::{KnownSchedule, Schedule, ScheduleFilter, SchedulePage, ScheduleStatus};
+use super::{
+    KnownSchedule, Schedule, ScheduleFilter, SchedulePage, ScheduleStatus,
+    rows::{List, listed, read_run_of, read_schedule, run_of},
+};
 use crate::{
     block::Location,
     error::Fault,
     involved::Order,
-    rows::{self, List},
+    rows,
     store::{Row, Table, View},
 };
 use alloy_primitives::Bytes;
@@ -16,9 +19,6 @@ use almanac_schedule::{
 };
 use std::ops::RangeInclusive;
 
-/// Schedules that one page may look at: a filter that nothing matches must not go through all there ever were.
-const LOOKED_AT_MAX: usize = 10_000;
-
 /// A schedule with all that is known of it.
 pub(crate) fn known(view: &View<'_>, id: ScheduleId) -> Result<Option<KnownSchedule>, Fault> {
     schedule(view, id)?.map(|schedule| complete(view, schedule)).transpose()
@@ -26,7 +26,7 @@ pub(crate) fn known(view: &View<'_>, id: ScheduleId) -> Result<Option<KnownSched
 
 /// What doors said of a schedule.
 pub(super) fn schedule(view: &View<'_>, id: ScheduleId) -> Result<Option<Schedule>, Fault> {
-    view.get(Table::Schedules, &id.0.to_be_bytes(), |row| rows::read_schedule(id, row))
+    view.get(Table::Schedules, &id.0.to_be_bytes(), |row| read_schedule(id, row))
 }
 
 fn complete(view: &View<'_>, schedule: Schedule) -> Result<KnownSchedule, Fault> {
@@ -53,27 +53,31 @@ impl StateRead for Tip<'_, '_> {
     }
 }
 
-/// A page of the schedules that a filter asks for.
+/// A page of the schedules that a filter asks for. It looks at `looked_at_max` at most: a filter that nothing
+/// matches must not go through all there ever were.
 pub(crate) fn find(
     view: &View<'_>,
     filter: &ScheduleFilter,
     after: Option<ScheduleId>,
     limit: usize,
+    looked_at_max: usize,
 ) -> Result<SchedulePage, Fault> {
     let mut page = SchedulePage { schedules: Vec::new(), next: None };
     let Some(from) = after.map_or(Some(0), |after| after.0.checked_add(1)) else { return Ok(page) };
     let mut last = after;
     for (looked_at, id) in candidates(view, filter, ScheduleId(from)).enumerate() {
-        if page.schedules.len() == limit || looked_at == LOOKED_AT_MAX {
+        // At least one, or there would be no getting on.
+        if page.schedules.len() == limit || looked_at == looked_at_max.max(1) {
             page.next = last;
             break;
         }
         let id = id?;
         last = Some(id);
-        let found = known(view, id)?;
+        let found = schedule(view, id)?;
         let found = found.ok_or_else(|| Fault::Missing(format!("schedule {id}, which is in a list,")))?;
         if filter.matches(&found) {
-            page.schedules.push(found);
+            let found = complete(view, found)?;
+            page.schedules.extend(Some(found).filter(|found| filter.matches_due(found)));
         }
     }
     Ok(page)
@@ -90,26 +94,24 @@ fn candidates<'v>(
     let list = list.or(filter.status.or(waiting).map(List::Status));
     let last = ScheduleId(u64::MAX);
     let rows = match list {
-        Some(list) => {
-            view.range(Table::ScheduleLists, &rows::listed(&list, from)..=&rows::listed(&list, last))
-        }
+        Some(list) => view.range(Table::ScheduleLists, &listed(&list, from)..=&listed(&list, last)),
         None => view.range(Table::Schedules, &from.0.to_be_bytes()..=&last.0.to_be_bytes()),
     };
     Box::new(rows.map(|row: Result<Row, Fault>| Ok(ScheduleId(rows::height_of(&row?.0)?))))
 }
 
 impl ScheduleFilter {
-    fn matches(&self, known: &KnownSchedule) -> bool {
-        let schedule = &known.schedule;
-        let due = known.record.as_ref().filter(|record| record.head.status == Status::Pending);
+    fn matches(&self, schedule: &Schedule) -> bool {
         self.owner.is_none_or(|owner| owner == schedule.owner)
             && self.target.is_none_or(|target| target == schedule.target)
             && self.status.is_none_or(|status| status == schedule.status())
             && self.lane.is_none_or(|lane| lane == schedule.lane)
-            && self
-                .due
-                .as_ref()
-                .is_none_or(|times| due.is_some_and(|record| times.contains(&record.head.due)))
+    }
+
+    fn matches_due(&self, known: &KnownSchedule) -> bool {
+        let waiting = known.record.as_ref().filter(|record| record.head.status == Status::Pending);
+        let due = waiting.map(|record| record.head.due);
+        self.due.as_ref().is_none_or(|times| due.is_some_and(|due| times.contains(&due)))
     }
 }
 
@@ -121,7 +123,7 @@ pub(crate) fn runs_of(
     order: Order,
     limit: usize,
 ) -> Result<Vec<Location>, Fault> {
-    let (first, last) = (rows::run_of(id, *range.start()), rows::run_of(id, *range.end()));
+    let (first, last) = (run_of(id, *range.start()), run_of(id, *range.end()));
     let found = order.of(view.range(Table::ScheduleRuns, &first..=&last));
-    found.take(limit).map(|row| rows::read_run_of(&row?.0)).collect()
+    found.take(limit).map(|row| read_run_of(&row?.0)).collect()
 }

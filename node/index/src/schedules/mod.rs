@@ -4,6 +4,7 @@
 //! ended. Each fact names its block, so that taking a block back takes back what it said and nothing else.
 
 mod find;
+mod rows;
 mod write;
 
 pub(crate) use find::{find, known, runs_of};

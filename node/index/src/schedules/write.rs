@@ -1,11 +1,14 @@
 //! Takes what a block says of schedules, and takes it back.
 
-use super::{Ending, Schedule, ScheduleStatus, find::schedule};
+use super::{
+    Ending, Schedule, ScheduleStatus,
+    find::schedule,
+    rows::{self, List, listed, run_of},
+};
 use crate::{
     block::{IndexedBlock, Location},
     error::Fault,
     event::ScheduleEvent,
-    rows::{self, List},
     store::{Batch, Table, View},
 };
 use almanac_primitives::{Receipt, ScheduleId, StateDiff, StateKey};
@@ -22,7 +25,7 @@ pub(crate) fn add(
     let mut now = BTreeMap::new();
     for (location, receipt) in receipts(indexed) {
         if let Some(run) = receipt.schedule_ref {
-            batch.insert(Table::ScheduleRuns, &rows::run_of(run.schedule, location), []);
+            batch.insert(Table::ScheduleRuns, &run_of(run.schedule, location), []);
             if let Some(schedule) = entry(&mut now, view, run.schedule)? {
                 schedule.runs += 1;
                 schedule.runs_failed += u64::from(!receipt.outcome.is_success());
@@ -45,7 +48,7 @@ pub(crate) fn take_back(batch: &mut Batch, view: &View<'_>, indexed: &IndexedBlo
     let mut before = BTreeMap::new();
     for (location, receipt) in receipts(indexed) {
         if let Some(run) = receipt.schedule_ref {
-            batch.remove(Table::ScheduleRuns, &rows::run_of(run.schedule, location));
+            batch.remove(Table::ScheduleRuns, &run_of(run.schedule, location));
             if let Some(schedule) = entry(&mut before, view, run.schedule)? {
                 schedule.runs -= 1;
                 schedule.runs_failed -= u64::from(!receipt.outcome.is_success());
@@ -143,10 +146,10 @@ fn replace(batch: &mut Batch, old: Option<&Schedule>, new: Option<&Schedule>) {
     }
     let (out_of, into) = (lists(old), lists(new));
     for (list, id) in out_of.iter().filter(|place| !into.contains(place)) {
-        batch.remove(Table::ScheduleLists, &rows::listed(list, *id));
+        batch.remove(Table::ScheduleLists, &listed(list, *id));
     }
     for (list, id) in into.iter().filter(|place| !out_of.contains(place)) {
-        batch.insert(Table::ScheduleLists, &rows::listed(list, *id), []);
+        batch.insert(Table::ScheduleLists, &listed(list, *id), []);
     }
     match (old, new) {
         (_, Some(new)) => batch.insert(Table::Schedules, &new.id.0.to_be_bytes(), rows::schedule(new)),

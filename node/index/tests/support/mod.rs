@@ -1,7 +1,7 @@
 //! Random chains, and a dull version of everything that the index answers.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
-mod schedules;
+pub mod schedules;
 
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, U256, keccak256};
 use almanac_index::{Index, IndexConfig, Location, LogEntry, LogFilter, OpenError, Order, Parties, Sent};

@@ -280,7 +280,7 @@ impl Chain {
     }
 }
 
-fn paged(index: &Index, filter: &ScheduleFilter, limit: usize) -> Vec<KnownSchedule> {
+pub fn paged(index: &Index, filter: &ScheduleFilter, limit: usize) -> Vec<KnownSchedule> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = index.schedules(filter, after, limit).unwrap();

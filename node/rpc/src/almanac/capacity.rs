@@ -187,3 +187,78 @@ impl LaneCapacity {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::{Address, Bytes};
+    use almanac_primitives::{ScheduleId, Wei};
+    use almanac_schedule::record::{Body, CatchUp, Charge, Door, Head, LastRun, Status};
+    use std::num::NonZeroU64;
+
+    fn record(due: u64, interval: u64, runs_max: u64, runs: u64) -> Record {
+        let head = Head {
+            status: Status::Pending,
+            lane: Lane::Cron,
+            last: LastRun::None,
+            due: TimestampMs(due),
+            priority: 0,
+            runs,
+        };
+        let body = Body {
+            door: Door::Cron,
+            owner: Address::ZERO,
+            refund_to: Address::ZERO,
+            from: Address::ZERO,
+            to: Address::ZERO,
+            value: Wei::ZERO,
+            gas_limit: Gas(7),
+            interval_ms: NonZeroU64::new(interval),
+            runs_max: NonZeroU64::new(runs_max),
+            catch_up: CatchUp::All,
+            charge: Charge::GasLimit,
+            input: Bytes::new(),
+        };
+        Record { id: ScheduleId(1), head, escrow: Wei::ZERO, body }
+    }
+
+    /// One run after the other from the first on, as somebody with a pencil would do it.
+    fn dull(record: &Record, seconds: &RangeInclusive<u64>) -> Vec<u64> {
+        let (mut found, mut due) = (Vec::new(), record.head.due.0);
+        for _ in 0..record.runs_left().unwrap_or(40_000).min(40_000) {
+            if seconds.contains(&(due / 1_000)) {
+                found.push(due / 1_000);
+            }
+            due = due.saturating_add(record.body.interval().map_or(0, |interval| interval.0));
+        }
+        found
+    }
+
+    #[test]
+    fn counts_as_by_going_from_run_to_run() {
+        for due in [0, 999, 5_000, 20_001] {
+            for interval in [0, 1, 999, 1_000, 3_500, 60_000] {
+                for (runs_max, runs) in [(0, 0), (1, 0), (4, 1), (4, 3)] {
+                    for seconds in [0..=0, 0..=9, 5..=5, 4..=30] {
+                        let record = record(due, interval, runs_max, runs);
+                        let (entry, mut demands) = (record.entry().unwrap(), Demands::new());
+                        let counted = count(&entry, &record, &seconds, &mut demands);
+                        let expected = dull(&record, &seconds);
+                        assert_eq!(counted, expected.len() as u64, "{due} {interval} {runs_max} {seconds:?}");
+                        for ((_, second), demand) in &demands {
+                            let here = expected.iter().filter(|found| *found == second).count() as u64;
+                            assert_eq!((demand.runs, demand.gas), (here, 7 * here));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_time_is_no_trap() {
+        let (record, mut demands) = (record(u64::MAX - 5, 3, 0, 0), Demands::new());
+        let last = u64::MAX / 1_000;
+        assert_eq!(count(&record.entry().unwrap(), &record, &(last..=last), &mut demands), 2);
+    }
+}

@@ -4,6 +4,7 @@ mod agenda;
 mod api;
 mod capacity;
 mod listen;
+mod only;
 mod parameters;
 mod params;
 mod preview;

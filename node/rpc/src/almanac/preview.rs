@@ -3,7 +3,7 @@
 //! Each is a block with the real transition, in which nothing but this schedule is due, on the state that the ones
 //! before would leave. The base fee stays as it would be in the next block: nobody knows better.
 
-use super::{params::StatusName, runs::failure};
+use super::{only::Only, params::StatusName, runs::failure};
 use crate::{
     error,
     eth::{fees::upcoming, overlay::Overlay},
@@ -14,16 +14,10 @@ use alloy_primitives::{Address, U64, U256};
 use almanac_exec::{BlockInput, BlockOutput, Body, environment::read_parameters, execute};
 use almanac_index::{HistoricalState, KnownSchedule, ScheduleEvent, ScheduleStatus};
 use almanac_primitives::{
-    Gas, GasPrice, Header, Lane, Receipt, ScheduleId, StateRead, TimestampMs,
+    Gas, GasPrice, Header, Receipt, ScheduleId, TimestampMs,
     params::{GAS_TARGET_DIVISOR, Parameters},
 };
-use almanac_schedule::{
-    Agenda, Due, Record,
-    calendar::CalendarError,
-    is_held,
-    life::EXHAUSTED_ESCROW,
-    record::{RecordError, Status},
-};
+use almanac_schedule::{Record, is_held, life::EXHAUSTED_ESCROW, record::Status};
 use jsonrpsee::core::RpcResult;
 use serde::Serialize;
 use serde_json::Value;
@@ -256,35 +250,4 @@ fn end_in(
     let (status, reason) = said.last().unwrap_or((single, None));
     let is_short = reason.as_deref() == Some(EXHAUSTED_ESCROW);
     (Some(PreviewedEnd { status: status.into(), reason, time: Some(RpcTime::new(at)) }), is_short)
-}
-
-/// An agenda on which there is one schedule.
-struct Only(ScheduleId);
-
-impl Only {
-    fn record(&self, state: &dyn StateRead) -> Result<Option<Record>, CalendarError> {
-        match Record::read(state, self.0) {
-            Ok(record) => Ok(record),
-            Err(RecordError::Read(error)) => Err(CalendarError::Read(error)),
-            Err(RecordError::Broken(_)) => Ok(None),
-        }
-    }
-}
-
-impl Agenda for Only {
-    fn due(
-        &self,
-        state: &dyn StateRead,
-        lane: Lane,
-        now: TimestampMs,
-        count_max: usize,
-    ) -> Result<Vec<Due>, CalendarError> {
-        let entry = self.record(state)?.and_then(|record| record.entry());
-        let due = entry.filter(|entry| entry.lane == lane && entry.due <= now);
-        Ok(due.into_iter().take(count_max).map(Due::Schedule).collect())
-    }
-
-    fn next_due(&self, state: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
-        Ok(self.record(state)?.and_then(|record| record.entry()).map(|entry| entry.due))
-    }
 }

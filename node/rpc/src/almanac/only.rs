@@ -1,0 +1,35 @@
+//! An agenda on which there is one schedule, so that a block holds its run and no other.
+
+use almanac_primitives::{Lane, ScheduleId, StateRead, TimestampMs, params::Parameters};
+use almanac_schedule::{Agenda, Due, Record, calendar::CalendarError, record::RecordError};
+
+/// An agenda on which there is one schedule.
+pub(super) struct Only(pub(super) ScheduleId);
+
+impl Only {
+    fn record(&self, state: &dyn StateRead) -> Result<Option<Record>, CalendarError> {
+        match Record::read(state, self.0) {
+            Ok(record) => Ok(record),
+            Err(RecordError::Read(error)) => Err(CalendarError::Read(error)),
+            Err(RecordError::Broken(_)) => Ok(None),
+        }
+    }
+}
+
+impl Agenda for Only {
+    fn due(
+        &self,
+        state: &dyn StateRead,
+        lane: Lane,
+        now: TimestampMs,
+        count_max: usize,
+    ) -> Result<Vec<Due>, CalendarError> {
+        let entry = self.record(state)?.and_then(|record| record.entry());
+        let due = entry.filter(|entry| entry.lane == lane && entry.due <= now);
+        Ok(due.into_iter().take(count_max).map(Due::Schedule).collect())
+    }
+
+    fn next_due(&self, state: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
+        Ok(self.record(state)?.and_then(|record| record.entry()).map(|entry| entry.due))
+    }
+}
