@@ -225,8 +225,9 @@ fn a_schedule_from_birth_to_end() {
     );
 }
 
+/// ARC21-10: whose jobs there are is the node's to say, not the state's.
 #[test]
-fn every_end_has_its_status_and_lists_find_them() {
+fn arc21_10_every_end_has_its_status_and_lists_find_them() {
     let node = Node::start(&[]);
     set_code(&node, COUNTER);
     let job = Job::once(&node, 100);
@@ -555,6 +556,7 @@ fn subscriptions_tell_what_happens_in_order() {
     assert_eq!(made["status"], "0x1");
     assert!(now(&node) >= job.at);
 
+    refused(&node, "almanac_subscribe", json!(["runs"]), -32_601, "subscribe over WebSocket");
     let refusal = everything.call("almanac_subscribe", json!(["everything"]));
     assert!(
         refusal["error"]["message"].as_str().unwrap().contains("there are schedules and runs"),

@@ -106,7 +106,21 @@ pub(crate) fn no_notifications() -> ErrorObjectOwned {
 
 /// A parameter that makes no sense.
 pub(crate) fn invalid(reason: impl std::fmt::Display) -> ErrorObjectOwned {
-    plain(INVALID_PARAMS, reason.to_string())
+    plain(INVALID_PARAMS, shortened(reason.to_string()))
+}
+
+/// Leaves the middle of a long reason out: what was given is repeated at its front, what is allowed is said at its
+/// end, and a flood is not sent back.
+fn shortened(reason: String) -> String {
+    const FRONT: usize = 200;
+    const END: usize = 400;
+    let count = reason.chars().count();
+    if count <= FRONT + END {
+        return reason;
+    }
+    let front: String = reason.chars().take(FRONT).collect();
+    let end: String = reason.chars().skip(count - END).collect();
+    format!("{front} … {end}")
 }
 
 /// More than one request may ask for.
@@ -169,5 +183,20 @@ fn revert_message(output: &Bytes) -> String {
     match reason(output) {
         Some(reason) => format!("execution reverted: {reason}"),
         None => "execution reverted".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn long_reasons_keep_both_ends() {
+        let whole = "x".repeat(600);
+        assert_eq!(shortened(whole.clone()), whole);
+        let text = format!("given {}, expected a or b", "ü".repeat(10_000));
+        let short = shortened(text);
+        assert!(short.starts_with("given ü") && short.ends_with("expected a or b"), "{short}");
+        assert_eq!(short.chars().count(), 603);
     }
 }

@@ -25,7 +25,8 @@ pub(crate) struct Notifications<S>(S);
 
 fn is_refused(method: &str, extensions: &Extensions) -> bool {
     let is_http = matches!(extensions.get::<Client>(), Some(Client::Address(_)));
-    is_http && matches!(method, "eth_subscribe" | "eth_unsubscribe")
+    const NAMES: [&str; 4] = ["eth_subscribe", "eth_unsubscribe", "almanac_subscribe", "almanac_unsubscribe"];
+    is_http && NAMES.contains(&method)
 }
 
 impl<S> RpcServiceT for Notifications<S>

@@ -1,6 +1,6 @@
 //! A good request for every method that is served, to be spoilt.
 
-use crate::support::{ALICE, BOB, Node, to_bob};
+use crate::support::{ALICE, BOB, Node, cron::Job, to_bob};
 use alloy_primitives::hex;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, path::Path};
@@ -17,14 +17,34 @@ pub(crate) fn corpus(node: &Node) -> Vec<Request> {
     let hash = node.result("eth_sendTransaction", json!([call]));
     let receipt = node.receipt(&hash);
     let (block, number) = (receipt["blockHash"].clone(), receipt["blockNumber"].clone());
-    let raw = hex::encode_prefixed(to_bob(1).encoded());
+    let (job, _) = Job::once(node, 10_000).every(60, 9).make(node);
+    let raw = hex::encode_prefixed(to_bob(2).encoded());
     let mut all = about_blocks(&hash, &block, &number);
     all.extend(about_accounts());
     all.extend(calls(&call));
     all.extend(sending(&call, &raw));
     all.extend(traces(&call, &hash, &block, &number));
+    all.extend(about_schedules(&job));
     all.extend(controls(&hash));
     all
+}
+
+fn about_schedules(job: &Value) -> Vec<Request> {
+    let filter = json!({ "owner": ALICE, "target": BOB, "status": "pending", "lane": "cron", "dueFrom": "0x1",
+        "dueTo": u64::MAX, "cursor": "1-0-0", "limit": 10 });
+    vec![
+        ("almanac_getSchedule", json!([job])),
+        ("almanac_listSchedules", json!([filter])),
+        ("almanac_getRuns", json!([job, { "order": "newest", "cursor": "9-1", "limit": 5 }])),
+        ("almanac_agenda", json!([{ "from": 1, "to": "0xffffffffffffffff", "lanes": ["cron"], "limit": 3 }])),
+        ("almanac_agenda", json!([{ "cursor": format!("0x01{:048x}", 7) }])),
+        ("almanac_capacity", json!([{ "from": 1_000, "to": 3_600_000 }])),
+        ("almanac_preview", json!([job, 3])),
+        ("almanac_runway", json!([job])),
+        ("almanac_getProof", json!([{ "schedule": job }])),
+        ("almanac_getProof", json!([{ "lane": "cron", "from": 1_000, "to": 2_000 }])),
+        ("almanac_getParameters", json!([])),
+    ]
 }
 
 fn about_blocks(hash: &Value, block: &Value, number: &Value) -> Vec<Request> {
@@ -214,6 +234,9 @@ pub(crate) fn subscriptions() -> Vec<Request> {
         ("eth_subscribe", json!(["logs", { "address": BOB }])),
         ("eth_subscribe", json!(["newHeads"])),
         ("eth_subscribe", json!(["newPendingTransactions", true])),
+        ("almanac_subscribe", json!(["schedules", { "owner": ALICE, "target": BOB, "id": "1-0-0" }])),
+        ("almanac_subscribe", json!(["runs"])),
+        ("almanac_unsubscribe", json!(["0x00000000000000000000000000000000"])),
         ("eth_unsubscribe", json!(["0x00000000000000000000000000000000"])),
     ]
 }

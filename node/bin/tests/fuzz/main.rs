@@ -98,7 +98,7 @@ fn by_socket(address: &str, mut dice: Dice, corpus: &[Request], count: u64) {
             let answer: Value = serde_json::from_slice(&text).unwrap();
             if answer["id"] == sentinel {
                 is_alive = true;
-            } else if answer["method"] != "eth_subscription" {
+            } else if answer["method"] != "eth_subscription" && answer["method"] != "almanac_subscription" {
                 let is_late = odd > 0 && !message.is_for(&answer);
                 // A subscription in a batch is answered on its own, and once more with the batch.
                 let is_extra = message.is_batch() && answer.is_object();
