@@ -1,11 +1,15 @@
 //! The way of a transaction into the pool: every rule that needs no block, then local policy.
 
-use alloy_primitives::TxHash;
+use crate::application::MadeBlock;
+use alloy_primitives::{Address, TxHash};
 use almanac_exec::{
     Rules, Sender, StateFault, TransactionError, check_submission, environment::read_parameters, recover,
 };
 use almanac_mempool::{Pool, PoolError, SenderState};
-use almanac_primitives::{StateRead, UserTransaction, transaction::TransactionDecodeError};
+use almanac_primitives::{
+    Account, GasPrice, RecoveredTransaction, StateDiff, StateKey, StateRead, UserTransaction, Wei,
+    params::BLOCK_TRANSACTIONS_MAX, transaction::TransactionDecodeError,
+};
 use std::sync::{
     Arc, Mutex, MutexGuard,
     atomic::{AtomicBool, Ordering},
@@ -61,6 +65,28 @@ impl SharedPool {
         self.is_prompt.store(is_prompt, Ordering::Relaxed);
     }
 
+    /// What a proposer may choose from, best first.
+    pub fn candidates(&self) -> Vec<RecoveredTransaction> {
+        self.lock().best().take(BLOCK_TRANSACTIONS_MAX).cloned().collect()
+    }
+
+    /// Hears of a final block: what it included and what can never be included goes.
+    pub fn settle<B>(&self, made: &MadeBlock<B>, next_base_fee: GasPrice) {
+        let mut pool = self.lock();
+        pool.on_block(next_base_fee, changed_accounts(&made.output.diff));
+        // What a full block or a low cap keeps out may come later; any other rule will not change its mind.
+        for (hash, error) in &made.refused {
+            if !matches!(
+                error,
+                TransactionError::DoesNotFit { .. }
+                    | TransactionError::BlockCountFull { .. }
+                    | TransactionError::FeeCapBelowBaseFee { .. }
+            ) {
+                pool.remove(*hash);
+            }
+        }
+    }
+
     fn announce(&self, hash: TxHash) {
         // Nobody may be listening.
         let _ = self.arrivals.send(hash);
@@ -71,6 +97,17 @@ impl SharedPool {
     pub async fn changed(&self) {
         self.changed.notified().await;
     }
+}
+
+/// The accounts that a block changed, as the pool needs to know them.
+fn changed_accounts(diff: &StateDiff) -> impl Iterator<Item = (Address, SenderState)> {
+    diff.changes().iter().filter_map(|change| {
+        let StateKey::Account(address) = change.key else { return None };
+        let account = change.new.as_deref().map_or_else(Account::default, |stored| {
+            Account::decode(stored).expect("execution encodes what it changes")
+        });
+        Some((address, SenderState { nonce: account.nonce, balance: Wei(account.balance) }))
+    })
 }
 
 /// Where the state after the last final block can be read.

@@ -233,8 +233,17 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
     /// Makes a block final: in the archive first, where there is one, then in the state. After a crash between
     /// the two, the archive is ahead, and executing its last block again brings the state up to it.
     pub async fn commit(&self, made: &MadeBlock<S::Batch>) -> Result<(), ApplicationError> {
+        self.commit_certified(made, None).await
+    }
+
+    /// The same, with what a quorum of validators signed.
+    pub async fn commit_certified(
+        &self,
+        made: &MadeBlock<S::Batch>,
+        certificate: Option<&[u8]>,
+    ) -> Result<(), ApplicationError> {
         if let Some(archive) = &self.archive {
-            archive.append(&made.block, &made.output.receipts).await?;
+            archive.append(&made.block, &made.output.receipts, certificate).await?;
         }
         Ok(self.store.commit(&made.tip.state).await?)
     }

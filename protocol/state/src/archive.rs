@@ -28,11 +28,13 @@ const RECORD_BYTES_MAX: usize = 256 << 20;
 
 /// Keeps final blocks. The application appends to it before it commits the state.
 pub trait BlockArchive: Send + Sync {
-    /// Appends the block after the last one. It is on disk when this returns.
+    /// Appends the block after the last one, with what a quorum signed where there are validators. It is on disk
+    /// when this returns.
     fn append<'a>(
         &'a self,
         block: &'a Block,
         receipts: &'a [Receipt],
+        certificate: Option<&'a [u8]>,
     ) -> Pin<Box<dyn Future<Output = Result<(), ArchiveError>> + Send + 'a>>;
 }
 
@@ -189,8 +191,13 @@ impl<E: Context> BlockJournal<E> {
         Ok(Some(archived))
     }
 
-    async fn append_record(&self, block: &Block, receipts: &[Receipt]) -> Result<(), ArchiveError> {
-        let record = Record(encode(block, receipts, None));
+    async fn append_record(
+        &self,
+        block: &Block,
+        receipts: &[Receipt],
+        certificate: Option<&[u8]>,
+    ) -> Result<(), ArchiveError> {
+        let record = Record(encode(block, receipts, certificate));
         let given = block.header.number;
         check_size(given, record.0.len())?;
         let mut guard = self.journal.write().await;
@@ -210,8 +217,9 @@ impl<E: Context> BlockArchive for BlockJournal<E> {
         &'a self,
         block: &'a Block,
         receipts: &'a [Receipt],
+        certificate: Option<&'a [u8]>,
     ) -> Pin<Box<dyn Future<Output = Result<(), ArchiveError>> + Send + 'a>> {
-        Box::pin(self.append_record(block, receipts))
+        Box::pin(self.append_record(block, receipts, certificate))
     }
 }
 

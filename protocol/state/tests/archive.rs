@@ -40,7 +40,7 @@ fn block(number: u64, version: u64) -> (Block, Vec<Receipt>) {
 
 async fn append(archive: &BlockJournal<Context>, number: u64, version: u64) -> Result<(), ArchiveError> {
     let (block, receipts) = block(number, version);
-    archive.append(&block, &receipts).await
+    archive.append(&block, &receipts, None).await
 }
 
 /// Everything that is in the archive, from the first block on.

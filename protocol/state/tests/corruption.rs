@@ -59,7 +59,7 @@ impl Healthy {
                 for number in store.height() + 1..=height {
                     let batch = advance(&store, number).await;
                     states.push((batch.commitment(), read::<Store>(&batch, 40).await));
-                    archive.append(&block(number), &[]).await.unwrap();
+                    archive.append(&block(number), &[], None).await.unwrap();
                     if is_pruned && number % 15 == 0 {
                         store.prune(&batch.commitment()).await.unwrap();
                     }
@@ -368,7 +368,7 @@ fn damage_under_an_open_store_is_an_error_that_names_the_files() {
         let batch = seal(&store, &store.head(), &large).await;
         store.commit(&batch).await.unwrap();
         for number in 1..=BLOCKS {
-            archive.append(&block(number), &[]).await.unwrap();
+            archive.append(&block(number), &[], None).await.unwrap();
         }
     });
     on_disk(directory.path(), async |context| {

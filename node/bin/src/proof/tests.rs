@@ -38,7 +38,7 @@ fn directory(blocks: u64) -> TempDir {
                 ..Header::default()
             };
             let block = Block { header, transactions: Vec::new() };
-            archive.append(&block, &[]).await.unwrap();
+            archive.append(&block, &[], None).await.unwrap();
             store.commit(&batch).await.unwrap();
         }
     });

@@ -8,13 +8,7 @@ use crate::{
     engine::{EngineError, Sink},
     snapshots::Snapshots,
 };
-use alloy_primitives::Address;
-use almanac_exec::TransactionError;
-use almanac_mempool::SenderState;
-use almanac_primitives::{
-    Account, ConsensusContext, RecoveredTransaction, StateDiff, StateKey, TimestampMs, Wei,
-    params::BLOCK_TRANSACTIONS_MAX,
-};
+use almanac_primitives::{ConsensusContext, RecoveredTransaction, TimestampMs};
 use almanac_state::StateStore;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::mpsc;
@@ -181,35 +175,12 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     }
 
     pub(super) fn candidates(&self) -> Vec<RecoveredTransaction> {
-        self.pool.lock().best().take(BLOCK_TRANSACTIONS_MAX).cloned().collect()
+        self.pool.candidates()
     }
 
     async fn update_pool(&mut self, made: &MadeBlock<S::Batch>) -> Result<(), ApplicationError> {
         let base_fee = self.application.next_environment(&self.tip).await?.base_fee;
-        let mut pool = self.pool.lock();
-        pool.on_block(base_fee, changed_accounts(&made.output.diff));
-        // What a full block or a low cap keeps out may come later; any other rule will not change its mind.
-        for (hash, error) in &made.refused {
-            if !matches!(
-                error,
-                TransactionError::DoesNotFit { .. }
-                    | TransactionError::BlockCountFull { .. }
-                    | TransactionError::FeeCapBelowBaseFee { .. }
-            ) {
-                pool.remove(*hash);
-            }
-        }
+        self.pool.settle(made, base_fee);
         Ok(())
     }
-}
-
-/// The accounts that a block changed, as the pool needs to know them.
-fn changed_accounts(diff: &StateDiff) -> impl Iterator<Item = (Address, SenderState)> {
-    diff.changes().iter().filter_map(|change| {
-        let StateKey::Account(address) = change.key else { return None };
-        let account = change.new.as_deref().map_or_else(Account::default, |stored| {
-            Account::decode(stored).expect("execution encodes what it changes")
-        });
-        Some((address, SenderState { nonce: account.nonce, balance: Wei(account.balance) }))
-    })
 }
