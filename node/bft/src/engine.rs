@@ -1,0 +1,279 @@
+//! Wires one validator: broadcast of blocks, marshal, simplex, and the application between them.
+
+use crate::{
+    block::{BlockContext, ConsensusBlock},
+    digest::BlockDigest,
+    gossip,
+};
+use commonware_broadcast::buffered;
+use commonware_consensus::{
+    Application, Reporter,
+    marshal::{
+        self, Start, Update,
+        core::{Actor as MarshalActor, Mailbox},
+        resolver::p2p as backfill,
+        standard::{Deferred, Standard},
+    },
+    simplex::{
+        self,
+        config::{Floor, ForwardPolicy, SkipBudget, SkipPolicy},
+        elector::RoundRobin,
+        scheme::ed25519::Scheme,
+    },
+    types::{Epoch, FixedEpocher, ViewDelta},
+};
+use commonware_cryptography::{
+    Digestible as _, Sha256,
+    certificate::{ConstantProvider, Verifier as _},
+    ed25519::PublicKey,
+};
+use commonware_p2p::{Blocker, Provider, Receiver, Sender, max_message_size};
+use commonware_parallel::Sequential;
+use commonware_runtime::{Clock, Handle, Metrics, Quota, Spawner, Storage, buffer::paged::CacheRef};
+use commonware_storage::{archive::prunable, translator::EightCap};
+use commonware_utils::{NZDuration, NZU16, NZU32, NZU64, NZUsize};
+use rand_core::CryptoRng;
+use std::{
+    num::{NonZeroU64, NonZeroUsize},
+    time::Duration,
+};
+
+/// Orders final blocks, and keeps them and their certificates.
+pub type Marshal = Mailbox<Scheme, Standard<ConsensusBlock>>;
+
+/// Channels between validators: votes, certificates, missing certificates, missing blocks, new blocks,
+/// transactions.
+pub const CHANNELS: u64 = 6;
+
+/// Messages that a peer may send on each channel. Several times what a network at ten blocks a second needs.
+pub const CHANNEL_QUOTA: Quota = Quota::per_second(NZU32!(512));
+
+/// Prefix of the files of consensus.
+const PARTITION: &str = "consensus";
+
+/// Messages that wait for one part of the engine before their senders have to.
+const MAILBOX: NonZeroUsize = NZUsize!(1024);
+
+/// Bytes gathered before they go to the disk, and read from it at a time.
+const BUFFER_BYTES: NonZeroUsize = NZUsize!(64 << 10);
+
+/// Blocks or certificates in one file.
+const FILE_ITEMS: NonZeroU64 = NZU64!(1024);
+
+/// Views below the last final one that late votes and questions may still be about.
+const VIEW_RETENTION: ViewDelta = ViewDelta::new(256);
+
+/// Largest message that a network of this many validators has to carry.
+pub fn message_bytes_max(validators: u32) -> u32 {
+    max_message_size(&[
+        simplex::max_payload_size::<Scheme, BlockDigest>(validators),
+        marshal::max_payload_size::<Standard<ConsensusBlock>, Scheme>(validators, &()),
+        gossip::MESSAGE_BYTES_MAX,
+    ])
+}
+
+/// What tells one validator from another.
+pub struct Validator<P, B> {
+    /// Its key.
+    pub public_key: PublicKey,
+    /// Signs its votes.
+    pub scheme: Scheme,
+    /// Prefix of its files: empty for the only one on a disk.
+    pub partition: String,
+    /// Knows the peers.
+    pub peers: P,
+    /// Cuts off peers that misbehave.
+    pub blocker: B,
+    /// Block 0.
+    pub genesis: ConsensusBlock,
+    /// How long it waits for others.
+    pub timeouts: Timeouts,
+}
+
+/// How long a validator waits for others.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// For a leader's proposal.
+    pub leader: Duration,
+    /// For a proposal to be certified.
+    pub certification: Duration,
+    /// Before it says again that a view has failed.
+    pub retry: Duration,
+    /// For a leader that has not been heard of, before its turn is skipped at once.
+    pub skip: Duration,
+    /// For an answer to a question for missing data.
+    pub fetch: Duration,
+}
+
+impl Timeouts {
+    /// Timeouts that go with a block time: short enough to get over a dead leader soon, long enough for a slow
+    /// network.
+    pub fn for_block_time(block_time: Duration) -> Self {
+        let leader = block_time * 2 + Duration::from_millis(500);
+        Self {
+            leader,
+            certification: leader * 2,
+            retry: leader * 2,
+            skip: leader * 5,
+            fetch: Duration::from_secs(1),
+        }
+    }
+}
+
+/// The two ends of a channel, by what it is for.
+pub struct Channels<S, R> {
+    /// Votes.
+    pub votes: (S, R),
+    /// Certificates.
+    pub certificates: (S, R),
+    /// Questions for missing certificates.
+    pub resolver: (S, R),
+    /// Questions for missing blocks.
+    pub backfill: (S, R),
+    /// New blocks.
+    pub blocks: (S, R),
+}
+
+/// Starts a validator: `application` proposes and judges, `reporter` hears of final blocks.
+///
+/// Answers with the task that everything else hangs on, and the mailbox of marshal.
+pub async fn start<E, P, B, S, R, A, M>(
+    context: E,
+    validator: Validator<P, B>,
+    application: A,
+    channels: Channels<S, R>,
+    reporter: M,
+) -> (Handle<()>, Marshal)
+where
+    E: Clock + CryptoRng + Spawner + Storage + Metrics,
+    P: Provider<PublicKey = PublicKey>,
+    B: Blocker<PublicKey = PublicKey>,
+    S: Sender<PublicKey = PublicKey>,
+    R: Receiver<PublicKey = PublicKey>,
+    A: Application<E, SigningScheme = Scheme, Context = BlockContext, Block = ConsensusBlock, Input = ()>,
+    M: Reporter<Activity = Update<ConsensusBlock>>,
+{
+    let Validator { public_key, scheme, partition, peers, blocker, genesis, timeouts } = validator;
+    let partition = format!("{partition}{PARTITION}");
+    let cache = CacheRef::new(NZU16!(4096), NZUsize!(1024));
+    let fetch_timeout = NZDuration!(timeouts.fetch);
+    let fetch_retry_delay = timeouts.fetch / 10;
+    let genesis_digest = genesis.digest();
+
+    let resolver = backfill::init(
+        context.child("backfill"),
+        backfill::Config {
+            public_key: public_key.clone(),
+            peer_provider: peers.clone(),
+            blocker: blocker.clone(),
+            mailbox_size: MAILBOX,
+            fetch_timeout,
+            fetch_retry_delay,
+            priority_requests: false,
+            priority_responses: false,
+        },
+        channels.backfill,
+    );
+    let (broadcast, buffer) = buffered::Engine::new(
+        context.child("broadcast"),
+        buffered::Config {
+            public_key,
+            mailbox_size: MAILBOX,
+            deque_size: 16,
+            priority: true,
+            codec_config: (),
+            peer_provider: peers,
+            strategy: Sequential,
+        },
+    );
+    broadcast.start(channels.blocks);
+
+    let certificate_config = Scheme::certificate_codec_config_unbounded();
+    let finalizations = archive(&context, &partition, "certificates", &cache, certificate_config).await;
+    let blocks = archive(&context, &partition, "blocks", &cache, ()).await;
+    // One epoch for ever: the validators of the genesis.
+    let epocher = FixedEpocher::new(NZU64!(u64::MAX));
+    let (actor, marshal, _) = MarshalActor::<_, Standard<ConsensusBlock>, _, _, _, _, _>::init(
+        context.child("marshal"),
+        finalizations,
+        blocks,
+        marshal::Config {
+            provider: ConstantProvider::new(scheme.clone()),
+            epocher: epocher.clone(),
+            start: Start::Genesis(genesis.digested()),
+            partition_prefix: partition.clone(),
+            mailbox_size: MAILBOX,
+            view_retention: VIEW_RETENTION,
+            prunable_items_per_section: FILE_ITEMS,
+            page_cache: cache.clone(),
+            replay_buffer: BUFFER_BYTES,
+            key_write_buffer: BUFFER_BYTES,
+            value_write_buffer: BUFFER_BYTES,
+            block_codec_config: (),
+            max_repair: NZUsize!(32),
+            max_pending_acks: NZUsize!(16),
+            strategy: Sequential,
+        },
+    )
+    .await;
+    let wrapped = Deferred::new(context.child("application"), application, marshal.clone(), epocher);
+    actor.start(reporter, buffer, resolver);
+
+    let engine = simplex::Engine::new(
+        context.child("simplex"),
+        simplex::Config {
+            scheme,
+            elector: RoundRobin::<Sha256>::default(),
+            blocker,
+            automaton: wrapped.clone(),
+            relay: wrapped.clone(),
+            reporter: wrapped,
+            track_historical_votes: false,
+            strategy: Sequential,
+            partition: format!("{partition}-votes"),
+            mailbox_size: MAILBOX,
+            epoch: Epoch::zero(),
+            floor: Floor::Genesis(genesis_digest),
+            replay_buffer: BUFFER_BYTES,
+            write_buffer: BUFFER_BYTES,
+            page_cache: cache,
+            leader_timeout: timeouts.leader,
+            certification_timeout: timeouts.certification,
+            timeout_retry: timeouts.retry,
+            view_retention: VIEW_RETENTION,
+            skip: SkipPolicy::Enabled { timeout: timeouts.skip, budget: SkipBudget::Participants },
+            fetch_timeout,
+            fetch_retry_delay,
+            forward: ForwardPolicy::Disabled,
+        },
+    );
+    (engine.start(channels.votes, channels.certificates, channels.resolver), marshal)
+}
+
+async fn archive<E, V>(
+    context: &E,
+    partition: &str,
+    name: &'static str,
+    cache: &CacheRef,
+    codec_config: V::Cfg,
+) -> prunable::Archive<EightCap, E, BlockDigest, V>
+where
+    E: Clock + Spawner + Storage + Metrics,
+    V: commonware_codec::CodecShared,
+{
+    let config = prunable::Config {
+        translator: EightCap,
+        metadata_partition: format!("{partition}-{name}-metadata"),
+        key_partition: format!("{partition}-{name}-key"),
+        key_page_cache: cache.clone(),
+        value_partition: format!("{partition}-{name}-value"),
+        compression: None,
+        codec_config,
+        items_per_section: FILE_ITEMS,
+        key_write_buffer: BUFFER_BYTES,
+        value_write_buffer: BUFFER_BYTES,
+        replay_buffer: BUFFER_BYTES,
+    };
+    let opened = prunable::Archive::init(context.child(name), config).await;
+    opened.unwrap_or_else(|error| panic!("{partition}-{name} can be opened: {error}"))
+}

@@ -1,0 +1,167 @@
+//! The executed blocks above the last final one, on every fork.
+//!
+//! ```text
+//! final ── 7 (tip) ─┬─ 8a ─── 9a        settle(8a): 8a becomes the tip, 9a stays,
+//!                   └─ 8b ─── 9b                    8b and 9b are forgotten
+//! ```
+
+use alloy_primitives::BlockHash;
+use almanac_consensus::{MadeBlock, Tip};
+use almanac_primitives::Header;
+use std::collections::BTreeMap;
+
+/// Every block that may still become final and has been executed here.
+pub(crate) struct Forks<B> {
+    tip: Tip<B>,
+    /// By height first, so that a walk meets parents before children.
+    made: BTreeMap<(u64, BlockHash), MadeBlock<B>>,
+}
+
+/// What is known of a block.
+pub(crate) enum Place<B> {
+    /// The last final block, or one that was executed above it.
+    Known(Box<Tip<B>>),
+    /// It was not executed yet.
+    Unknown,
+    /// The chain went on without it.
+    Abandoned,
+}
+
+impl<B: Clone> Forks<B> {
+    pub(crate) fn new(tip: Tip<B>) -> Self {
+        Self { tip, made: BTreeMap::new() }
+    }
+
+    /// The last final block.
+    pub(crate) fn tip(&self) -> &Tip<B> {
+        &self.tip
+    }
+
+    pub(crate) fn find(&self, number: u64, hash: BlockHash) -> Place<B> {
+        if hash == self.tip.hash {
+            return Place::Known(Box::new(self.tip.clone()));
+        }
+        if number <= self.tip.header.number {
+            return Place::Abandoned;
+        }
+        self.get(number, hash).map_or(Place::Unknown, |made| Place::Known(Box::new(made.tip.clone())))
+    }
+
+    pub(crate) fn get(&self, number: u64, hash: BlockHash) -> Option<&MadeBlock<B>> {
+        self.made.get(&(number, hash))
+    }
+
+    /// Keeps an executed block and answers with the one to use: two executions of one block are two strangers to
+    /// the state store, and all that is built on it must be built on the same one. `None` where the chain went on
+    /// without it while it was executed.
+    pub(crate) fn keep(&mut self, made: MadeBlock<B>) -> Option<MadeBlock<B>> {
+        if !self.leads_to(&made.tip.header) {
+            return None;
+        }
+        let key = (made.tip.header.number, made.tip.hash);
+        Some(self.made.entry(key).or_insert(made).clone())
+    }
+
+    /// Makes a block that lies directly on the tip the tip, and forgets what does not descend from it.
+    pub(crate) fn settle(&mut self, tip: Tip<B>) {
+        assert_eq!(tip.header.parent_hash, self.tip.hash, "final blocks follow one another");
+        self.tip = tip;
+        for (_, made) in std::mem::take(&mut self.made) {
+            self.keep(made);
+        }
+    }
+
+    fn leads_to(&self, header: &Header) -> bool {
+        let Some(parent) = header.number.checked_sub(1) else { return false };
+        matches!(self.find(parent, header.parent_hash), Place::Known(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use almanac_consensus::{Application, Proposal};
+    use almanac_primitives::{
+        ConsensusContext, TimestampMs,
+        testing::{FEE_RECIPIENT, START, genesis},
+    };
+    use almanac_schedule::EmptyAgenda;
+    use almanac_state::{MemoryBatch, MemoryStore};
+    use futures::executor::block_on;
+    use std::sync::Arc;
+
+    type Made = MadeBlock<MemoryBatch>;
+
+    struct Maker(Application<MemoryStore>);
+
+    impl Maker {
+        fn start() -> (Self, Forks<MemoryBatch>) {
+            let genesis = genesis();
+            let store = MemoryStore::from_genesis(genesis.state().unwrap());
+            let (application, tip) = Application::new(&genesis, store, Arc::new(EmptyAgenda)).unwrap();
+            (Self(application), Forks::new(tip))
+        }
+
+        fn child(&self, parent: &Tip<MemoryBatch>, after_ms: u64) -> Made {
+            let proposal = Proposal {
+                timestamp: TimestampMs(START.0 + after_ms),
+                fee_recipient: FEE_RECIPIENT,
+                consensus: ConsensusContext::default(),
+                candidates: Vec::new(),
+            };
+            block_on(self.0.propose(parent, proposal)).unwrap()
+        }
+    }
+
+    fn is_known(forks: &Forks<MemoryBatch>, made: &Made) -> bool {
+        matches!(forks.find(made.tip.header.number, made.tip.hash), Place::Known(_))
+    }
+
+    #[test]
+    fn settling_keeps_descendants_and_forgets_the_rest() {
+        let (maker, mut forks) = Maker::start();
+        let (a, b) = (maker.child(forks.tip(), 1), maker.child(forks.tip(), 2));
+        let (on_a, on_b) = (maker.child(&a.tip, 3), maker.child(&b.tip, 4));
+        let on_on_a = maker.child(&on_a.tip, 5);
+        for made in [&a, &b, &on_a, &on_b, &on_on_a] {
+            assert!(forks.keep(made.clone()).is_some());
+        }
+        forks.settle(a.tip.clone());
+        assert_eq!(forks.tip().hash, a.tip.hash);
+        assert!(is_known(&forks, &a) && is_known(&forks, &on_a) && is_known(&forks, &on_on_a));
+        assert!(matches!(forks.find(1, b.tip.hash), Place::Abandoned), "at the height of the tip");
+        assert!(!is_known(&forks, &on_b), "above it");
+        assert_eq!(forks.made.len(), 2);
+        assert!(forks.keep(on_b).is_none(), "what is executed too late is not kept");
+        assert!(forks.keep(b).is_none());
+    }
+
+    /// Children that were sealed on one execution cannot be committed after the other.
+    #[test]
+    fn the_first_execution_of_a_block_stays() {
+        let (maker, mut forks) = Maker::start();
+        let (first, again) = (maker.child(forks.tip(), 1), maker.child(forks.tip(), 1));
+        assert_eq!(first.tip.hash, again.tip.hash);
+        forks.keep(first).unwrap();
+        let kept = forks.keep(again).unwrap();
+        let on_kept = maker.child(&kept.tip, 2);
+        let committed = forks.get(1, kept.tip.hash).unwrap().clone();
+        block_on(maker.0.commit(&committed)).unwrap();
+        block_on(maker.0.commit(&on_kept)).unwrap();
+    }
+
+    #[test]
+    fn a_block_without_its_parent_is_not_kept() {
+        let (maker, mut forks) = Maker::start();
+        let parent = maker.child(forks.tip(), 1);
+        assert!(forks.keep(maker.child(&parent.tip, 2)).is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "final blocks follow one another")]
+    fn the_tip_cannot_jump() {
+        let (maker, mut forks) = Maker::start();
+        let parent = maker.child(forks.tip(), 1);
+        forks.settle(maker.child(&parent.tip, 2).tip);
+    }
+}

@@ -1,0 +1,158 @@
+//! Passes transactions on: what a client submits to one validator reaches the pools of all.
+//!
+//! Validators are all connected, so only what came from a client is sent, to everyone. It is sent again now and
+//! then until it is final: messages get lost, and whoever took the transaction may never get a block through.
+
+use alloy_primitives::TxHash;
+use almanac_consensus::{Admission, Clock, SharedPool};
+use almanac_primitives::{DurationMs, TimestampMs, params::TRANSACTION_BYTES_MAX};
+use commonware_codec::{Buf, Decode as _, Encode as _, RangeCfg};
+use commonware_p2p::{Receiver, Recipients, Sender};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    fmt::Display,
+};
+use tokio::sync::broadcast::{self, error::RecvError};
+
+/// Bytes of transactions at which a message is full.
+const MESSAGE_BYTES: usize = 64 << 10;
+
+/// Most transactions in a message.
+const MESSAGE_TRANSACTIONS_MAX: usize = 1_024;
+
+/// Largest message: one that was not full yet, one more transaction of the largest size, and their lengths.
+pub(crate) const MESSAGE_BYTES_MAX: usize =
+    MESSAGE_BYTES + TRANSACTION_BYTES_MAX + 5 * (MESSAGE_TRANSACTIONS_MAX + 1);
+
+/// Time between two messages with transactions that are not final yet.
+const RESEND_INTERVAL: DurationMs = DurationMs(1_000);
+
+/// Passes transactions on between one pool and the peers.
+pub struct Gossip<C> {
+    admission: Admission,
+    clock: C,
+    arrivals: broadcast::Receiver<TxHash>,
+    own: OwnTransactions,
+}
+
+impl<C: Clock> Gossip<C> {
+    /// Hears of every transaction that is admitted from now on.
+    pub fn new(admission: Admission, clock: C) -> Self {
+        let arrivals = admission.pool().listen();
+        Self { admission, clock, arrivals, own: OwnTransactions::default() }
+    }
+
+    /// Passes transactions on until the network ends.
+    pub async fn run<S: Sender, R: Receiver>(mut self, mut sender: S, mut receiver: R) {
+        let mut resend_at = after(self.clock.now());
+        loop {
+            // In a fixed order, so that a simulation can be replayed.
+            let message = tokio::select! {
+                biased;
+                received = receiver.recv() => match received {
+                    Ok((peer, bytes)) => {
+                        self.own.foreign.extend(take(&self.admission, &peer, bytes));
+                        continue;
+                    }
+                    Err(_) => return,
+                },
+                arrival = self.arrivals.recv() => match arrival {
+                    Ok(hash) => self.fresh(hash),
+                    // So many came at once that some were not heard of; they are included in turn.
+                    Err(RecvError::Lagged(_)) => continue,
+                    Err(RecvError::Closed) => return,
+                },
+                () = self.clock.sleep_until(resend_at) => {
+                    resend_at = after(self.clock.now());
+                    self.own.pending(self.admission.pool())
+                }
+            };
+            if !message.is_empty() {
+                sender.send(Recipients::All, message.encode(), false);
+            }
+        }
+    }
+
+    /// A message with a transaction that just came and what came behind it.
+    fn fresh(&mut self, first: TxHash) -> Vec<Vec<u8>> {
+        self.own.heard(first);
+        while let Ok(hash) = self.arrivals.try_recv() {
+            self.own.heard(hash);
+        }
+        self.own.fresh(self.admission.pool())
+    }
+}
+
+fn after(now: TimestampMs) -> TimestampMs {
+    TimestampMs(now.0.saturating_add(RESEND_INTERVAL.0))
+}
+
+/// Offers a peer's transactions to the pool, and answers with the hashes of those that were taken.
+fn take<P: Display>(admission: &Admission, peer: &P, message: impl Buf) -> Vec<TxHash> {
+    let bytes = (RangeCfg::new(0..=TRANSACTION_BYTES_MAX), ());
+    let list = (RangeCfg::new(1..=MESSAGE_TRANSACTIONS_MAX), bytes);
+    let Ok(transactions) = Vec::<Vec<u8>>::decode_cfg(message, &list) else {
+        tracing::debug!("{peer} sent something that is no list of transactions");
+        return Vec::new();
+    };
+    let offer = |transaction: &Vec<u8>| {
+        // Known already, or its sender has moved on meanwhile: both are everyday.
+        let refused = |error| tracing::debug!("a transaction from {peer} is not taken: {error}");
+        admission.submit(transaction).map_err(refused).ok()
+    };
+    transactions.iter().filter_map(offer).collect()
+}
+
+/// The transactions that clients gave to this node.
+#[derive(Default)]
+struct OwnTransactions {
+    /// Not sent yet.
+    fresh: VecDeque<TxHash>,
+    /// Sent, the longest ago first; dropped when they leave the pool.
+    sent: VecDeque<TxHash>,
+    /// Came from a peer, and their arrival was not announced yet.
+    foreign: BTreeSet<TxHash>,
+}
+
+impl OwnTransactions {
+    fn heard(&mut self, hash: TxHash) {
+        if !self.foreign.remove(&hash) {
+            self.fresh.push_back(hash);
+        }
+    }
+
+    /// A message of what was not sent yet. What does not fit goes with what is sent again.
+    fn fresh(&mut self, pool: &SharedPool) -> Vec<Vec<u8>> {
+        let message = fill(&mut self.fresh, pool, &mut self.sent);
+        self.sent.append(&mut self.fresh);
+        message
+    }
+
+    /// A message of what was sent and is not final yet.
+    fn pending(&mut self, pool: &SharedPool) -> Vec<Vec<u8>> {
+        // An arrival that was missed would otherwise keep its place for ever.
+        self.foreign.retain(|hash| pool.lock().contains(*hash));
+        let mut sent = std::mem::take(&mut self.sent);
+        let message = fill(&mut sent, pool, &mut self.sent);
+        sent.append(&mut self.sent);
+        self.sent = sent;
+        message
+    }
+}
+
+/// Takes transactions from the front of `hashes` until a message is full, and puts the hashes at the back of
+/// `sent`. Those that the pool no longer has are forgotten.
+fn fill(hashes: &mut VecDeque<TxHash>, pool: &SharedPool, sent: &mut VecDeque<TxHash>) -> Vec<Vec<u8>> {
+    let (mut message, mut bytes) = (Vec::new(), 0);
+    let pool = pool.lock();
+    while bytes < MESSAGE_BYTES && message.len() < MESSAGE_TRANSACTIONS_MAX {
+        let Some(hash) = hashes.pop_front() else { break };
+        if let Some(known) = pool.get(hash) {
+            let encoded = known.transaction().encoded();
+            bytes += encoded.len();
+            message.push(encoded.to_vec());
+            sent.push_back(hash);
+        }
+    }
+    message
+}

@@ -1,0 +1,208 @@
+//! What a validator knows of the chain: the last final block and every executed one above it.
+
+use crate::{
+    block::ConsensusBlock,
+    forks::{Forks, Place},
+};
+use alloy_primitives::{Address, B256, BlockHash};
+use almanac_consensus::{Application, ApplicationError, MadeBlock, Proposal, Tip};
+use almanac_exec::BlockError;
+use almanac_primitives::Block;
+use almanac_state::StateStore;
+use commonware_consensus::marshal::ancestry::Ancestry;
+use futures::StreamExt as _;
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::watch;
+
+/// Blocks above the last final one that are executed for a proposal or a vote. A node that is further behind has
+/// to catch up first, block by block, as they become final.
+const RECOVERED_BLOCKS_MAX: u64 = 64;
+
+/// The application with all its forks. Voting and finalising share it.
+pub struct Ledger<S: StateStore> {
+    application: Application<S>,
+    forks: Mutex<Forks<S::Batch>>,
+    final_height: watch::Sender<u64>,
+}
+
+/// Why a block is not made, accepted, or final.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The block is invalid, on every node and for ever.
+    #[error("the block is invalid: {0}")]
+    Invalid(Box<ApplicationError>),
+    /// The tips of the block would go to someone else than the genesis says.
+    #[error("the block's tips go to {given}, its proposer's go to {expected}")]
+    FeeRecipient {
+        /// Who would get them.
+        given: Address,
+        /// Who gets the tips of this proposer.
+        expected: Address,
+    },
+    /// Whoever proposed the block is no validator.
+    #[error("the block was proposed with the key {leader}, which is no validator's")]
+    NotAValidator {
+        /// The key.
+        leader: B256,
+    },
+    /// The chain went on without the block, or without its parent.
+    #[error("the chain went on without block {number} ({hash})")]
+    Abandoned {
+        /// Its height.
+        number: u64,
+        /// Its hash.
+        hash: BlockHash,
+    },
+    /// The block before cannot be had.
+    #[error("the ancestors of a block are not available")]
+    NoAncestors,
+    /// Something is wrong with this node: it cannot tell.
+    #[error(transparent)]
+    Local(Box<ApplicationError>),
+    /// There is no millisecond left after the parent's.
+    #[error("there is no time after the parent's")]
+    TimeExhausted,
+    /// The node is going down.
+    #[error("execution was stopped: {reason}")]
+    Stopped {
+        /// What the runtime said.
+        reason: String,
+    },
+}
+
+impl LedgerError {
+    /// Whether every honest node says the same of the block, for ever.
+    pub fn is_verdict(&self) -> bool {
+        matches!(self, Self::Invalid(_) | Self::FeeRecipient { .. } | Self::NotAValidator { .. })
+    }
+}
+
+impl From<ApplicationError> for LedgerError {
+    fn from(error: ApplicationError) -> Self {
+        if is_of_block(&error) { Self::Invalid(error.into()) } else { Self::Local(error.into()) }
+    }
+}
+
+/// Whether an error says something about the block, rather than about this node.
+fn is_of_block(error: &ApplicationError) -> bool {
+    match error {
+        ApplicationError::Block(error) => match error {
+            BlockError::TimeNotAfterParent { .. }
+            | BlockError::NumberNotNext { .. }
+            | BlockError::NumberExhausted { .. }
+            | BlockError::ProtocolVersion { .. }
+            | BlockError::InvalidTransaction { .. } => true,
+            BlockError::State(_) | BlockError::Fault(_) => false,
+        },
+        ApplicationError::Header(_) | ApplicationError::WrongParent { .. } => true,
+        ApplicationError::Seal(_)
+        | ApplicationError::Commit(_)
+        | ApplicationError::Archive(_)
+        | ApplicationError::OtherState { .. }
+        | ApplicationError::Genesis(_) => false,
+    }
+}
+
+impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
+    /// A ledger whose last final block is `tip`.
+    pub fn new(application: Application<S>, tip: Tip<S::Batch>) -> Arc<Self> {
+        let final_height = watch::Sender::new(tip.header.number);
+        Arc::new(Self { application, forks: Mutex::new(Forks::new(tip)), final_height })
+    }
+
+    /// The application below.
+    pub fn application(&self) -> &Application<S> {
+        &self.application
+    }
+
+    /// The last final block.
+    pub fn tip(&self) -> Tip<S::Batch> {
+        self.forks().tip().clone()
+    }
+
+    /// Makes a block on `parent` and keeps it.
+    pub async fn propose(
+        &self,
+        parent: &Tip<S::Batch>,
+        proposal: Proposal,
+    ) -> Result<MadeBlock<S::Batch>, LedgerError> {
+        let made = self.application.propose(parent, proposal).await?;
+        self.keep(made)
+    }
+
+    /// Executes a block on `parent`, compares all that its header says, and keeps it.
+    pub async fn verify(
+        &self,
+        parent: &Tip<S::Batch>,
+        block: &Block,
+    ) -> Result<MadeBlock<S::Batch>, LedgerError> {
+        let known = self.forks().get(block.header.number, block.hash()).cloned();
+        match known {
+            Some(made) => Ok(made),
+            None => self.keep(self.application.verify(parent, block.clone()).await?),
+        }
+    }
+
+    /// The state after the newest block of `ancestry`. Blocks on the way to it that were not executed yet, as after
+    /// a restart, are executed now.
+    pub(crate) async fn reach(
+        &self,
+        mut ancestry: impl Ancestry<ConsensusBlock>,
+    ) -> Result<Tip<S::Batch>, LedgerError> {
+        let mut unknown = Vec::new();
+        let mut tip = loop {
+            let block = ancestry.next().await.ok_or(LedgerError::NoAncestors)?.inner().block().clone();
+            let (number, hash) = (block.header.number, block.hash());
+            self.wait_for(number.saturating_sub(RECOVERED_BLOCKS_MAX)).await;
+            let place = self.forks().find(number, hash);
+            match place {
+                Place::Known(tip) => break *tip,
+                Place::Abandoned => return Err(LedgerError::Abandoned { number, hash }),
+                Place::Unknown => unknown.push(block),
+            }
+        };
+        for block in unknown.iter().rev() {
+            tip = self.verify(&tip, block).await?.tip;
+        }
+        Ok(tip)
+    }
+
+    /// Makes a block final, and answers when it is durable. `None` where it was final already.
+    ///
+    /// Whatever the clock says: a quorum has accepted it.
+    pub async fn finalize(
+        &self,
+        block: &Block,
+        certificate: Option<&[u8]>,
+    ) -> Result<Option<MadeBlock<S::Batch>>, LedgerError> {
+        let tip = self.tip();
+        let (number, hash) = (block.header.number, block.hash());
+        if number < tip.header.number || hash == tip.hash {
+            return Ok(None);
+        }
+        if number == tip.header.number {
+            return Err(LedgerError::Abandoned { number, hash });
+        }
+        let made = self.verify(&tip, block).await?;
+        self.application.commit_certified(&made, certificate).await?;
+        self.forks().settle(made.tip.clone());
+        self.final_height.send_replace(number);
+        Ok(Some(made))
+    }
+
+    /// Waits until the block at `height` is final.
+    pub async fn wait_for(&self, height: u64) {
+        let mut heights = self.final_height.subscribe();
+        // The sender lives in this very ledger, so it cannot be gone.
+        let _ = heights.wait_for(|reached| *reached >= height).await;
+    }
+
+    fn keep(&self, made: MadeBlock<S::Batch>) -> Result<MadeBlock<S::Batch>, LedgerError> {
+        let (number, hash) = (made.tip.header.number, made.tip.hash);
+        self.forks().keep(made).ok_or(LedgerError::Abandoned { number, hash })
+    }
+
+    fn forks(&self) -> MutexGuard<'_, Forks<S::Batch>> {
+        self.forks.lock().expect("nothing panics while it holds the forks")
+    }
+}

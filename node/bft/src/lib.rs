@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+
+pub mod block;
+pub mod certificate;
+pub mod digest;
+pub mod engine;
+pub mod finalizer;
+mod forks;
+pub mod gossip;
+pub mod ledger;
+pub mod time;
+pub mod validators;
+pub mod voter;
+
+pub use block::ConsensusBlock;
+pub use digest::BlockDigest;
+pub use engine::{CHANNEL_QUOTA, CHANNELS, Channels, Marshal, Timeouts, Validator, message_bytes_max};
+pub use finalizer::{FinalizeError, Finalizer};
+pub use ledger::Ledger;
+pub use time::{RuntimeClock, TimeConfig};
+pub use validators::{Namespace, ValidatorSet, ValidatorSetError};
+pub use voter::Voter;

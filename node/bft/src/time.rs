@@ -1,0 +1,140 @@
+//! Time between nodes: what a proposer writes, and what the others make of it.
+//!
+//! A block's time is agreed, a node's clock is its own. A verdict must be the same on every honest node for ever,
+//! so no clock can refuse a block: one that comes from the future is waited for, and the view runs out meanwhile.
+
+use almanac_consensus::Clock;
+use almanac_primitives::{DurationMs, TimestampMs};
+use commonware_runtime::Clock as RuntimeClockSource;
+use commonware_utils::SystemTimeExt as _;
+use std::{
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
+
+/// How a node treats time. A preference of the node, not a rule of the chain.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeConfig {
+    /// Time between a block and the one before, where nothing delays it.
+    pub block_time: DurationMs,
+    /// How far ahead of this node's clock a block may be without being waited for.
+    pub tolerance: DurationMs,
+}
+
+impl Default for TimeConfig {
+    /// Half a second: clocks kept by NTP differ by less, and no proposer gains more by running ahead.
+    fn default() -> Self {
+        Self { block_time: DurationMs(500), tolerance: DurationMs(500) }
+    }
+}
+
+/// What to do with a block, by its time alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeVerdict {
+    /// Go on and execute it.
+    Accept,
+    /// It is not after its parent: refuse it for good.
+    NotAfterParent,
+    /// It is from the future: look again at this moment of the own clock.
+    WaitUntil(TimestampMs),
+}
+
+impl TimeConfig {
+    /// Judges a block's time. Only the parent's time can refuse it.
+    pub fn judge(&self, block: TimestampMs, parent: TimestampMs, now: TimestampMs) -> TimeVerdict {
+        if block <= parent {
+            return TimeVerdict::NotAfterParent;
+        }
+        let acceptable = TimestampMs(block.0.saturating_sub(self.tolerance.0));
+        if now < acceptable { TimeVerdict::WaitUntil(acceptable) } else { TimeVerdict::Accept }
+    }
+
+    /// The moment to propose at: a block time after the parent, but never more than a block time from now, so that
+    /// a parent from a clock that runs ahead does not cost this node its turn.
+    pub fn propose_at(&self, parent: TimestampMs, now: TimestampMs) -> TimestampMs {
+        let after = |from: TimestampMs| TimestampMs(from.0.saturating_add(self.block_time.0));
+        after(parent).min(after(now))
+    }
+}
+
+/// The time of a block that is proposed now: the clock's, or just after the parent's where the clock is behind.
+/// `None` where no time is left.
+pub fn block_time(parent: TimestampMs, now: TimestampMs) -> Option<TimestampMs> {
+    Some(now.max(TimestampMs(parent.0.checked_add(1)?)))
+}
+
+/// The clock of a runtime: the machine's, or a simulated one.
+pub struct RuntimeClock<E>(Arc<E>);
+
+impl<E> RuntimeClock<E> {
+    /// The clock of `context`.
+    pub fn new(context: E) -> Self {
+        Self(Arc::new(context))
+    }
+}
+
+impl<E> Clone for RuntimeClock<E> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<E: RuntimeClockSource> Clock for RuntimeClock<E> {
+    fn now(&self) -> TimestampMs {
+        TimestampMs(self.0.current().epoch_millis())
+    }
+
+    async fn sleep_until(&self, deadline: TimestampMs) {
+        /// The wall clock may be set while we sleep, so look again now and then.
+        const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+        while self.now() < deadline {
+            let wake = UNIX_EPOCH + Duration::from_millis(deadline.0);
+            self.0.sleep_until(wake.min(self.0.current() + LONGEST_SLEEP)).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARENT: TimestampMs = TimestampMs(10_000);
+    const CONFIG: TimeConfig = TimeConfig { block_time: DurationMs(100), tolerance: DurationMs(500) };
+
+    #[test]
+    fn a_block_must_be_after_its_parent_whatever_the_clock_says() {
+        for now in [0, 9_999, 10_000, 1_000_000].map(TimestampMs) {
+            assert_eq!(CONFIG.judge(TimestampMs(9_999), PARENT, now), TimeVerdict::NotAfterParent);
+            assert_eq!(CONFIG.judge(PARENT, PARENT, now), TimeVerdict::NotAfterParent);
+            assert_ne!(CONFIG.judge(TimestampMs(10_001), PARENT, now), TimeVerdict::NotAfterParent);
+        }
+    }
+
+    #[test]
+    fn both_sides_of_the_tolerance() {
+        let block = TimestampMs(20_000);
+        let acceptable = TimestampMs(19_500);
+        assert_eq!(CONFIG.judge(block, PARENT, TimestampMs(19_499)), TimeVerdict::WaitUntil(acceptable));
+        assert_eq!(CONFIG.judge(block, PARENT, acceptable), TimeVerdict::Accept);
+        assert_eq!(CONFIG.judge(block, PARENT, TimestampMs(u64::MAX)), TimeVerdict::Accept, "late is fine");
+        let last = TimestampMs(u64::MAX);
+        let wait = TimeVerdict::WaitUntil(TimestampMs(u64::MAX - 500));
+        assert_eq!(CONFIG.judge(last, PARENT, TimestampMs(0)), wait, "however far ahead, it is not refused");
+    }
+
+    #[test]
+    fn proposed_times_follow_the_clock_and_never_stand_still() {
+        assert_eq!(block_time(PARENT, TimestampMs(12_345)), Some(TimestampMs(12_345)));
+        assert_eq!(block_time(PARENT, TimestampMs(10_001)), Some(TimestampMs(10_001)));
+        assert_eq!(block_time(PARENT, PARENT), Some(TimestampMs(10_001)), "a clock as late as the parent");
+        assert_eq!(block_time(PARENT, TimestampMs(0)), Some(TimestampMs(10_001)), "a frozen clock");
+        assert_eq!(block_time(TimestampMs(u64::MAX), TimestampMs(0)), None);
+    }
+
+    #[test]
+    fn a_proposer_waits_for_its_beat_and_no_longer() {
+        assert_eq!(CONFIG.propose_at(PARENT, TimestampMs(10_030)), TimestampMs(10_100));
+        assert_eq!(CONFIG.propose_at(PARENT, TimestampMs(99_999)), TimestampMs(10_100), "late: at once");
+        assert_eq!(CONFIG.propose_at(PARENT, TimestampMs(5_000)), TimestampMs(5_100), "the parent ran ahead");
+    }
+}

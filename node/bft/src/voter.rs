@@ -1,0 +1,188 @@
+//! What consensus asks of the application: a block when it is this node's turn, and a verdict on others' blocks.
+//!
+//! A verdict is for ever. Where this node cannot tell, because of its clock, its disk, or a parent that was
+//! abandoned, it gives none: the question stays open until consensus no longer asks.
+
+use crate::{
+    block::{BlockContext, ConsensusBlock, key_bytes},
+    ledger::{Ledger, LedgerError},
+    time::{TimeConfig, TimeVerdict, block_time},
+    validators::ValidatorSet,
+};
+use alloy_primitives::Address;
+use almanac_consensus::{ApplicationError, Clock, Proposal, SharedPool};
+use almanac_exec::BlockError;
+use almanac_primitives::{ConsensusContext, TimestampMs};
+use almanac_state::StateStore;
+use commonware_consensus::{
+    Application as Consensus, CertifiableBlock as _, marshal::ancestry::Ancestry,
+    simplex::scheme::ed25519::Scheme,
+};
+use commonware_cryptography::{Digested, ed25519::PublicKey};
+use commonware_runtime::Spawner;
+use futures::StreamExt as _;
+use std::{future::Future, sync::Arc};
+
+/// One validator's judgement.
+pub struct Voter<S: StateStore, C> {
+    /// The chain as this node knows it.
+    pub ledger: Arc<Ledger<S>>,
+    /// Where proposals get transactions from.
+    pub pool: Arc<SharedPool>,
+    /// This node's clock.
+    pub clock: C,
+    /// How it treats time.
+    pub time: TimeConfig,
+    /// Who may propose.
+    pub validators: Arc<ValidatorSet>,
+}
+
+impl<S: StateStore, C: Clone> Clone for Voter<S, C> {
+    fn clone(&self) -> Self {
+        Self {
+            ledger: self.ledger.clone(),
+            pool: self.pool.clone(),
+            clock: self.clock.clone(),
+            time: self.time,
+            validators: self.validators.clone(),
+        }
+    }
+}
+
+impl<E, S, C> Consensus<E> for Voter<S, C>
+where
+    E: Spawner,
+    S: StateStore<Batch: Send + Sync + 'static> + 'static,
+    C: Clock,
+{
+    type SigningScheme = Scheme;
+    type Context = BlockContext;
+    type Block = ConsensusBlock;
+    type Input = ();
+
+    async fn propose(
+        &mut self,
+        (runtime, context): (E, BlockContext),
+        ancestry: impl Ancestry<ConsensusBlock>,
+        (): (),
+    ) -> Option<Digested<ConsensusBlock>> {
+        let view = context.round.view().get();
+        match self.make(runtime, context, ancestry).await {
+            Ok(block) => Some(block.digested()),
+            Err(error) => {
+                tracing::warn!("no proposal in view {view}: {error}");
+                None
+            }
+        }
+    }
+
+    async fn verify(
+        &mut self,
+        (runtime, context): (E, BlockContext),
+        mut ancestry: impl Ancestry<ConsensusBlock>,
+    ) -> bool {
+        let Some(block) = ancestry.next().await else { return std::future::pending().await };
+        let (view, number) = (context.round.view().get(), block.inner().block().header.number);
+        match self.judge(runtime, block.inner(), ancestry).await {
+            Ok(()) => true,
+            Err(error) if error.is_verdict() => {
+                tracing::warn!("block {number} of view {view} is refused: {error}");
+                false
+            }
+            Err(error) => {
+                tracing::warn!("no verdict on block {number} of view {view}: {error}");
+                std::future::pending().await
+            }
+        }
+    }
+}
+
+impl<S, C> Voter<S, C>
+where
+    S: StateStore<Batch: Send + Sync + 'static> + 'static,
+    C: Clock,
+{
+    async fn make<E: Spawner>(
+        &self,
+        runtime: E,
+        context: BlockContext,
+        ancestry: impl Ancestry<ConsensusBlock>,
+    ) -> Result<ConsensusBlock, LedgerError> {
+        let parent_time = first(ancestry.clone()).await?.block().header.timestamp;
+        let start = self.time.propose_at(parent_time, self.clock.now());
+        let ledger = self.ledger.clone();
+        let parent = on_own_thread(&runtime, async move { ledger.reach(ancestry).await }).await?;
+        self.clock.sleep_until(start).await;
+        let proposal = self.proposal(&context, parent_time)?;
+        let ledger = self.ledger.clone();
+        let made = on_own_thread(&runtime, async move { ledger.propose(&parent, proposal).await }).await?;
+        Ok(ConsensusBlock::new(made.block).expect("the leader's key is a key"))
+    }
+
+    fn proposal(&self, context: &BlockContext, parent_time: TimestampMs) -> Result<Proposal, LedgerError> {
+        Ok(Proposal {
+            timestamp: block_time(parent_time, self.clock.now()).ok_or(LedgerError::TimeExhausted)?,
+            fee_recipient: self.fee_recipient(&context.leader)?,
+            consensus: ConsensusContext {
+                epoch: context.round.epoch().get(),
+                view: context.round.view().get(),
+                leader: key_bytes(&context.leader),
+                parent_view: context.parent.0.get(),
+            },
+            candidates: self.pool.candidates(),
+        })
+    }
+
+    async fn judge<E: Spawner>(
+        &self,
+        runtime: E,
+        block: &ConsensusBlock,
+        ancestry: impl Ancestry<ConsensusBlock>,
+    ) -> Result<(), LedgerError> {
+        let header = &block.block().header;
+        let expected = self.fee_recipient(&block.context().leader)?;
+        if header.fee_recipient != expected {
+            return Err(LedgerError::FeeRecipient { given: header.fee_recipient, expected });
+        }
+        let parent_time = first(ancestry.clone()).await?.block().header.timestamp;
+        self.check_time(header.timestamp, parent_time).await?;
+        let (ledger, block) = (self.ledger.clone(), block.block().clone());
+        on_own_thread(&runtime, async move {
+            let parent = ledger.reach(ancestry).await?;
+            ledger.verify(&parent, &block).await.map(drop)
+        })
+        .await
+    }
+
+    /// Returns when the block's time has come.
+    async fn check_time(&self, given: TimestampMs, parent: TimestampMs) -> Result<(), LedgerError> {
+        match self.time.judge(given, parent, self.clock.now()) {
+            TimeVerdict::Accept => {}
+            TimeVerdict::WaitUntil(moment) => self.clock.sleep_until(moment).await,
+            TimeVerdict::NotAfterParent => {
+                return Err(ApplicationError::from(BlockError::TimeNotAfterParent { given, parent }).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn fee_recipient(&self, leader: &PublicKey) -> Result<Address, LedgerError> {
+        let found = self.validators.fee_recipient(leader);
+        found.ok_or_else(|| LedgerError::NotAValidator { leader: key_bytes(leader) })
+    }
+}
+
+async fn first(mut ancestry: impl Ancestry<ConsensusBlock>) -> Result<Arc<ConsensusBlock>, LedgerError> {
+    let newest = ancestry.next().await.ok_or(LedgerError::NoAncestors)?;
+    Ok(newest.inner_shared())
+}
+
+/// Executes where nothing else waits for the thread, and where the work stays on one: the fiber under the EVM
+/// must not change threads while foreign code is on its stack.
+async fn on_own_thread<E: Spawner, T: Send + 'static>(
+    runtime: &E,
+    work: impl Future<Output = Result<T, LedgerError>> + Send + 'static,
+) -> Result<T, LedgerError> {
+    let done = runtime.child("execution").shared(true).spawn(|_| work).await;
+    done.map_err(|error| LedgerError::Stopped { reason: error.to_string() })?
+}
