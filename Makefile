@@ -1,7 +1,7 @@
 # `make` lists the words. CI uses these words and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar bench-prices sim model-long kill-long crash-long fuzz-long vectors foreign-vectors contracts bench-rpc
+.PHONY: help run test lint bench bench-state bench-calendar bench-prices sim model-long kill-long crash-long fuzz-long vectors foreign-vectors contracts bench-rpc sim-long
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,8 +52,12 @@ crash-long: ## Crash the store at every point of every recovery
 fuzz-long: ## Send a running node 30,000 bad requests; SEED=n sends those of that seed
 	$(if $(SEED),ALMANAC_FUZZ_SEED=$(SEED) )ALMANAC_FUZZ_MESSAGES=5000 cargo test -p almanac --test fuzz -- --nocapture
 
-sim: ## Run the deterministic-runtime tests; SEED=n runs that seed
+sim: ## Run networks with faults in the simulator; SEED=n runs that seed and prints its digest
 	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-consensus --test deterministic
+	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-bft --test sim $(if $(SEED),swarm_even )-- --nocapture
+
+sim-long: ## Run 2,000 seeds of networks with faults
+	ALMANAC_SIM_SEEDS=2000 cargo test --release -p almanac-bft --test sim swarm -- --nocapture
 
 vectors: ## Write the golden encodings anew; review the difference like code
 	UPDATE_VECTORS=1 cargo test -p almanac-primitives -p almanac-schedule -p almanac-exec -p almanac-state --tests

@@ -1,0 +1,53 @@
+//! A client that sends transfers to one validator until they are final.
+
+use crate::node::Store;
+use alloy_primitives::{Address, U256};
+use almanac_bft::Ledger;
+use almanac_consensus::Admission;
+use almanac_primitives::{
+    Account, StateKey, UserTransaction,
+    testing::{person, transfer},
+};
+use almanac_state::StateView as _;
+use commonware_runtime::{Clock as _, deterministic::Context};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+/// Gets the transfers of all clients, so that one transfer lost or done twice shows in its balance.
+pub const RECEIVER: Address = Address::repeat_byte(0xcc);
+
+/// Transfers that a client has under way.
+const AHEAD: u64 = 3;
+
+/// Each transfer of the n-th client is worth n + 1.
+pub fn expected_balance(clients: usize, transfers: u64) -> U256 {
+    (1..=clients as u64).map(|value| U256::from(value * transfers)).sum()
+}
+
+pub async fn run(
+    context: Context,
+    index: usize,
+    admission: Admission,
+    ledger: Arc<Ledger<Store>>,
+    transfers: u64,
+) {
+    let sender = person(index as u64);
+    let mut signed: BTreeMap<u64, UserTransaction> = BTreeMap::new();
+    loop {
+        if let Some(account) = account(&ledger, sender.address).await {
+            for nonce in account.nonce..(account.nonce + AHEAD).min(transfers) {
+                let transaction = signed
+                    .entry(nonce)
+                    .or_insert_with(|| transfer(sender, nonce, RECEIVER, index as u64 + 1));
+                // Known already, most of the time.
+                let _ = admission.submit(transaction.encoded());
+            }
+        }
+        context.sleep(Duration::from_millis(150)).await;
+    }
+}
+
+/// An account after the last final block. `None` where the chain moves on while it is read.
+pub async fn account(ledger: &Ledger<Store>, address: Address) -> Option<Account> {
+    let stored = ledger.tip().state.get_many(&[StateKey::Account(address)]).await.ok()?.remove(0);
+    Some(stored.map_or_else(Account::default, |bytes| Account::decode(&bytes).unwrap()))
+}

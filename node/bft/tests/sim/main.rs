@@ -1,0 +1,106 @@
+//! Whole networks in the deterministic simulator: the real application, state, archive, pool, gossip and engine.
+//!
+//! `ALMANAC_SIM_SEED` chooses one seed, `ALMANAC_SIM_SEEDS` how many are run where faults are drawn.
+#![allow(clippy::disallowed_methods, reason = "the seed comes from the environment")]
+#![allow(unreachable_pub, reason = "modules of a test")]
+
+mod client;
+mod clock;
+mod durable;
+mod faults;
+mod liar;
+mod lies;
+mod network;
+mod node;
+mod properties;
+mod run;
+mod swarm;
+mod times;
+mod witness;
+
+use almanac_primitives::testing::{person, recovered};
+use almanac_state::ArchivedBlock;
+use commonware_utils::probability;
+use faults::{Faults, good, lossy};
+use network::Network;
+use run::run;
+use std::time::Duration;
+
+/// A number from the environment.
+fn setting(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{name} is a number, not {value:?}")))
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[test]
+fn four_validators_agree_on_transfers() {
+    let network = Network::new(4);
+    let outcome = run(&network, 1, good(), Faults::default(), 30);
+    let (own, passed_on) = transfers_by_proposer(&network, &outcome.chain);
+    assert_eq!(own + passed_on, 80);
+    assert!(passed_on > 40, "{passed_on} of 80 transfers reached another validator than their client's");
+    let certified = outcome.chain.iter().filter(|archived| archived.certificate.is_some()).count();
+    assert_eq!(certified, outcome.chain.len(), "without faults every block has its own certificate");
+    let again = run(&Network::new(4), 1, good(), Faults::default(), 30);
+    assert_eq!(again.digest, outcome.digest);
+    assert_eq!(again.chain, outcome.chain);
+}
+
+/// Transfers that the validator of their client proposed, and those that another one did.
+fn transfers_by_proposer(network: &Network, chain: &[ArchivedBlock]) -> (usize, usize) {
+    let (mut own, mut passed_on) = (0, 0);
+    for archived in chain {
+        let proposer = network.proposer(&archived.block.header);
+        for transaction in &archived.block.transactions {
+            let sender = recovered(transaction.clone()).sender();
+            let is_own = sender == person(proposer as u64).address;
+            *(if is_own { &mut own } else { &mut passed_on }) += 1;
+        }
+    }
+    (own, passed_on)
+}
+
+#[test]
+fn one_validator_alone_makes_blocks() {
+    let outcome = run(&Network::new(1), 1, good(), Faults::default(), 30);
+    assert!(outcome.chain.len() >= 30);
+}
+
+#[test]
+fn a_network_without_a_quorum_waits_and_goes_on() {
+    let network = Network::new(4);
+    let faults = Faults::default()
+        .partition(&network, seconds(2), &[0, 1], &[2, 3])
+        .heal(seconds(8), lossy(probability!(0.95)));
+    let outcome = run(&network, 2, lossy(probability!(0.95)), faults, 30);
+    let times = outcome.chain.iter().map(|archived| archived.block.header.timestamp.0);
+    let gap = times.clone().zip(times.skip(1)).map(|(a, b)| b - a).max().unwrap();
+    assert!(gap > 5_000, "the partition of 6 s shows as a gap of {gap} ms");
+}
+
+#[test]
+fn a_validator_that_crashed_catches_up() {
+    let network = Network::new(4);
+    let faults = Faults::default().crash(&network, &[1], seconds(2), seconds(7));
+    let outcome = run(&network, 3, good(), faults, 50);
+    assert_eq!(outcome.crashes, 1);
+}
+
+#[test]
+fn a_network_that_crashed_as_a_whole_goes_on() {
+    let network = Network::new(4);
+    let faults = Faults::default().crash(&network, &[0, 1, 2, 3], seconds(3), seconds(5));
+    let outcome = run(&network, 4, good(), faults, 50);
+    assert_eq!(outcome.crashes, 4);
+}
+
+#[test]
+fn a_validator_that_hears_and_is_not_heard_does_no_harm() {
+    let network = Network::new(4);
+    let faults = Faults::default().cut(&network, seconds(1), &[2], &[0, 1, 3]).heal(seconds(6), good());
+    run(&network, 5, good(), faults, 30);
+}

@@ -1,0 +1,137 @@
+//! The validators of a simulation, what is wrong with each, and how to run them.
+
+use crate::{
+    clock::Skew,
+    liar::Lie,
+    node::{self, Node},
+    witness::Log,
+};
+use alloy_primitives::{Address, Bytes};
+use almanac_bft::{
+    CHANNEL_QUOTA, CHANNELS, Namespace, TimeConfig, ValidatorSet, block::key_bytes, message_bytes_max,
+};
+use almanac_primitives::{
+    DurationMs, Genesis, Header, StateKey, TimestampMs, genesis::Validator, testing::genesis,
+};
+use commonware_cryptography::{
+    Signer as _,
+    ed25519::{PrivateKey, PublicKey},
+};
+use commonware_glue::simulate::engine::{EngineDefinition, InitContext};
+use commonware_runtime::{Handle, Quota, Runner as _, deterministic};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+#[derive(Clone)]
+pub struct Network {
+    pub keys: Vec<PrivateKey>,
+    pub genesis: Genesis,
+    pub genesis_header: Header,
+    pub state: BTreeMap<StateKey, Bytes>,
+    pub validators: Arc<ValidatorSet>,
+    pub namespace: Namespace,
+    pub time: TimeConfig,
+    /// By which each votes.
+    pub clocks: Vec<Skew>,
+    /// By which each proposes.
+    pub proposer_clocks: Vec<Skew>,
+    pub lies: Vec<Lie>,
+    /// Transfers that the client of each validator gets into the chain.
+    pub transfers: u64,
+    /// How many lies were told.
+    pub told: Arc<Mutex<u64>>,
+    /// Blocks that a restart found in an archive and not in the state.
+    pub replayed: Arc<Mutex<u64>>,
+    /// What became final, where and when.
+    pub log: Log,
+}
+
+impl Network {
+    pub fn new(size: u64) -> Self {
+        let mut keys: Vec<_> = (0..size).map(PrivateKey::from_seed).collect();
+        keys.sort_by_key(PrivateKey::public_key);
+        let validators = keys.iter().enumerate().map(|(index, key)| Validator {
+            name: format!("v{index}"),
+            public_key: key_bytes(&key.public_key()),
+            fee_recipient: fee_recipient(index),
+        });
+        // The simulated clock starts at 0.
+        let genesis = Genesis { validators: validators.collect(), timestamp_ms: TimestampMs(0), ..genesis() };
+        let genesis_header = deterministic::Runner::default()
+            .start(|context| async { node::genesis_header(context, &genesis).await });
+        Self {
+            validators: Arc::new(ValidatorSet::new(&genesis).unwrap()),
+            state: genesis.state().unwrap(),
+            namespace: Namespace(genesis_header.hash()),
+            genesis,
+            genesis_header,
+            time: TimeConfig { block_time: DurationMs(100), tolerance: DurationMs(500) },
+            clocks: vec![Skew::Offset(0); keys.len()],
+            proposer_clocks: vec![Skew::Offset(0); keys.len()],
+            lies: vec![Lie::None; keys.len()],
+            keys,
+            transfers: 20,
+            told: Arc::default(),
+            replayed: Arc::default(),
+            log: Arc::default(),
+        }
+    }
+
+    /// Sets a validator's clock.
+    pub fn clock(mut self, index: usize, skew: Skew) -> Self {
+        self.clocks[index] = skew;
+        self.proposer_clocks[index] = skew;
+        self
+    }
+
+    /// Lets a validator propose by another clock than it votes by.
+    pub fn proposer_clock(mut self, index: usize, skew: Skew) -> Self {
+        self.proposer_clocks[index] = skew;
+        self
+    }
+
+    /// Makes a liar of a validator.
+    pub fn lie(mut self, index: usize, lie: Lie) -> Self {
+        self.lies[index] = lie;
+        self
+    }
+
+    /// The validator that proposed a block.
+    pub fn proposer(&self, header: &Header) -> usize {
+        let is_leader = |key: &PrivateKey| key_bytes(&key.public_key()) == header.consensus.leader;
+        self.keys.iter().position(is_leader).expect("a validator")
+    }
+}
+
+/// Who gets the tips of a validator.
+pub fn fee_recipient(index: usize) -> Address {
+    Address::repeat_byte(0xf0 | u8::try_from(index).unwrap())
+}
+
+impl EngineDefinition for Network {
+    type PublicKey = PublicKey;
+    type Engine = Handle<()>;
+    type State = Node;
+
+    fn participants(&self) -> Vec<PublicKey> {
+        self.keys.iter().map(|key| key.public_key()).collect()
+    }
+
+    fn channels(&self) -> Vec<(u64, Quota)> {
+        (0..CHANNELS).map(|channel| (channel, CHANNEL_QUOTA)).collect()
+    }
+
+    fn max_message_size(&self) -> u32 {
+        message_bytes_max(u32::try_from(self.keys.len()).unwrap())
+    }
+
+    async fn init(&self, init: InitContext<'_, PublicKey>) -> (Handle<()>, Node) {
+        node::start(self.clone(), init).await
+    }
+
+    fn start(engine: Handle<()>) -> Handle<()> {
+        engine
+    }
+}

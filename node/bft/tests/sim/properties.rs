@@ -1,0 +1,148 @@
+//! When a run is over, and what must hold then.
+
+use crate::{
+    client::{self, RECEIVER, account},
+    network::Network,
+    node::Node,
+};
+use almanac_bft::certificate;
+use almanac_primitives::{TimestampMs, testing::person};
+use almanac_state::ArchivedBlock;
+use commonware_cryptography::ed25519::PublicKey;
+use commonware_glue::simulate::{exit::ExitCondition, property::Property, tracker::ProgressTracker};
+use commonware_utils::test_rng;
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex},
+};
+
+type Checked<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+
+/// All validators have reached a height, and all transfers are final on each of them.
+#[derive(Clone)]
+pub struct Finished {
+    pub network: Network,
+    pub height: u64,
+    /// Blocks must have come up to this time.
+    pub until: TimestampMs,
+}
+
+impl ExitCondition<PublicKey, Node> for Finished {
+    fn name(&self) -> &str {
+        "finished"
+    }
+
+    fn requires_polling(&self) -> bool {
+        true
+    }
+
+    fn reached<'a>(
+        &'a self,
+        _: &'a ProgressTracker<PublicKey>,
+        nodes: &'a [&'a Node],
+        _: usize,
+    ) -> Checked<'a, bool> {
+        Box::pin(async move {
+            if nodes.len() < self.network.keys.len() {
+                return Ok(false);
+            }
+            for node in nodes {
+                let tip = node.ledger().tip().header;
+                if tip.number < self.height || tip.timestamp < self.until {
+                    return Ok(false);
+                }
+                for client in 0..self.network.keys.len() {
+                    let account = account(&node.ledger(), person(client as u64).address).await;
+                    if account.is_none_or(|account| account.nonce < self.network.transfers) {
+                        return Ok(false);
+                    }
+                }
+            }
+            Ok(true)
+        })
+    }
+}
+
+/// What all validators have in common at the end.
+#[derive(Clone)]
+pub struct Agreement {
+    pub network: Network,
+    /// The chain of the first validator, for tests that look closer.
+    pub chain: Arc<Mutex<Vec<ArchivedBlock>>>,
+}
+
+impl Agreement {
+    pub fn new(network: &Network) -> Self {
+        Self { network: network.clone(), chain: Arc::default() }
+    }
+
+    /// `same_block_at_height`, and each a child of the one before, later than it.
+    fn check_chain(&self, node: &Node, height: u64, archived: ArchivedBlock) -> Result<(), String> {
+        let mut chain = self.chain.lock().unwrap();
+        let position = usize::try_from(height - 1).unwrap();
+        if let Some(expected) = chain.get(position) {
+            if archived.block != expected.block || archived.receipts != expected.receipts {
+                return Err(format!("validator {} has another block {height}", node.index));
+            }
+            return Ok(());
+        }
+        let parent = chain.last().map_or(&self.network.genesis_header, |archived| &archived.block.header);
+        let header = &archived.block.header;
+        if header.parent_hash != parent.hash() || header.timestamp <= parent.timestamp {
+            return Err(format!("block {height} does not follow its parent"));
+        }
+        chain.push(archived);
+        Ok(())
+    }
+
+    /// Each certificate signs the hash of its own block.
+    fn check_certificate(&self, archived: &ArchivedBlock) -> Result<bool, String> {
+        let Some(certificate) = &archived.certificate else { return Ok(false) };
+        let Network { validators, namespace, .. } = &self.network;
+        let certified = certificate::verify(certificate, validators, namespace, &mut test_rng())
+            .map_err(|error| error.to_string())?;
+        if certified.hash != archived.block.hash() {
+            return Err(format!("a certificate for {} beside {}", certified.hash, archived.block.hash()));
+        }
+        Ok(true)
+    }
+
+    async fn check(&self, nodes: &[&Node]) -> Result<(), String> {
+        for node in nodes {
+            let height = node.archive().height().await.map_err(|error| error.to_string())?;
+            let mut certified = 0;
+            for number in 1..=height {
+                let archived = node.archive().get(number).await.map_err(|error| error.to_string())?;
+                let archived = archived.ok_or_else(|| format!("block {number} is missing"))?;
+                certified += u64::from(self.check_certificate(&archived)?);
+                self.check_chain(node, number, archived)?;
+            }
+            if certified * 2 < height {
+                return Err(format!("only {certified} of {height} blocks have a certificate"));
+            }
+            self.check_transfers(node).await?;
+        }
+        Ok(())
+    }
+
+    /// No transfer was lost or done twice.
+    async fn check_transfers(&self, node: &Node) -> Result<(), String> {
+        let expected = client::expected_balance(self.network.keys.len(), self.network.transfers);
+        let found = account(&node.ledger(), RECEIVER).await.ok_or("the chain moved on")?.balance;
+        if found != expected {
+            return Err(format!("validator {}: {found} arrived instead of {expected}", node.index));
+        }
+        Ok(())
+    }
+}
+
+impl Property<PublicKey, Node> for Agreement {
+    fn name(&self) -> &str {
+        "agreement"
+    }
+
+    fn check<'a>(&'a self, _: &'a ProgressTracker<PublicKey>, nodes: &'a [&'a Node]) -> Checked<'a, ()> {
+        Box::pin(Agreement::check(self, nodes))
+    }
+}
