@@ -1,6 +1,6 @@
 //! A validator that proposes blocks which are not what executing them gives, and votes for everything.
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::B256;
 use almanac_bft::{ConsensusBlock, Voter, block::BlockContext};
 use almanac_consensus::Clock;
 use almanac_primitives::{Block, TimestampMs};
@@ -20,6 +20,7 @@ pub enum Lie {
     ReceiptsRoot,
     Gas,
     BaseFee,
+    /// The tips go elsewhere; everything else is true.
     FeeRecipient,
     /// The time is the parent's.
     EqualTime,
@@ -37,13 +38,12 @@ impl Lie {
         let mut block = block.clone();
         let header = &mut block.header;
         match self {
-            Self::None => {}
+            Self::None | Self::FeeRecipient => {}
             Self::StateRoot => header.commitment.state_root = B256::repeat_byte(1),
             Self::OpsRoot => header.commitment.ops_root = B256::repeat_byte(1),
             Self::ReceiptsRoot => header.receipts_root = B256::repeat_byte(1),
             Self::Gas => header.gas_used.0 += 1,
             Self::BaseFee => header.base_fee.0 += 1,
-            Self::FeeRecipient => header.fee_recipient = Address::repeat_byte(0xee),
             Self::EqualTime => header.timestamp = parent_time,
             Self::EarlyTime => header.timestamp = TimestampMs(parent_time.0.saturating_sub(1)),
             Self::Body => match block.transactions.first().cloned() {

@@ -98,6 +98,18 @@ impl Network {
         self
     }
 
+    /// The validators as a proposer sees them: one who lies about it has its tips go elsewhere.
+    pub fn validators_for_proposals(&self, index: usize) -> Arc<ValidatorSet> {
+        if self.lies[index] != Lie::FeeRecipient {
+            return self.validators.clone();
+        }
+        let mut genesis = self.genesis.clone();
+        for validator in &mut genesis.validators {
+            validator.fee_recipient = Address::repeat_byte(0xee);
+        }
+        Arc::new(ValidatorSet::new(&genesis).unwrap())
+    }
+
     /// The validator that proposed a block.
     pub fn proposer(&self, header: &Header) -> usize {
         let is_leader = |key: &PrivateKey| key_bytes(&key.public_key()) == header.consensus.leader;

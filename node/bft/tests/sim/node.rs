@@ -3,8 +3,8 @@
 use crate::{client, clock::SimClock, durable::Durable, liar::Liar, network::Network, witness::Witness};
 use alloy_primitives::Bytes;
 use almanac_bft::{
-    Channels, ConsensusBlock, Finalizer, Ledger, RuntimeClock, Timeouts, Validator, Voter, engine,
-    finalizer::Deliveries, gossip::Gossip,
+    Channels, ConsensusBlock, Finalizer, Ledger, RuntimeClock, Timeouts, Validator, ValidatorSet, Voter,
+    engine, finalizer::Deliveries, gossip::Gossip,
 };
 use almanac_consensus::{Admission, Application, SharedPool, Sink, TipState};
 use almanac_mempool::{Pool, PoolConfig};
@@ -56,16 +56,16 @@ pub async fn start(network: Network, init: InitContext<'_, PublicKey>) -> (Handl
         let node = Node { index, ledger: Arc::downgrade(&ledger), archive: Arc::downgrade(&archive) };
         let _ = ready.send(node);
         let clock = RuntimeClock::new(context.child("clock"));
-        let voter = |skew| Voter {
+        let voter = |skew, validators: Arc<ValidatorSet>| Voter {
             ledger: ledger.clone(),
             pool: pool.clone(),
             clock: SimClock::new(clock.clone(), skew),
             time: network.time,
-            validators: network.validators.clone(),
+            validators,
         };
         let voter = Liar {
-            voter: voter(network.clocks[index]),
-            proposer: voter(network.proposer_clocks[index]),
+            voter: voter(network.clocks[index], network.validators.clone()),
+            proposer: voter(network.proposer_clocks[index], network.validators_for_proposals(index)),
             lie: network.lies[index],
             told: network.told.clone(),
         };
