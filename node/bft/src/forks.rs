@@ -85,7 +85,7 @@ mod tests {
         ConsensusContext, TimestampMs,
         testing::{FEE_RECIPIENT, START, genesis},
     };
-    use almanac_schedule::EmptyAgenda;
+    use almanac_schedule::CalendarAgenda;
     use almanac_state::{MemoryBatch, MemoryStore};
     use futures::executor::block_on;
     use std::sync::Arc;
@@ -98,7 +98,7 @@ mod tests {
         fn start() -> (Self, Forks<MemoryBatch>) {
             let genesis = genesis();
             let store = MemoryStore::from_genesis(genesis.state().unwrap());
-            let (application, tip) = Application::new(&genesis, store, Arc::new(EmptyAgenda)).unwrap();
+            let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
             (Self(application), Forks::new(tip))
         }
 

@@ -1,6 +1,12 @@
 //! The command line.
 
-use crate::{db::DbCommand, index_command::IndexCommand, logging::LogFormat, proof::ProofCommand};
+use crate::{
+    db::DbCommand,
+    index_command::IndexCommand,
+    logging::LogFormat,
+    network::{KeysCommand, NetworkCommand, NodeCommand},
+    proof::ProofCommand,
+};
 use almanac_primitives::DurationMs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -10,7 +16,7 @@ use std::path::PathBuf;
 #[command(
     name = "almanac",
     version,
-    after_help = "Examples:\n  almanac dev                                        a chain on http://127.0.0.1:8545\n  almanac dev --help                                 all its options\n  almanac db export --datadir DIR --out FILE         back a chain up"
+    after_help = "Examples:\n  almanac dev                                        a chain on http://127.0.0.1:8545\n  almanac dev --help                                 all its options\n  almanac network new --validators 4 --dir net       a network of validators\n  almanac db export --datadir DIR --out FILE         back a chain up"
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -22,6 +28,14 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Start a developer's chain with ten funded accounts.
     Dev(DevConfig),
+    /// Run one validator of a network.
+    Node(NodeCommand),
+    /// Make a network of validators, or run one on this machine.
+    #[command(subcommand)]
+    Network(NetworkCommand),
+    /// Make and show keys of validators.
+    #[command(subcommand)]
+    Keys(KeysCommand),
     /// Back up a data directory, or make one from a backup.
     #[command(subcommand)]
     Db(DbCommand),

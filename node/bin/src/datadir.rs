@@ -81,6 +81,20 @@ impl Datadir {
         read_genesis(&self.path.join("genesis.json"))
     }
 
+    /// Starts the directory with a genesis, or checks that it was started with the same.
+    pub(crate) fn adopt_genesis(&self, genesis: &Genesis) -> anyhow::Result<()> {
+        let path = self.path.join("genesis.json");
+        if !path.exists() {
+            return self.write_genesis(genesis);
+        }
+        ensure!(
+            self.kept_genesis()? == *genesis,
+            "{} holds another chain: its genesis.json is not the one that was given",
+            self.path.display()
+        );
+        Ok(())
+    }
+
     /// The genesis of the chain in the directory, or of a new developer's chain.
     pub(crate) fn genesis(&self, chain_id: Option<u64>, now: TimestampMs) -> anyhow::Result<Genesis> {
         let genesis = read_or_write_genesis(&self.path.join("genesis.json"), chain_id, now)?;
@@ -106,12 +120,14 @@ fn read_or_write_genesis(path: &Path, chain_id: Option<u64>, now: TimestampMs) -
     Ok(genesis)
 }
 
-fn read_genesis(path: &Path) -> anyhow::Result<Genesis> {
+/// Reads a genesis file.
+pub(crate) fn read_genesis(path: &Path) -> anyhow::Result<Genesis> {
     let json = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     Genesis::from_json(&json).with_context(|| format!("{} is no genesis file", path.display()))
 }
 
-fn write_genesis(path: &Path, genesis: &Genesis) -> anyhow::Result<()> {
+/// Writes a genesis file.
+pub(crate) fn write_genesis(path: &Path, genesis: &Genesis) -> anyhow::Result<()> {
     // Written beside and renamed, so that a crash leaves a whole file or none.
     let draft = path.with_extension("json.new");
     fs::write(&draft, genesis.to_json() + "\n")

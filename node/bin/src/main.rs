@@ -14,6 +14,7 @@ mod figures;
 mod index_command;
 mod listen;
 mod logging;
+mod network;
 mod progress;
 mod proof;
 mod run;
@@ -29,6 +30,10 @@ fn main() -> ExitCode {
         cli::Command::Dev(config) => {
             logging::start(config.log_format, if config.is_silent { "off" } else { "info" });
         }
+        // The libraries below report every connection and every vote.
+        cli::Command::Node(_) => {
+            logging::start(logging::LogFormat::Text, "warn,almanac=info,almanac_bft=info");
+        }
         _ => logging::start(logging::LogFormat::Text, "info"),
     }
     // Started here, its threads are as urgent as blocks; started by a request, they would not be.
@@ -43,6 +48,9 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         cli::Command::Dev(config) => runtime.block_on(run::dev(config)),
+        cli::Command::Node(command) => runtime.block_on(network::node(&command)),
+        cli::Command::Network(command) => runtime.block_on(network::run(&command)),
+        cli::Command::Keys(command) => network::keys(&command),
         cli::Command::Db(command) => db::run(&command),
         cli::Command::Index(command) => index_command::run(&command),
         cli::Command::Proof(command) => proof::run(&command),

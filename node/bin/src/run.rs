@@ -132,7 +132,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
 }
 
 /// Says that the node answers, and how far it is.
-fn health(index: Arc<Index>) -> Page {
+pub(crate) fn health(index: Arc<Index>) -> Page {
     Arc::new(move || {
         let tip = index.tip();
         let (number, time) = (tip.number(), tip.block.header.timestamp.0);

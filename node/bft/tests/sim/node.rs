@@ -9,7 +9,7 @@ use almanac_bft::{
 use almanac_consensus::{Admission, Application, SharedPool, Sink, TipState};
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::{Header, StateKey, StateRead, StateReadError};
-use almanac_schedule::EmptyAgenda;
+use almanac_schedule::CalendarAgenda;
 use almanac_state::{BlockJournal, QmdbBatch, QmdbConfig, QmdbStore, StateView as _};
 use commonware_cryptography::{Signer as _, ed25519::PublicKey};
 use commonware_glue::simulate::{engine::InitContext, processed::ProcessedHeight, reporter::MonitorReporter};
@@ -118,7 +118,7 @@ async fn open(
         height => archive.get(height).await.unwrap().expect("an archived block").block.header,
     };
     let (mut application, mut tip) =
-        Application::resume(&network.genesis, store, Arc::new(EmptyAgenda), header).unwrap();
+        Application::resume(&network.genesis, store, Arc::new(CalendarAgenda), header).unwrap();
     for number in tip.header.number + 1..=archive.height().await.unwrap() {
         let archived = archive.get(number).await.unwrap().expect("an archived block");
         let made = application.verify(&tip, archived.block).await.unwrap();

@@ -1,0 +1,111 @@
+//! The configuration file of a validator.
+
+use super::keys;
+use alloy_primitives::B256;
+use almanac_bft::{NetworkConfig, Peer, TimeConfig};
+use almanac_primitives::DurationMs;
+use anyhow::{Context as _, ensure};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+/// What a validator needs to know beside the genesis. Paths are relative to the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct NodeConfig {
+    /// The genesis of the chain.
+    pub(super) genesis: PathBuf,
+    /// The validator's key.
+    pub(super) key: PathBuf,
+    /// Where the chain is kept.
+    pub(super) datadir: PathBuf,
+    /// Where peers connect.
+    pub(super) listen: SocketAddr,
+    /// Where JSON-RPC is served.
+    pub(super) rpc: SocketAddr,
+    /// Time between blocks.
+    pub(super) block_time_ms: DurationMs,
+    /// The other validators.
+    pub(super) peers: Vec<PeerConfig>,
+}
+
+/// Another validator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct PeerConfig {
+    pub(super) public_key: B256,
+    pub(super) address: SocketAddr,
+}
+
+/// Shortest and longest time between blocks.
+const BLOCK_TIME_MS: std::ops::RangeInclusive<u64> = 10..=60_000;
+
+impl NodeConfig {
+    /// Reads a file, and makes its paths usable from anywhere.
+    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+        let json = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut config: Self = serde_json::from_str(&json)
+            .with_context(|| format!("{} is no configuration of a validator", path.display()))?;
+        let directory = path.parent().unwrap_or(Path::new(""));
+        for place in [&mut config.genesis, &mut config.key, &mut config.datadir] {
+            *place = directory.join(&*place);
+        }
+        let given = config.block_time_ms.0;
+        ensure!(
+            BLOCK_TIME_MS.contains(&given),
+            "blockTimeMs is {given}, it must be from {} to {}",
+            BLOCK_TIME_MS.start(),
+            BLOCK_TIME_MS.end()
+        );
+        Ok(config)
+    }
+
+    /// How the validator takes part in the network. Reads its key.
+    pub(super) fn network(&self) -> anyhow::Result<NetworkConfig> {
+        let peer = |peer: &PeerConfig| Peer { public_key: peer.public_key, address: peer.address };
+        Ok(NetworkConfig {
+            key: keys::read(&self.key)?,
+            listen: self.listen,
+            peers: self.peers.iter().map(peer).collect(),
+            time: TimeConfig { block_time: self.block_time_ms, ..TimeConfig::default() },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"{
+        "genesis": "../genesis.json", "key": "validator.key", "datadir": "/data",
+        "listen": "127.0.0.1:30300", "rpc": "127.0.0.1:8545", "blockTimeMs": BLOCK_TIME, "peers": []
+    }"#;
+
+    fn read(block_time: &str) -> anyhow::Result<NodeConfig> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("config.json");
+        fs::write(&path, FILE.replace("BLOCK_TIME", block_time)).unwrap();
+        let config = NodeConfig::read(&path)?;
+        assert_eq!(config.key, directory.path().join("validator.key"));
+        assert_eq!(config.datadir, Path::new("/data"), "what is absolute stays");
+        Ok(config)
+    }
+
+    #[test]
+    fn both_sides_of_the_block_time() {
+        for allowed in ["10", "60000"] {
+            assert_eq!(read(allowed).unwrap().block_time_ms.0.to_string(), allowed);
+        }
+        for refused in ["9", "60001", "0"] {
+            assert!(read(refused).unwrap_err().to_string().contains("10 to 60000"));
+        }
+    }
+
+    #[test]
+    fn unknown_fields_are_refused() {
+        assert!(read("500, \"perrs\": []").is_err());
+    }
+}

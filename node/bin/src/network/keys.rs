@@ -1,0 +1,118 @@
+//! Files that hold a validator's key, readable by their owner only.
+
+use alloy_primitives::{B256, hex};
+use almanac_bft::ValidatorKey;
+use anyhow::{Context as _, ensure};
+use clap::Subcommand;
+use std::{
+    fs::{self, File},
+    io::{Read as _, Write as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+/// Makes and shows keys of validators.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Write a new random key to a file that only its owner can read, and print the public part.
+    New {
+        /// The file. There must be none of that name.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// Print the public part of a key.
+    Show {
+        /// The file.
+        #[arg(long, value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// Does what the command says.
+pub(crate) fn run(command: &KeysCommand) -> anyhow::Result<()> {
+    let key = match command {
+        KeysCommand::New { out } => create(out)?,
+        KeysCommand::Show { file } => read(file)?,
+    };
+    writeln!(std::io::stdout(), "{}", key.public()).context("cannot print")
+}
+
+/// Writes a new random key. Never over another: a validator whose key is lost is lost with it.
+pub(super) fn create(path: &Path) -> anyhow::Result<ValidatorKey> {
+    let secret = random_secret()?;
+    let mut file = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .with_context(|| format!("cannot make {}", path.display()))?;
+    writeln!(file, "{}", hex::encode(secret))
+        .and_then(|()| file.sync_all())
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(ValidatorKey::from_secret(&secret))
+}
+
+/// Reads a key, and refuses a file that others could have read.
+pub(super) fn read(path: &Path) -> anyhow::Result<ValidatorKey> {
+    let cannot = || format!("cannot read {}", path.display());
+    let mode = fs::metadata(path).with_context(cannot)?.permissions().mode() & 0o777;
+    ensure!(
+        mode & 0o077 == 0,
+        "{} is readable by others (mode {mode:o}): run chmod 600, and replace the key if others use this machine",
+        path.display()
+    );
+    let text = fs::read_to_string(path).with_context(cannot)?;
+    let secret: B256 =
+        text.trim().parse().ok().with_context(|| {
+            format!("{} holds no key: 64 hexadecimal digits are expected", path.display())
+        })?;
+    Ok(ValidatorKey::from_secret(&secret))
+}
+
+fn random_secret() -> anyhow::Result<B256> {
+    let mut secret = B256::ZERO;
+    File::open("/dev/urandom")
+        .and_then(|mut random| random.read_exact(secret.as_mut_slice()))
+        .context("the system gives no random bytes")?;
+    Ok(secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_read_back_by_its_owner_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("key");
+        let key = create(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(read(&path).unwrap().public(), key.public());
+        assert!(create(&path).is_err(), "a key is never overwritten");
+        assert_eq!(read(&path).unwrap().public(), key.public());
+        for mode in [0o640, 0o604, 0o660] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert!(read(&path).unwrap_err().to_string().contains("chmod 600"), "{mode:o}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        assert!(read(&path).is_ok());
+    }
+
+    #[test]
+    fn keys_differ_and_other_files_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        assert_ne!(create(&path("a")).unwrap().public(), create(&path("b")).unwrap().public());
+        for (name, text) in [("short", "00ff"), ("words", "not a key"), ("empty", "")] {
+            File::options()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(path(name))
+                .unwrap()
+                .write_all(text.as_bytes())
+                .unwrap();
+            assert!(read(&path(name)).unwrap_err().to_string().contains("64 hexadecimal"), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Runs all validators of a directory as processes of their own, and shows how far they are.
+
+use super::{config::NodeConfig, new};
+use crate::shutdown::Shutdown;
+use anyhow::{Context as _, bail, ensure};
+use clap::Args;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+use std::{
+    fs::File,
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// Runs a local network.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct NetworkUp {
+    /// The directory that `almanac network new` wrote.
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+}
+
+/// Time between two looks at the validators.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Time that a validator has to answer.
+const ANSWER_PATIENCE: Duration = Duration::from_millis(300);
+
+/// Time that a validator has to stop before it is killed.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs the validators until this process is asked to end, or one of them ends.
+pub(super) async fn run(network: &NetworkUp) -> anyhow::Result<()> {
+    let mut shutdown = Shutdown::listen()?;
+    let mut validators = start_all(network)?;
+    let result = tokio::select! {
+        _ = shutdown.requested() => Ok(()),
+        ended = watch(&mut validators) => ended,
+    };
+    for validator in &mut validators {
+        validator.stop();
+    }
+    result
+}
+
+/// A validator that runs. Dropping it kills it.
+struct Running {
+    name: String,
+    rpc: SocketAddr,
+    child: Child,
+}
+
+fn start_all(network: &NetworkUp) -> anyhow::Result<Vec<Running>> {
+    let mut validators = Vec::new();
+    for index in 0.. {
+        let home = new::home(&network.dir, index);
+        let path = home.join("config.json");
+        if !path.exists() {
+            break;
+        }
+        let config = NodeConfig::read(&path)?;
+        let log = home.join("node.log");
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .with_context(|| format!("cannot write {}", log.display()))?;
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let child = Command::new(program)
+            .args(["node", "--config"])
+            .arg(&path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("cannot start {}", path.display()))?;
+        validators.push(Running { name: format!("v{index}"), rpc: config.rpc, child });
+    }
+    ensure!(!validators.is_empty(), "{} holds no validators: run almanac network new", network.dir.display());
+    Ok(validators)
+}
+
+/// Prints a line now and then. Ends when a validator does.
+async fn watch(validators: &mut [Running]) -> anyhow::Result<()> {
+    let rpc: Vec<String> = validators.iter().map(|validator| format!("http://{}", validator.rpc)).collect();
+    writeln!(std::io::stdout(), "rpc {}\nCtrl-C stops all.", rpc.join(" "))?;
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let mut heights = Vec::new();
+        for validator in &mut *validators {
+            if let Some(status) = validator.child.try_wait()? {
+                bail!("{} ended ({status}): see its node.log", validator.name);
+            }
+            let rpc = validator.rpc;
+            heights.push(tokio::task::spawn_blocking(move || height(rpc)).await?);
+        }
+        let names = validators.iter().map(|validator| validator.name.as_str());
+        writeln!(std::io::stdout(), "{}", describe(names.zip(heights)))?;
+    }
+}
+
+/// Heights, and how far each is behind the highest.
+fn describe<'a>(heights: impl Iterator<Item = (&'a str, Option<u64>)> + Clone) -> String {
+    let highest = heights.clone().filter_map(|(_, height)| height).max().unwrap_or_default();
+    let one = |(name, height): (&str, Option<u64>)| match height {
+        None => format!("{name} no answer"),
+        Some(height) if height == highest => format!("{name} {height}"),
+        Some(height) => format!("{name} {height} (-{})", highest - height),
+    };
+    heights.map(one).collect::<Vec<_>>().join("  ")
+}
+
+/// The height that a validator's health page says.
+fn height(rpc: SocketAddr) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Health {
+        block: u64,
+    }
+    let mut stream = TcpStream::connect_timeout(&rpc, ANSWER_PATIENCE).ok()?;
+    stream.set_read_timeout(Some(ANSWER_PATIENCE)).ok()?;
+    write!(stream, "GET /health HTTP/1.1\r\nHost: {rpc}\r\nConnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (_, body) = answer.split_once("\r\n\r\n")?;
+    let json = body.get(body.find('{')?..=body.rfind('}')?)?;
+    Some(serde_json::from_str::<Health>(json).ok()?.block)
+}
+
+impl Running {
+    /// Asks the process to end, and waits for it.
+    fn stop(&mut self) {
+        if let Ok(Some(_)) = self.child.try_wait() {
+            return;
+        }
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        // Ctrl-C has reached it already where it shares our terminal.
+        let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
+        let begin = Instant::now();
+        while begin.elapsed() < STOP_PATIENCE {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_who_is_behind_and_who_does_not_answer() {
+        let heights = [("v0", Some(12)), ("v1", Some(9)), ("v2", None), ("v3", Some(12))];
+        assert_eq!(describe(heights.into_iter()), "v0 12  v1 9 (-3)  v2 no answer  v3 12");
+        assert_eq!(describe([("v0", None)].into_iter()), "v0 no answer");
+    }
+}

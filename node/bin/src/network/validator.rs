@@ -1,0 +1,170 @@
+//! Puts a validator together, runs it, and takes it apart again.
+
+use super::{NodeCommand, config::NodeConfig};
+use crate::{
+    chain,
+    control::Control,
+    datadir::{self, Datadir},
+    figures::{self, BlockFigures},
+    index_command,
+    listen::BlockLines,
+    run::health,
+    shutdown::Shutdown,
+};
+use almanac_bft::{Bft, Ledger, NetworkConfig, Parts, ValidatorSet};
+use almanac_consensus::{Admission, Clock as _, Engine as _, SharedPool, Sink, SystemClock};
+use almanac_index::Index;
+use almanac_mempool::{Pool, PoolConfig};
+use almanac_primitives::Genesis;
+use almanac_rpc::{
+    Limits, Server,
+    eth::{CLIENT_VERSION, Eth},
+    feed::IndexFeed,
+    heads::Heads,
+    heavy::{Heavy, HeavyLimits},
+    lines::Lines,
+    retrace::Retrace,
+    server::Page,
+    view::View,
+    wallet::Wallet,
+};
+use almanac_schedule::CalendarAgenda;
+use anyhow::Context as _;
+use commonware_runtime::{Runner as _, tokio::Context};
+use std::{future::Future, io::Write as _, sync::Arc, thread::JoinHandle};
+use tokio::sync::oneshot;
+
+/// Runs a validator until a signal or a failure ends it.
+pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
+    let mut shutdown = Shutdown::listen()?;
+    let config = NodeConfig::read(&command.config)?;
+    let network = config.network()?;
+    let genesis = datadir::read_genesis(&config.genesis)?;
+    // Held as long as the validator runs: the same key started twice would sign two votes.
+    let datadir = Datadir::take(&config.datadir)?;
+    datadir.adopt_genesis(&genesis)?;
+    let directory = datadir.path().to_owned();
+    let name = command.config.display();
+    tracing::info!("{name}: validator {} of {}", network.key.public(), genesis.validators.len());
+    let (thread, started) = spawn(genesis.clone(), datadir, network)?;
+    let mut started = started.await.context("the validator's thread ended before it began")??;
+
+    let _control = Control::serve(&directory, genesis.clone(), started.index.clone())?;
+    let heavy = Heavy::new(HeavyLimits::default());
+    let server = serve(&config, genesis.chain_id, &started, &heavy).await?;
+    // Whoever started us may have closed the pipe; that is no reason to stop.
+    let _ = writeln!(
+        std::io::stdout(),
+        "rpc http://{}\npeers {}\nCtrl-C stops it.",
+        server.address(),
+        config.listen
+    );
+
+    tokio::select! {
+        signal = shutdown.requested() => tracing::info!("{signal}: stopping"),
+        ended = started.bft.ended() => {
+            ended.context("the validator ended")?;
+            anyhow::bail!("the validator ended without a reason");
+        }
+    }
+    heavy.close();
+    server.stop().await;
+    let stopped = started.bft.stop().await.context("the validator did not stop in good order");
+    // The thread ends with its future; joining shows a panic that would otherwise be lost.
+    thread.join().map_err(|_| anyhow::anyhow!("the validator's thread panicked"))?;
+    stopped
+}
+
+/// What the rest of the node needs of a running validator.
+struct Started {
+    bft: Bft,
+    admission: Admission,
+    index: Arc<Index>,
+    heads: Arc<Heads>,
+}
+
+type Ready = oneshot::Sender<anyhow::Result<Started>>;
+
+/// Runs chain and consensus on threads of their own: no request that is served can delay a vote.
+fn spawn(
+    genesis: Genesis,
+    datadir: Datadir,
+    network: NetworkConfig,
+) -> anyhow::Result<(JoinHandle<()>, oneshot::Receiver<anyhow::Result<Started>>)> {
+    let (ready, started) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("validator".to_owned());
+    let thread = thread
+        .spawn(move || {
+            // The directory stays locked until the validator has ended.
+            datadir.runner().start(|context| async {
+                match start(context, &genesis, &datadir, network).await {
+                    Ok((started, validator)) => {
+                        tell(ready, Ok(started));
+                        validator.await;
+                    }
+                    Err(error) => tell(ready, Err(error)),
+                }
+            });
+        })
+        .context("cannot start the validator's thread")?;
+    Ok((thread, started))
+}
+
+fn tell(ready: Ready, started: anyhow::Result<Started>) {
+    // Where nobody waits any more, the process is on its way out.
+    let _ = ready.send(started);
+}
+
+async fn start(
+    context: Context,
+    genesis: &Genesis,
+    datadir: &Datadir,
+    network: NetworkConfig,
+) -> anyhow::Result<(Started, impl Future<Output = ()> + Send)> {
+    let chain = chain::on_disk(&context, genesis, &datadir.index(), index_command::keeping(None)).await?;
+    let chain::Chain { application, tip, index } = chain;
+    let base_fee = application.next_environment(&tip).await?.base_fee;
+    let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
+    let heads = Heads::new(index.clone());
+    let feed = Arc::new(IndexFeed(index.clone()));
+    let admission = Admission::new(genesis.chain_id, pool.clone(), feed.clone());
+    // In this order: whoever hears of a block finds it in the index.
+    let sinks: Vec<Arc<dyn Sink>> =
+        vec![feed, heads.clone(), Arc::new(BlockFigures { pool }), Arc::new(BlockLines(Lines::default()))];
+    let origin = index.block(0)?.context("block 0 is missing from the index")?;
+    let parts = Parts {
+        ledger: Ledger::new(application, tip),
+        genesis: origin.block.header.clone(),
+        validators: ValidatorSet::new(genesis)?,
+        admission: admission.clone(),
+        sinks,
+    };
+    let (bft, validator) = Bft::start(context, network, parts)?;
+    Ok((Started { bft, admission, index, heads }, validator))
+}
+
+/// Serves the same as a developer's chain, without what only a developer may do.
+async fn serve(
+    config: &NodeConfig,
+    chain_id: u64,
+    started: &Started,
+    heavy: &Heavy,
+) -> anyhow::Result<Server> {
+    let view = View {
+        chain_id,
+        index: started.index.clone(),
+        agenda: Arc::new(CalendarAgenda),
+        next_time: Arc::new(|| SystemClock.now()),
+    };
+    let wallet = Arc::new(Wallet::default());
+    let (admission, heads) = (started.admission.clone(), started.heads.clone());
+    let limits = Limits::default();
+    let eth = Eth::new(view.clone(), admission, heads, wallet, CLIENT_VERSION, limits.call_time_max);
+    let mut methods = eth.into_module();
+    let retrace = Retrace::new(view, heavy.clone(), limits.call_time_max);
+    methods.merge(retrace.into_module()).context("a method has two homes")?;
+    let figures = figures::start()?;
+    let pages: Vec<(&str, Page)> =
+        vec![("/health", health(started.index.clone())), ("/metrics", Arc::new(move || figures.render()))];
+    Ok(Server::start(config.rpc, limits, methods, pages).await?)
+}
