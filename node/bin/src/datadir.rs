@@ -98,6 +98,13 @@ impl Datadir {
     /// The genesis of the chain in the directory, or of a new developer's chain.
     pub(crate) fn genesis(&self, chain_id: Option<u64>, now: TimestampMs) -> anyhow::Result<Genesis> {
         let genesis = read_or_write_genesis(&self.path.join("genesis.json"), chain_id, now)?;
+        // A sequencer alone would take it where the other validators never follow.
+        ensure!(
+            genesis.validators.is_empty(),
+            "{} holds a chain of {} validators: run it with almanac node",
+            self.path.display(),
+            genesis.validators.len()
+        );
         if let Some(given) = chain_id {
             ensure!(
                 given == genesis.chain_id,

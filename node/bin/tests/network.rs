@@ -173,4 +173,8 @@ fn four_processes_agree_and_survive_kill_9() {
         node.signal("-TERM");
         assert!(node.wait().success(), "a validator stops in good order");
     }
+    let data = directory.path().join("net/v0/data");
+    let alone = run(&["dev", "--port", "0", "--datadir", data.to_str().unwrap()]);
+    assert!(!alone.status.success());
+    assert!(String::from_utf8_lossy(&alone.stderr).contains("4 validators"), "{alone:?}");
 }

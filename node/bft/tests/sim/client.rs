@@ -1,6 +1,6 @@
-//! A client that sends transfers to one validator until they are final.
+//! A client that schedules a job and sends transfers to one validator until they are final.
 
-use crate::node::Store;
+use crate::{jobs, node::Store};
 use alloy_primitives::{Address, U256};
 use almanac_bft::Ledger;
 use almanac_consensus::Admission;
@@ -18,9 +18,10 @@ pub const RECEIVER: Address = Address::repeat_byte(0xcc);
 /// Transfers that a client has under way.
 const AHEAD: u64 = 3;
 
-/// Each transfer of the n-th client is worth n + 1.
-pub fn expected_balance(clients: usize, transfers: u64) -> U256 {
-    (1..=clients as u64).map(|value| U256::from(value * transfers)).sum()
+/// What arrives when each client has sent so many transactions: the first schedules a job, and each transfer of the
+/// n-th client is worth n + 1.
+pub fn expected_balance(clients: usize, transactions: u64) -> U256 {
+    (1..=clients as u64).map(|value| U256::from(value * (transactions - 1))).sum()
 }
 
 pub async fn run(
@@ -28,16 +29,20 @@ pub async fn run(
     index: usize,
     admission: Admission,
     ledger: Arc<Ledger<Store>>,
-    transfers: u64,
+    transactions: u64,
 ) {
     let sender = person(index as u64);
     let mut signed: BTreeMap<u64, UserTransaction> = BTreeMap::new();
     loop {
-        if let Some(account) = account(&ledger, sender.address).await {
-            for nonce in account.nonce..(account.nonce + AHEAD).min(transfers) {
-                let transaction = signed
-                    .entry(nonce)
-                    .or_insert_with(|| transfer(sender, nonce, RECEIVER, index as u64 + 1));
+        // What time it is, a chain can tell from its first block on.
+        if ledger.tip().header.number > 0
+            && let Some(account) = account(&ledger, sender.address).await
+        {
+            for nonce in account.nonce..(account.nonce + AHEAD).min(transactions) {
+                let transaction = signed.entry(nonce).or_insert_with(|| match nonce {
+                    0 => jobs::schedule(sender, nonce, ledger.tip().header.timestamp),
+                    _ => transfer(sender, nonce, RECEIVER, index as u64 + 1),
+                });
                 // Known already, most of the time.
                 let _ = admission.submit(transaction.encoded());
             }

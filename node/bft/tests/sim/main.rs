@@ -8,6 +8,7 @@ mod client;
 mod clock;
 mod durable;
 mod faults;
+mod jobs;
 mod liar;
 mod lies;
 mod network;
@@ -42,6 +43,7 @@ fn four_validators_agree_on_transfers() {
     let outcome = run(&network, 1, good(), Faults::default(), 30);
     let (own, passed_on) = transfers_by_proposer(&network, &outcome.chain);
     assert_eq!(own + passed_on, 80);
+    assert_eq!(jobs::check(&outcome.chain), Ok(4 * 3), "each client's job has run three times");
     assert!(passed_on > 40, "{passed_on} of 80 transfers reached another validator than their client's");
     let certified = outcome.chain.iter().filter(|archived| archived.certificate.is_some()).count();
     assert_eq!(certified, outcome.chain.len(), "without faults every block has its own certificate");

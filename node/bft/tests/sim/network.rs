@@ -11,7 +11,8 @@ use almanac_bft::{
     CHANNEL_QUOTA, CHANNELS, Namespace, TimeConfig, ValidatorSet, block::key_bytes, message_bytes_max,
 };
 use almanac_primitives::{
-    DurationMs, Genesis, Header, StateKey, TimestampMs, genesis::Validator, testing::genesis,
+    DurationMs, Genesis, Header, StateKey, TimestampMs, genesis::Validator,
+    params::CRON_INTERVAL_SECONDS_MIN, testing::genesis,
 };
 use commonware_cryptography::{
     Signer as _,
@@ -38,8 +39,8 @@ pub struct Network {
     /// By which each proposes.
     pub proposer_clocks: Vec<Skew>,
     pub lies: Vec<Lie>,
-    /// Transfers that the client of each validator gets into the chain.
-    pub transfers: u64,
+    /// Transactions that the client of each validator gets into the chain.
+    pub transactions: u64,
     /// How many lies were told.
     pub told: Arc<Mutex<u64>>,
     /// Blocks that a restart found in an archive and not in the state.
@@ -58,7 +59,9 @@ impl Network {
             fee_recipient: fee_recipient(index),
         });
         // The simulated clock starts at 0.
-        let genesis = Genesis { validators: validators.collect(), timestamp_ms: TimestampMs(0), ..genesis() };
+        let mut genesis =
+            Genesis { validators: validators.collect(), timestamp_ms: TimestampMs(0), ..genesis() };
+        genesis.parameters.insert(CRON_INTERVAL_SECONDS_MIN.name.to_owned(), 1);
         let genesis_header = deterministic::Runner::default()
             .start(|context| async { node::genesis_header(context, &genesis).await });
         Self {
@@ -72,7 +75,7 @@ impl Network {
             proposer_clocks: vec![Skew::Offset(0); keys.len()],
             lies: vec![Lie::None; keys.len()],
             keys,
-            transfers: 20,
+            transactions: 20,
             told: Arc::default(),
             replayed: Arc::default(),
             log: Arc::default(),

@@ -96,7 +96,7 @@ pub async fn start(network: Network, init: InitContext<'_, PublicKey>) -> (Handl
         let gossip = Gossip::new(admission.clone(), RuntimeClock::new(context.child("gossip_clock")));
         context
             .child("client")
-            .spawn(move |context| client::run(context, index, admission, ledger, network.transfers));
+            .spawn(move |context| client::run(context, index, admission, ledger, network.transactions));
         let (sender, receiver) = transactions;
         context.child("gossip").spawn(|_| gossip.run(sender, receiver));
         let _ = engine.await;

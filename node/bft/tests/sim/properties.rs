@@ -2,6 +2,7 @@
 
 use crate::{
     client::{self, RECEIVER, account},
+    jobs,
     network::Network,
     node::Node,
 };
@@ -54,7 +55,7 @@ impl ExitCondition<PublicKey, Node> for Finished {
                 }
                 for client in 0..self.network.keys.len() {
                     let account = account(&node.ledger(), person(client as u64).address).await;
-                    if account.is_none_or(|account| account.nonce < self.network.transfers) {
+                    if account.is_none_or(|account| account.nonce < self.network.transactions) {
                         return Ok(false);
                     }
                 }
@@ -123,12 +124,12 @@ impl Agreement {
             }
             self.check_transfers(node).await?;
         }
-        Ok(())
+        jobs::check(&self.chain.lock().unwrap()).map(drop)
     }
 
     /// No transfer was lost or done twice.
     async fn check_transfers(&self, node: &Node) -> Result<(), String> {
-        let expected = client::expected_balance(self.network.keys.len(), self.network.transfers);
+        let expected = client::expected_balance(self.network.keys.len(), self.network.transactions);
         let found = account(&node.ledger(), RECEIVER).await.ok_or("the chain moved on")?.balance;
         if found != expected {
             return Err(format!("validator {}: {found} arrived instead of {expected}", node.index));

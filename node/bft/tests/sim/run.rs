@@ -2,6 +2,7 @@
 
 use crate::{
     faults::Faults,
+    jobs,
     network::Network,
     properties::{Agreement, Finished},
 };
@@ -30,8 +31,8 @@ pub fn run(network: &Network, seed: u64, link: Link, faults: Faults, height: u64
     let (schedule, healed) = faults.schedule();
     let agreement = Agreement::new(network);
     let chain = agreement.chain.clone();
-    let until = if healed.is_zero() { healed } else { healed + Duration::from_secs(2) };
-    let finished = Finished { network: network.clone(), height, until: milliseconds(until) };
+    let until = milliseconds(healed + Duration::from_secs(2)).max(jobs::ENDED_BY);
+    let finished = Finished { network: network.clone(), height, until };
     let mut plan = PlanBuilder::new(network.clone())
         .seed(seed)
         .link(link)

@@ -3,6 +3,7 @@
 use crate::{
     clock::Skew,
     faults::{Faults, lossy},
+    jobs,
     liar::Lie,
     network::Network,
     run::{Outcome, run},
@@ -55,7 +56,7 @@ impl Scenario {
         let mut draw = Draw(seed);
         let size = draw.one_of(&[4, 4, 4, 7]);
         let mut network = Network::new(size);
-        network.transfers = 10;
+        network.transactions = 10;
         let link = draw_link(&mut draw);
         let liars = draw_liars(&mut draw, &mut network);
         draw_clocks(&mut draw, &mut network);
@@ -143,17 +144,20 @@ fn swarm_every_second(first: u64) {
         }
         return;
     }
-    for seed in (first..setting("ALMANAC_SIM_SEEDS").unwrap_or(SEEDS)).step_by(2) {
-        report(seed);
-    }
+    let seeds = (first..setting("ALMANAC_SIM_SEEDS").unwrap_or(SEEDS)).step_by(2);
+    let (count, runs) = (seeds.clone().count(), seeds.map(report).sum::<usize>());
+    assert!(runs > 5 * count, "{runs} runs of jobs in {count} simulations");
 }
 
-fn report(seed: u64) {
+/// Runs a seed, says how it went, and answers with the number of runs of jobs.
+fn report(seed: u64) -> usize {
     let begin = Instant::now();
     let outcome = swarm(seed);
-    let (blocks, crashes) = (outcome.chain.len(), outcome.crashes);
-    println!("seed {seed}: {blocks} blocks, {crashes} crashes, {:.1} s", begin.elapsed().as_secs_f64());
+    let (blocks, crashes, took) = (outcome.chain.len(), outcome.crashes, begin.elapsed().as_secs_f64());
+    let runs = jobs::check(&outcome.chain).expect("checked at the end of the run");
+    println!("seed {seed}: {blocks} blocks, {runs} runs of jobs, {crashes} crashes, {took:.1} s");
     println!("digest {:x}", outcome.digest);
+    runs
 }
 
 #[test]

@@ -1,0 +1,91 @@
+//! Work that the chain runs by itself: each client schedules a series of calls, and none may be lost or done twice.
+
+use alloy_primitives::{Bytes, TxKind, U256};
+use alloy_sol_types::{SolCall as _, SolEvent as _};
+use almanac_primitives::{
+    ScheduleId, ScheduleRef, TimestampMs, UserTransaction,
+    addresses::CRON_REGISTRY,
+    testing::{Person, contracts::COUNTER, eip1559, sign},
+};
+use almanac_state::ArchivedBlock;
+use std::collections::BTreeMap;
+
+alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
+
+/// Runs of each series, one a second.
+pub const RUNS: u64 = 3;
+
+/// Time from scheduling a series to its first run, in seconds.
+const LEAD_SECONDS: u64 = 3;
+
+/// Simulated time by which all series have ended where nothing delays them.
+pub const ENDED_BY: TimestampMs = TimestampMs(8_000);
+
+/// Blocks after the first one at or after a run's time by which it must have run: those of its series that were due
+/// at the same time go before it, one a block.
+const LATE_BLOCKS_MAX: usize = 3;
+
+/// Schedules a series that begins soon after `now`.
+pub fn schedule(owner: Person, nonce: u64, now: TimestampMs) -> UserTransaction {
+    let call = ICronRegistry::scheduleCalldataCall {
+        target: COUNTER,
+        data: Bytes::from_static(&[1, 2, 3, 4]),
+        nextRunAt: U256::from(now.seconds() + LEAD_SECONDS),
+        intervalSec: U256::from(1),
+        maxRuns: U256::from(RUNS),
+        gasLimit: U256::from(100_000),
+    };
+    let mut transaction = eip1559(nonce, TxKind::Call(CRON_REGISTRY), 0, call.abi_encode(), 1_000_000);
+    // A hundred times what the runs cost; the rest comes back.
+    transaction.value = U256::from(10).pow(U256::from(17));
+    sign(transaction, owner.secret)
+}
+
+/// `every_due_run_settles_once`: each run of each series that was due before the end has happened, once, not before
+/// its time, and without delay. Answers with the number of runs.
+pub fn check(chain: &[ArchivedBlock]) -> Result<usize, String> {
+    let jobs = scheduled(chain);
+    let runs = runs(chain)?;
+    for (run, position) in &runs {
+        let first = jobs.get(&run.schedule).ok_or_else(|| format!("{run:?} belongs to no job"))?;
+        let seconds = chain[*position].block.header.timestamp.seconds();
+        if seconds < first + run.number {
+            return Err(format!("{run:?} was due at {} and ran at {seconds}", first + run.number));
+        }
+    }
+    for (&schedule, first) in &jobs {
+        for number in 0..RUNS {
+            let is_due =
+                |archived: &ArchivedBlock| archived.block.header.timestamp.seconds() >= first + number;
+            let Some(eligible) = chain.iter().position(is_due) else { continue };
+            let latest = eligible + LATE_BLOCKS_MAX;
+            let ran = runs.get(&ScheduleRef { schedule, number });
+            if latest < chain.len() && ran.is_none_or(|ran| *ran > latest) {
+                return Err(format!("run {number} of {schedule:?}, due in block {eligible}, ran in {ran:?}"));
+            }
+        }
+    }
+    Ok(runs.len())
+}
+
+/// The jobs on the chain, with the seconds of their first runs.
+fn scheduled(chain: &[ArchivedBlock]) -> BTreeMap<ScheduleId, u64> {
+    let logs = chain.iter().flat_map(|archived| &archived.receipts).flat_map(|receipt| &receipt.logs);
+    logs.filter(|log| log.address == CRON_REGISTRY)
+        .filter_map(|log| ICronRegistry::JobScheduled::decode_log(log).ok())
+        .map(|event| (ScheduleId(event.id.to()), event.nextRunAt.to()))
+        .collect()
+}
+
+/// The position of the block in which each run happened.
+fn runs(chain: &[ArchivedBlock]) -> Result<BTreeMap<ScheduleRef, usize>, String> {
+    let mut runs = BTreeMap::new();
+    for (position, archived) in chain.iter().enumerate() {
+        for run in archived.receipts.iter().filter_map(|receipt| receipt.schedule_ref) {
+            if let Some(before) = runs.insert(run, position) {
+                return Err(format!("{run:?} happened in blocks {before} and {position}"));
+            }
+        }
+    }
+    Ok(runs)
+}
