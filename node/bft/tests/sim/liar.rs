@@ -30,6 +30,8 @@ pub enum Lie {
     Body,
     /// There is no proposal at all.
     Silence,
+    /// No application at all: it signs every vote that it hears of, and another for a block that does not exist.
+    Votes,
 }
 
 impl Lie {
@@ -50,7 +52,7 @@ impl Lie {
                 Some(first) => block.transactions.push(first),
                 None => header.transactions_root = B256::repeat_byte(1),
             },
-            Self::Silence => return None,
+            Self::Silence | Self::Votes => return None,
         }
         Some(block)
     }

@@ -46,3 +46,17 @@ fn bodies_that_are_not_what_headers_say_and_missing_proposals_do_no_harm() {
         refused(lie);
     }
 }
+
+#[test]
+fn conflicting_votes_do_no_harm() {
+    run(&Network::new(4).lie(2, Lie::Votes), 11, good(), Faults::default(), 15);
+    run(&Network::new(7).lie(2, Lie::Votes).lie(5, Lie::Votes), 12, good(), Faults::default(), 15);
+}
+
+/// The control: with more liars than a third, a lie becomes final, and an honest validator stops at it.
+#[test]
+#[should_panic(expected = "final blocks can be committed")]
+fn three_liars_of_four_are_noticed() {
+    let network = (1..4).fold(Network::new(4), |network, liar| network.lie(liar, Lie::StateRoot));
+    run(&network, 13, good(), Faults::default(), 15);
+}

@@ -113,6 +113,16 @@ impl Network {
         Arc::new(ValidatorSet::new(&genesis).unwrap())
     }
 
+    /// The validators that run the application, and so have a chain and a client.
+    pub fn participants(&self) -> impl Iterator<Item = usize> {
+        (0..self.keys.len()).filter(|index| self.has_application(*index))
+    }
+
+    /// Whether a validator runs the application.
+    pub fn has_application(&self, index: usize) -> bool {
+        self.lies[index] != Lie::Votes
+    }
+
     /// The validator that proposed a block.
     pub fn proposer(&self, header: &Header) -> usize {
         let is_leader = |key: &PrivateKey| key_bytes(&key.public_key()) == header.consensus.leader;

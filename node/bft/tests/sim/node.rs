@@ -11,7 +11,8 @@ use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::{Header, StateKey, StateRead, StateReadError};
 use almanac_schedule::CalendarAgenda;
 use almanac_state::{BlockJournal, QmdbBatch, QmdbConfig, QmdbStore, StateView as _};
-use commonware_cryptography::{Signer as _, ed25519::PublicKey};
+use commonware_consensus::simplex::mocks::conflicter::{self, Conflicter};
+use commonware_cryptography::{Sha256, Signer as _, ed25519::PublicKey};
 use commonware_glue::simulate::{engine::InitContext, processed::ProcessedHeight, reporter::MonitorReporter};
 use commonware_runtime::{Handle, Spawner as _, Supervisor as _, deterministic::Context};
 use commonware_utils::{NZU64, NZUsize};
@@ -55,6 +56,16 @@ pub async fn start(network: Network, init: InitContext<'_, PublicKey>) -> (Handl
         let key = network.keys[index].public_key();
         let node = Node { index, ledger: Arc::downgrade(&ledger), archive: Arc::downgrade(&archive) };
         let _ = ready.send(node);
+        let [votes, certificates, resolver, backfill, blocks, transactions] =
+            <[_; 6]>::try_from(channels).expect("six channels");
+        let scheme = network.validators.signer(&network.namespace, &network.keys[index]).unwrap();
+        if !network.has_application(index) {
+            // A digest is a digest on the wire, whatever made it.
+            let context = context.child("conflicter");
+            let conflicter = Conflicter::<_, _, Sha256>::new(context, conflicter::Config { scheme });
+            let _ = conflicter.start(votes).await;
+            return;
+        }
         let clock = RuntimeClock::new(context.child("clock"));
         let voter = |skew, validators: Arc<ValidatorSet>| Voter {
             ledger: ledger.clone(),
@@ -69,10 +80,8 @@ pub async fn start(network: Network, init: InitContext<'_, PublicKey>) -> (Handl
             lie: network.lies[index],
             told: network.told.clone(),
         };
-        let [votes, certificates, resolver, backfill, blocks, transactions] =
-            <[_; 6]>::try_from(channels).expect("six channels");
         let validator = Validator {
-            scheme: network.validators.signer(&network.namespace, &network.keys[index]).unwrap(),
+            scheme,
             public_key: key.clone(),
             partition: format!("v{index}-"),
             peers,

@@ -48,12 +48,12 @@ impl ExitCondition<PublicKey, Node> for Finished {
             if nodes.len() < self.network.keys.len() {
                 return Ok(false);
             }
-            for node in nodes {
+            for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
                 let tip = node.ledger().tip().header;
                 if tip.number < self.height || tip.timestamp < self.until {
                     return Ok(false);
                 }
-                for client in 0..self.network.keys.len() {
+                for client in self.network.participants() {
                     let account = account(&node.ledger(), person(client as u64).address).await;
                     if account.is_none_or(|account| account.nonce < self.network.transactions) {
                         return Ok(false);
@@ -110,7 +110,7 @@ impl Agreement {
     }
 
     async fn check(&self, nodes: &[&Node]) -> Result<(), String> {
-        for node in nodes {
+        for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
             let height = node.archive().height().await.map_err(|error| error.to_string())?;
             let mut certified = 0;
             for number in 1..=height {
@@ -129,7 +129,7 @@ impl Agreement {
 
     /// No transfer was lost or done twice.
     async fn check_transfers(&self, node: &Node) -> Result<(), String> {
-        let expected = client::expected_balance(self.network.keys.len(), self.network.transactions);
+        let expected = client::expected_balance(self.network.participants(), self.network.transactions);
         let found = account(&node.ledger(), RECEIVER).await.ok_or("the chain moved on")?.balance;
         if found != expected {
             return Err(format!("validator {}: {found} arrived instead of {expected}", node.index));

@@ -79,7 +79,7 @@ fn check_order(network: &Network, seed: u64) {
 fn check_recovery(network: &Network, seed: u64, healed: TimestampMs) {
     let log = network.log.lock().unwrap();
     let deadline = TimestampMs(healed.0 + milliseconds(RECOVERY).0);
-    for validator in 0..network.keys.len() {
+    for validator in network.participants() {
         let is_recovered = log
             .iter()
             .any(|seen| seen.validator == validator && seen.block_time > healed && seen.at <= deadline);
