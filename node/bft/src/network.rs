@@ -5,6 +5,7 @@
 use crate::{
     block::{ConsensusBlock, key_bytes, read_key},
     engine::{self, CHANNEL_QUOTA, Channels, Timeouts, Validator, message_bytes_max},
+    finality::FinalityReader,
     finalizer::{Deliveries, Finalizer},
     gossip::Gossip,
     keys::ValidatorKey,
@@ -91,10 +92,10 @@ pub enum NetworkError {
 }
 
 /// The handle of a running validator.
-#[derive(Debug)]
 pub struct Bft {
     stop: Option<oneshot::Sender<()>>,
     ended: oneshot::Receiver<Result<(), EngineError>>,
+    finality: FinalityReader,
 }
 
 impl Bft {
@@ -110,15 +111,22 @@ impl Bft {
         let peers = peers(&config, &parts.validators)?;
         let (stop, stopped) = oneshot::channel();
         let (end, ended) = oneshot::channel();
+        let finality = FinalityReader::default();
+        let reader = finality.clone();
         let validator = async move {
             let result = tokio::select! {
-                error = run(context, config, peers, parts, namespace) => Err(error),
+                error = run(context, config, peers, parts, namespace, reader) => Err(error),
                 _ = stopped => Ok(()),
             };
             // Where nobody listens any more, there is nobody to tell.
             let _ = end.send(result);
         };
-        Ok((Self { stop: Some(stop), ended }, validator))
+        Ok((Self { stop: Some(stop), ended, finality }, validator))
+    }
+
+    /// Finds what shows that blocks are final.
+    pub fn finality(&self) -> &FinalityReader {
+        &self.finality
     }
 
     /// Waits until the validator ends by itself, which it does only when something broke.
@@ -149,6 +157,7 @@ async fn run(
     peers: Map<PublicKey, Address>,
     parts: Parts,
     namespace: Namespace,
+    finality: FinalityReader,
 ) -> EngineError {
     let Parts { ledger, genesis, validators, admission, sinks } = parts;
     let private = config.key.private().clone();
@@ -188,6 +197,7 @@ async fn run(
     let (deliveries, inbox) = Deliveries::channel();
     let (engine, marshal) =
         engine::start(context.child("engine"), validator, voter, channels, deliveries).await;
+    finality.connect(&marshal);
     let gossip = Gossip::new(admission, clock);
     context.child("gossip").spawn(|_| gossip.run(transactions_out, transactions_in));
     let finalizer = Finalizer { ledger, pool, sinks };

@@ -2,6 +2,10 @@
 
 mod support;
 
+use alloy_primitives::hex;
+use almanac_bft::{Finality, Namespace, ValidatorSet};
+use almanac_primitives::{Genesis, Header};
+use commonware_utils::test_rng;
 use serde_json::{Value, json};
 use std::{
     io::{BufRead as _, BufReader},
@@ -115,6 +119,27 @@ fn transfer_seen_by_all(nodes: &[Node], sender: usize, nonce: u64) -> Value {
     first
 }
 
+/// Checks with the genesis alone that a block is final, and that it is the one that RPC shows.
+fn check_finality(node: &Node, genesis: &Path, height: u64) {
+    let number = format!("{height:#x}");
+    let finality = node.result("almanac_getFinality", json!([number]));
+    let bytes = |value: &Value| hex::decode(value.as_str().unwrap()).unwrap();
+    let headers = finality["headers"].as_array().unwrap().iter();
+    let shown = Finality {
+        headers: headers.map(|header| Header::decode(&bytes(header)).unwrap()).collect(),
+        certificate: bytes(&finality["certificate"]).into(),
+    };
+    let genesis = Genesis::from_json(&std::fs::read_to_string(genesis).unwrap()).unwrap();
+    let origin = node.result("eth_getBlockByNumber", json!(["0x0", false]));
+    let namespace = Namespace(origin["hash"].as_str().unwrap().parse().unwrap());
+    let validators = ValidatorSet::new(&genesis).unwrap();
+    let header = shown.verify(&validators, &namespace, &mut test_rng()).unwrap();
+    let block = node.result("eth_getBlockByNumber", json!([number, false]));
+    assert_eq!(header.hash().to_string(), block["hash"].as_str().unwrap());
+    assert_eq!(finality["hash"], block["hash"]);
+    assert_eq!(node.result("almanac_getFinality", json!(["0xffffffff"])), Value::Null, "not there yet");
+}
+
 #[test]
 fn four_processes_agree_and_survive_kill_9() {
     let directory = tempfile::tempdir().unwrap();
@@ -128,6 +153,10 @@ fn four_processes_agree_and_survive_kill_9() {
     let refused = nodes[0].call("anvil_mine", json!([]));
     assert_eq!(refused["error"]["code"], -32601, "no developer's controls: {refused}");
     assert_eq!(nodes[0].result("eth_accounts", json!([])), json!([]), "no keys of anybody");
+
+    for node in &nodes {
+        check_finality(node, &directory.path().join("net/genesis.json"), 3);
+    }
 
     // The same key cannot run twice from its directory.
     let twice = run(&["node", "--config", &configs[0]]);

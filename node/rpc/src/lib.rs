@@ -8,6 +8,7 @@ pub mod error;
 pub mod eth;
 pub mod feed;
 mod filters;
+pub mod finality;
 mod gate;
 pub mod heads;
 pub mod heavy;

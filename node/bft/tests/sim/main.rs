@@ -19,9 +19,10 @@ mod swarm;
 mod times;
 mod witness;
 
+use almanac_bft::{Finality, FinalityError, Namespace};
 use almanac_primitives::testing::{person, recovered};
 use almanac_state::ArchivedBlock;
-use commonware_utils::probability;
+use commonware_utils::{probability, test_rng};
 use faults::{Faults, good, lossy};
 use network::Network;
 use run::run;
@@ -50,6 +51,48 @@ fn four_validators_agree_on_transfers() {
     let again = run(&Network::new(4), 1, good(), Faults::default(), 30);
     assert_eq!(again.digest, outcome.digest);
     assert_eq!(again.chain, outcome.chain);
+}
+
+/// Whoever has the genesis can check it, and nothing else passes.
+#[test]
+fn headers_and_a_certificate_show_that_a_block_is_final() {
+    let network = Network::new(4);
+    let chain = run(&network, 6, good(), Faults::default(), 10).chain;
+    let finality = |numbers: std::ops::RangeInclusive<usize>, certified: usize| Finality {
+        headers: numbers.map(|number| chain[number - 1].block.header.clone()).collect(),
+        certificate: chain[certified - 1].certificate.clone().unwrap(),
+    };
+    let verify = |finality: &Finality| {
+        let shown = finality.verify(&network.validators, &network.namespace, &mut test_rng());
+        shown.map(|header| header.number)
+    };
+    assert_eq!(verify(&finality(5..=5, 5)).unwrap(), 5);
+    assert_eq!(verify(&finality(3..=6, 6)).unwrap(), 3, "a later certificate covers what is below");
+
+    assert!(matches!(verify(&finality(5..=5, 6)), Err(FinalityError::OtherBlock { .. })));
+    assert!(matches!(verify(&finality(5..=7, 6)), Err(FinalityError::OtherBlock { .. })));
+    let mut gap = finality(3..=6, 6);
+    gap.headers.remove(1);
+    assert!(matches!(verify(&gap), Err(FinalityError::NotLinked { number: 5 })));
+    let mut other = finality(5..=5, 5);
+    other.headers[0].gas_used.0 += 1;
+    assert!(matches!(verify(&other), Err(FinalityError::OtherBlock { .. })));
+    assert!(matches!(
+        verify(&Finality { headers: Vec::new(), ..finality(5..=5, 5) }),
+        Err(FinalityError::Empty)
+    ));
+
+    let whole = finality(5..=5, 5);
+    for position in 0..whole.certificate.len() {
+        let mut bytes = whole.certificate.to_vec();
+        bytes[position] ^= 1;
+        let forged = Finality { certificate: bytes.into(), ..whole.clone() };
+        assert!(verify(&forged).is_err(), "byte {position} of the certificate");
+    }
+    let elsewhere = Namespace(network.genesis_header.parent_hash);
+    assert!(whole.verify(&network.validators, &elsewhere, &mut test_rng()).is_err(), "another chain");
+    let strangers = Network::new(7).validators;
+    assert!(whole.verify(&strangers, &network.namespace, &mut test_rng()).is_err(), "other validators");
 }
 
 /// Transfers that the validator of their client proposed, and those that another one did.

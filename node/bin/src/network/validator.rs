@@ -11,7 +11,8 @@ use crate::{
     run::health,
     shutdown::Shutdown,
 };
-use almanac_bft::{Bft, Ledger, NetworkConfig, Parts, ValidatorSet};
+use alloy_primitives::U64;
+use almanac_bft::{Bft, FinalityReader, Ledger, NetworkConfig, Parts, ValidatorSet};
 use almanac_consensus::{Admission, Clock as _, Engine as _, SharedPool, Sink, SystemClock};
 use almanac_index::Index;
 use almanac_mempool::{Pool, PoolConfig};
@@ -20,6 +21,7 @@ use almanac_rpc::{
     Limits, Server,
     eth::{CLIENT_VERSION, Eth},
     feed::IndexFeed,
+    finality::{self, BlockFinality, FinalitySource},
     heads::Heads,
     heavy::{Heavy, HeavyLimits},
     lines::Lines,
@@ -31,7 +33,7 @@ use almanac_rpc::{
 use almanac_schedule::CalendarAgenda;
 use anyhow::Context as _;
 use commonware_runtime::{Runner as _, tokio::Context};
-use std::{future::Future, io::Write as _, sync::Arc, thread::JoinHandle};
+use std::{future::Future, io::Write as _, pin::Pin, sync::Arc, thread::JoinHandle};
 use tokio::sync::oneshot;
 
 /// Runs a validator until a signal or a failure ends it.
@@ -163,8 +165,27 @@ async fn serve(
     let mut methods = eth.into_module();
     let retrace = Retrace::new(view, heavy.clone(), limits.call_time_max);
     methods.merge(retrace.into_module()).context("a method has two homes")?;
+    let finality = Arc::new(Certificates(started.bft.finality().clone()));
+    methods.merge(finality::module(finality)).context("a method has two homes")?;
     let figures = figures::start()?;
     let pages: Vec<(&str, Page)> =
         vec![("/health", health(started.index.clone())), ("/metrics", Arc::new(move || figures.render()))];
     Ok(Server::start(config.rpc, limits, methods, pages).await?)
+}
+
+/// The validator's certificates as RPC shows them.
+struct Certificates(FinalityReader);
+
+impl FinalitySource for Certificates {
+    fn find(&self, height: u64) -> Pin<Box<dyn Future<Output = Option<BlockFinality>> + Send + '_>> {
+        Box::pin(async move {
+            let found = self.0.find(height).await?;
+            Some(BlockFinality {
+                number: U64::from(height),
+                hash: found.headers.first()?.hash(),
+                headers: found.headers.iter().map(|header| header.encode().into()).collect(),
+                certificate: found.certificate,
+            })
+        })
+    }
 }

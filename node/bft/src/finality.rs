@@ -1,0 +1,103 @@
+//! What shows to anyone who has the genesis that a block is final: a certificate, and the headers down from it.
+
+use crate::{
+    certificate::{self, CertificateError},
+    engine::Marshal,
+    validators::{Namespace, ValidatorSet},
+};
+use alloy_primitives::{BlockHash, Bytes};
+use almanac_primitives::Header;
+use commonware_codec::Encode as _;
+use commonware_consensus::{marshal::Identifier, types::Height};
+use rand_core::CryptoRng;
+use std::sync::{Arc, OnceLock};
+
+/// Blocks above one that are looked at for a certificate. Without faults each block has its own.
+const LOOK_AHEAD: u64 = 256;
+
+/// Shows that a block is final.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finality {
+    /// The block's header and those above it, each the parent of the next, up to one that was certified.
+    pub headers: Vec<Header>,
+    /// What a quorum signed about the last of them.
+    pub certificate: Bytes,
+}
+
+/// Why a block is not shown to be final.
+#[derive(Debug, thiserror::Error)]
+pub enum FinalityError {
+    /// No headers at all.
+    #[error("there is no header")]
+    Empty,
+    /// Headers of different chains, or in another order.
+    #[error("header {number} does not name the header before it as its parent")]
+    NotLinked {
+        /// Its height.
+        number: u64,
+    },
+    /// The certificate is no certificate.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// The certificate is about another block.
+    #[error("the certificate is for {certified}, the headers end at {last}")]
+    OtherBlock {
+        /// The block that was certified.
+        certified: BlockHash,
+        /// The last header's hash.
+        last: BlockHash,
+    },
+}
+
+impl Finality {
+    /// Checks everything against the validators of a genesis, and answers with the block's header.
+    pub fn verify(
+        &self,
+        validators: &ValidatorSet,
+        namespace: &Namespace,
+        rng: &mut impl CryptoRng,
+    ) -> Result<&Header, FinalityError> {
+        let (first, above) = self.headers.split_first().ok_or(FinalityError::Empty)?;
+        let mut last = first.hash();
+        for header in above {
+            if header.parent_hash != last {
+                return Err(FinalityError::NotLinked { number: header.number });
+            }
+            last = header.hash();
+        }
+        let certified = certificate::verify(&self.certificate, validators, namespace, rng)?.hash;
+        if certified != last {
+            return Err(FinalityError::OtherBlock { certified, last });
+        }
+        Ok(first)
+    }
+}
+
+/// Finds what shows that blocks are final, once the validator runs.
+#[derive(Clone, Default)]
+pub struct FinalityReader(Arc<OnceLock<Marshal>>);
+
+impl FinalityReader {
+    pub(crate) fn connect(&self, marshal: &Marshal) {
+        // Once per validator, whose only reader this is.
+        let _ = self.0.set(marshal.clone());
+    }
+
+    /// For the block at `height`; `None` where it is not final yet.
+    pub async fn find(&self, height: u64) -> Option<Finality> {
+        find(self.0.get()?, height).await
+    }
+}
+
+/// Walks up from the block at `height` to the first one with a certificate.
+pub async fn find(marshal: &Marshal, height: u64) -> Option<Finality> {
+    let mut headers = Vec::new();
+    for number in height..=height.saturating_add(LOOK_AHEAD) {
+        let block = marshal.get_block(Identifier::Height(Height::new(number))).await?;
+        headers.push(block.inner().block().header.clone());
+        if let Some(signed) = marshal.get_finalization(Height::new(number)).await {
+            return Some(Finality { headers, certificate: signed.encode().into() });
+        }
+    }
+    None
+}
