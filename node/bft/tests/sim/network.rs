@@ -113,6 +113,19 @@ impl Network {
         Arc::new(ValidatorSet::new(&genesis).unwrap())
     }
 
+    /// How many validators lie, or have a clock that the others have to wait for or that makes it wait for them.
+    pub fn lasting_faults(&self) -> usize {
+        let tolerance = self.time.tolerance.0;
+        let is_faulty = |index: &usize| {
+            let is_late = match self.clocks[*index] {
+                Skew::Offset(ahead) => ahead.unsigned_abs() > tolerance,
+                Skew::Frozen => true,
+            };
+            self.lies[*index] != Lie::None || is_late
+        };
+        (0..self.keys.len()).filter(is_faulty).count()
+    }
+
     /// The validators that run the application, and so have a chain and a client.
     pub fn participants(&self) -> impl Iterator<Item = usize> {
         (0..self.keys.len()).filter(|index| self.has_application(*index))
