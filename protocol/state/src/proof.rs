@@ -149,7 +149,10 @@ pub enum ProveError {
     #[error("the store is closed after an earlier failure: start again")]
     Closed,
     /// The store makes no proofs.
-    #[error("a chain in memory has no proofs: keep it in a directory, with --datadir")]
+    #[error(
+        "this node makes no proofs while it runs: a developer's chain does with --datadir, and `almanac proof get` \
+         does for a directory that no node uses"
+    )]
     Unsupported,
 }
 

@@ -13,12 +13,15 @@ use crate::{
 };
 use alloy_primitives::U64;
 use almanac_bft::{Bft, FinalityReader, Ledger, NetworkConfig, Parts, ValidatorSet};
-use almanac_consensus::{Admission, Clock as _, Engine as _, SharedPool, Sink, SystemClock};
+use almanac_consensus::{
+    Admission, Clock as _, ControlError, Engine as _, Proven, SharedPool, Sink, SystemClock,
+};
 use almanac_index::Index;
 use almanac_mempool::{Pool, PoolConfig};
-use almanac_primitives::Genesis;
+use almanac_primitives::{Genesis, StateKey};
 use almanac_rpc::{
     Limits, Server,
+    almanac::{Almanac, Prover},
     eth::{CLIENT_VERSION, Eth},
     feed::IndexFeed,
     finality::{self, BlockFinality, FinalitySource},
@@ -31,6 +34,7 @@ use almanac_rpc::{
     wallet::Wallet,
 };
 use almanac_schedule::CalendarAgenda;
+use almanac_state::ProveError;
 use anyhow::Context as _;
 use commonware_runtime::{Runner as _, tokio::Context};
 use std::{future::Future, io::Write as _, pin::Pin, sync::Arc, thread::JoinHandle};
@@ -131,8 +135,12 @@ async fn start(
     let feed = Arc::new(IndexFeed(index.clone()));
     let admission = Admission::new(genesis.chain_id, pool.clone(), feed.clone());
     // In this order: whoever hears of a block finds it in the index.
-    let sinks: Vec<Arc<dyn Sink>> =
-        vec![feed, heads.clone(), Arc::new(BlockFigures { pool }), Arc::new(BlockLines(Lines::default()))];
+    let sinks: Vec<Arc<dyn Sink>> = vec![
+        feed,
+        heads.clone(),
+        Arc::new(BlockFigures { pool, index: index.clone() }),
+        Arc::new(BlockLines { lines: Lines::default(), index: index.clone() }),
+    ];
     let origin = index.block(0)?.context("block 0 is missing from the index")?;
     let parts = Parts {
         ledger: Ledger::new(application, tip),
@@ -161,8 +169,11 @@ async fn serve(
     let wallet = Arc::new(Wallet::default());
     let (admission, heads) = (started.admission.clone(), started.heads.clone());
     let limits = Limits::default();
+    let questions = Heavy::new(HeavyLimits { running_max: 4, waiting_max: 256 });
+    let almanac = Almanac::new(view.clone(), heads.clone(), questions, Arc::new(NoProofs));
     let eth = Eth::new(view.clone(), admission, heads, wallet, CLIENT_VERSION, limits.call_time_max);
     let mut methods = eth.into_module();
+    methods.merge(almanac.into_module()).context("a method has two homes")?;
     let retrace = Retrace::new(view, heavy.clone(), limits.call_time_max);
     methods.merge(retrace.into_module()).context("a method has two homes")?;
     let finality = Arc::new(Certificates(started.bft.finality().clone()));
@@ -171,6 +182,18 @@ async fn serve(
     let pages: Vec<(&str, Page)> =
         vec![("/health", health(started.index.clone())), ("/metrics", Arc::new(move || figures.render()))];
     Ok(Server::start(config.rpc, limits, methods, pages).await?)
+}
+
+/// The store moves on with every vote, and nobody can ask it to hold still for a proof of its last block.
+struct NoProofs;
+
+impl Prover for NoProofs {
+    fn prove(
+        &self,
+        _: Vec<StateKey>,
+    ) -> Pin<Box<dyn Future<Output = Result<Proven, ControlError>> + Send + '_>> {
+        Box::pin(std::future::ready(Err(ProveError::Unsupported.into())))
+    }
 }
 
 /// The validator's certificates as RPC shows them.
