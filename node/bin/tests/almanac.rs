@@ -648,7 +648,7 @@ fn proofs_of_schedules_and_of_empty_spans() {
         "almanac_getProof",
         json!([{ "schedule": id }]),
         -32_000,
-        "keep it in a directory, with --datadir",
+        "a developer's chain does with --datadir",
     );
 }
 

@@ -31,10 +31,10 @@ pub struct BlockFinality {
 }
 
 /// Methods about finality.
-#[rpc(server, namespace = "almanac")]
+#[rpc(server)]
 pub(crate) trait FinalityApi {
     /// What shows that the block at this height is final, or null where it is not.
-    #[method(name = "getFinality")]
+    #[method(name = "almanac_getFinality")]
     async fn get_finality(&self, number: U64) -> RpcResult<Option<BlockFinality>>;
 }
 
