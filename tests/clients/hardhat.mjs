@@ -8,7 +8,11 @@ import { check, finish, onlyAlmanac, root } from "./check.mjs";
 // Hardhat looks for its project in the working directory, and asks before it reports anything.
 process.chdir("hardhat");
 process.env.HARDHAT_DISABLE_TELEMETRY_PROMPT = "true";
-fs.cpSync(path.join(root, "contracts/examples"), "contracts", { recursive: true });
+// What a user has: the interfaces, the contracts on them, the examples; not what only tests need.
+fs.cpSync(path.join(root, "contracts"), "contracts", {
+    recursive: true,
+    filter: (source) => !/contracts\/(artifacts|build|testing)/.test(source),
+});
 const { default: hre } = await import("hardhat");
 
 let viem;
@@ -24,7 +28,7 @@ async function increase(step) {
 
 await check("compiles with npm's solc", async () => {
     await hre.tasks.getTask("build").run({ quiet: true });
-    const built = JSON.parse(fs.readFileSync("artifacts/contracts/Counter.sol/Counter.json", "utf8"));
+    const built = JSON.parse(fs.readFileSync("artifacts/contracts/examples/Counter.sol/Counter.json", "utf8"));
     assert.ok(built.bytecode.length > 1000);
 });
 await check("connects to an HTTP network", async () => {

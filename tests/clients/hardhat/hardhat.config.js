@@ -1,4 +1,4 @@
-// The project that hardhat.mjs builds; its contracts come from contracts/examples.
+// The project that hardhat.mjs builds; its contracts come from contracts/.
 
 import { createRequire } from "node:module";
 import helpers from "@nomicfoundation/hardhat-network-helpers";
