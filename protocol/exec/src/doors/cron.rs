@@ -37,42 +37,19 @@ pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
             }
             let selector = &keccak256(&args.method)[..SELECTOR_BYTES];
             let input = [selector, &args.args].concat().into();
-            let order = Order {
-                target: args.target,
-                input,
-                next_run_at: args.nextRunAt,
-                interval_seconds: args.intervalSec,
-                runs_max: args.maxRuns,
-                gas_limit: args.gasLimit,
-                ..plain_order(call.caller())
-            };
+            let numbers = [args.nextRunAt, args.intervalSec, args.maxRuns, args.gasLimit];
+            let order = plain_order(call.caller(), args.target, input, numbers);
             schedule(call, order)
         }
         Method::scheduleCalldata(args) => {
-            let order = Order {
-                target: args.target,
-                input: args.data,
-                next_run_at: args.nextRunAt,
-                interval_seconds: args.intervalSec,
-                runs_max: args.maxRuns,
-                gas_limit: args.gasLimit,
-                ..plain_order(call.caller())
-            };
+            let numbers = [args.nextRunAt, args.intervalSec, args.maxRuns, args.gasLimit];
+            let order = plain_order(call.caller(), args.target, args.data, numbers);
             schedule(call, order)
         }
         Method::scheduleWith(args) => {
-            let order = Order {
-                target: args.target,
-                input: args.data,
-                next_run_at: args.nextRunAt,
-                interval_seconds: args.intervalSec,
-                runs_max: args.maxRuns,
-                gas_limit: args.gasLimit,
-                refund_to: args.refundTo,
-                options: args.options,
-                ..plain_order(call.caller())
-            };
-            schedule(call, order)
+            let numbers = [args.nextRunAt, args.intervalSec, args.maxRuns, args.gasLimit];
+            let plain = plain_order(call.caller(), args.target, args.data, numbers);
+            schedule(call, Order { refund_to: args.refundTo, options: args.options, ..plain })
         }
         Method::cancel(args) => cancel(call, args.id),
         Method::topUp(args) => top_up(call, args.id),
@@ -80,17 +57,18 @@ pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
     }
 }
 
-/// An order by `owner`, who gets the refunds, without options.
-fn plain_order(owner: Address) -> Order {
+/// An order by `owner`, who gets the refunds, without options. The numbers are first run, interval, runs and gas.
+fn plain_order(owner: Address, target: Address, input: Bytes, numbers: [U256; 4]) -> Order {
+    let [next_run_at, interval_seconds, runs_max, gas_limit] = numbers;
     Order {
         owner,
         refund_to: owner,
-        target: Address::ZERO,
-        input: Bytes::new(),
-        next_run_at: U256::ZERO,
-        interval_seconds: U256::ZERO,
-        runs_max: U256::ZERO,
-        gas_limit: U256::ZERO,
+        target,
+        input,
+        next_run_at,
+        interval_seconds,
+        runs_max,
+        gas_limit,
         options: U256::ZERO,
         escrow: Wei::ZERO,
     }
