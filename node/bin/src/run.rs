@@ -94,7 +94,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     methods.merge(dev.into_module()).context("a method has two homes")?;
     let heavy = Heavy::new(HeavyLimits::default());
     // Apart from traces: a flood of those does not keep anybody from asking what is due.
-    let questions = Heavy::new(HeavyLimits { running_max: 4, waiting_max: 256 });
+    let questions = Heavy::new(HeavyLimits::QUESTIONS);
     let almanac = Almanac::new(view.clone(), heads, questions, Arc::new(controls));
     methods.merge(almanac.into_module()).context("a method has two homes")?;
     let retrace = Retrace::new(view, heavy.clone(), limits.call_time_max);

@@ -15,6 +15,11 @@ pub struct HeavyLimits {
     pub waiting_max: usize,
 }
 
+impl HeavyLimits {
+    /// For questions that are short and many: calls, searches, what is due.
+    pub const QUESTIONS: Self = Self { running_max: 4, waiting_max: 256 };
+}
+
 impl Default for HeavyLimits {
     fn default() -> Self {
         Self { running_max: 2, waiting_max: 32 }

@@ -169,7 +169,7 @@ async fn serve(
     let wallet = Arc::new(Wallet::default());
     let (admission, heads) = (started.admission.clone(), started.heads.clone());
     let limits = Limits::default();
-    let questions = Heavy::new(HeavyLimits { running_max: 4, waiting_max: 256 });
+    let questions = Heavy::new(HeavyLimits::QUESTIONS);
     let almanac = Almanac::new(view.clone(), heads.clone(), questions, Arc::new(NoProofs));
     let eth = Eth::new(view.clone(), admission, heads, wallet, CLIENT_VERSION, limits.call_time_max);
     let mut methods = eth.into_module();

@@ -64,7 +64,7 @@ impl Eth {
             heads,
             wallet,
             filters,
-            heavy: Heavy::new(HeavyLimits { running_max: 4, waiting_max: 256 }),
+            heavy: Heavy::new(HeavyLimits::QUESTIONS),
             impersonation: None,
             client_version: client_version.into(),
             call_time_max,
