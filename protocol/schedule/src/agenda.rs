@@ -74,17 +74,3 @@ impl Agenda for CalendarAgenda {
         Calendar::new(state).next_due(&lanes)
     }
 }
-
-/// The agenda of a chain without schedules.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EmptyAgenda;
-
-impl Agenda for EmptyAgenda {
-    fn due(&self, _: &dyn StateRead, _: Lane, _: TimestampMs, _: usize) -> Result<Vec<Due>, CalendarError> {
-        Ok(Vec::new())
-    }
-
-    fn next_due(&self, _: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
-        Ok(None)
-    }
-}

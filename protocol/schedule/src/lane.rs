@@ -1,20 +1,9 @@
-//! Lanes as data: where in a block a lane runs, whose gas it uses, and how much of it.
+//! Lanes as data: whose gas a lane uses, and how much of it.
 
 use almanac_primitives::{
     Gas, Lane,
     params::{CRON_BLOCK_GAS_MAX, Parameters, RESERVED_BLOCK_GAS_MAX, SPARE_BLOCK_GAS_MAX},
 };
-
-/// When in a block a lane is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Before the user transactions.
-    Before,
-    /// Among them, by price.
-    Merged,
-    /// After them.
-    After,
-}
 
 /// Whose gas a lane uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,15 +12,6 @@ pub enum GasPool {
     Shared,
     /// Capacity of its own, booked ahead, so that a booked run never competes with the mempool.
     Reserved,
-}
-
-/// When in a block this lane is served.
-pub fn place(lane: Lane) -> Place {
-    match lane {
-        Lane::Reserved | Lane::Cron => Place::Before,
-        Lane::Market => Place::Merged,
-        Lane::Spare => Place::After,
-    }
 }
 
 /// Whose gas this lane uses.

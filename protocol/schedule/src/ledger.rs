@@ -83,8 +83,6 @@ pub struct MemoryLedger {
     pub credits: BTreeMap<Address, U256>,
     /// What was burned.
     pub burned: U256,
-    /// How often the calendar was said to change.
-    pub moves: u64,
 }
 
 impl Ledger for MemoryLedger {
@@ -118,7 +116,6 @@ impl Ledger for MemoryLedger {
     }
 
     fn move_entry(&mut self) -> Result<(), Self::Error> {
-        self.moves += 1;
         Ok(())
     }
 }

@@ -21,8 +21,8 @@ pub mod ledger;
 pub mod life;
 pub mod record;
 
-pub use agenda::{Agenda, CalendarAgenda, Due, EmptyAgenda, is_held};
+pub use agenda::{Agenda, CalendarAgenda, Due, is_held};
 pub use calendar::Calendar;
-pub use lane::{Budget, GasPool, Place, budget, place, pool};
+pub use lane::{Budget, GasPool, budget, pool};
 pub use ledger::{Failure, Ledger};
 pub use record::Record;
