@@ -5,10 +5,12 @@
 
 mod support;
 
-use alloy_primitives::{BlockHash, TxKind, U256};
+use alloy_primitives::{BlockHash, Bytes, TxKind, U256};
+use alloy_sol_types::SolCall as _;
 use almanac_consensus::{Application, Proposal, Tip};
 use almanac_primitives::{
     ConsensusContext, Genesis, TimestampMs, UserTransaction,
+    addresses::CRON_REGISTRY,
     testing::{contracts::*, *},
 };
 use almanac_schedule::CalendarAgenda;
@@ -152,4 +154,49 @@ fn a_hostile_pointer_chase_stays_linear() {
     let ratio = long_time.as_secs_f64() / short_time.as_secs_f64();
     println!("1,000 slots {short_time:?}, 10,000 slots {long_time:?}: {ratio:.1} times");
     assert!(ratio < 40.0, "10 times the slots took {ratio:.1} times as long");
+}
+
+alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
+
+/// How often a store is asked in a block in which this many jobs run.
+fn reads_with_due(jobs: u64) -> u64 {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let genesis = genesis();
+        let store = SlowStore::new(&genesis, Arc::new(|| Box::pin(tokio::task::yield_now())));
+        let reads = store.reads();
+        let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
+        let order = ICronRegistry::scheduleCalldataCall {
+            target: COUNTER,
+            data: Bytes::from_static(&[1, 2, 3, 4]),
+            nextRunAt: U256::from(START.seconds() + 10),
+            intervalSec: U256::ZERO,
+            maxRuns: U256::ONE,
+            gasLimit: U256::from(50_000),
+        };
+        let job = |nonce| {
+            let mut tx = eip1559(nonce, TxKind::Call(CRON_REGISTRY), 0, order.abi_encode(), 500_000);
+            tx.value = U256::from(10u64.pow(15));
+            sign(tx, person(3).secret)
+        };
+        let made = application.propose(&tip, proposal(&tip, (0..jobs).map(job).collect())).await.unwrap();
+        application.commit(&made).await.unwrap();
+        reads.store(0, Ordering::Relaxed);
+        let due = Proposal { timestamp: TimestampMs(START.0 + 10_000), ..proposal(&made.tip, vec![]) };
+        let ran = application.propose(&made.tip, due).await.unwrap();
+        assert_eq!(
+            ran.output.receipts.len() as u64,
+            jobs + 1,
+            "all of them run, beside the start of the block"
+        );
+        reads.load(Ordering::Relaxed)
+    })
+}
+
+/// Records were read one by one, and each waited for the disk.
+#[test]
+fn the_records_of_due_jobs_are_read_together() {
+    let (few, many) = (reads_with_due(10), reads_with_due(50));
+    // Up to 64 records come with one question; the calendar has a few leaves more.
+    assert!(many - few < 10, "{few} reads for 10 jobs, {many} for 50");
 }

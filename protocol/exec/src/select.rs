@@ -11,7 +11,7 @@ use crate::{
 };
 use alloy_primitives::{Log, U256};
 use almanac_primitives::{
-    Gas, Lane, RunTransaction, Wei,
+    Gas, Lane, RunTransaction, StateKey, Wei,
     addresses::PARAMETERS,
     params::{CRON_BLOCK_EXHAUSTIONS_MAX, CRON_PAUSED, LANE_BLOCK_RUNS_MAX, Parameter},
 };
@@ -23,6 +23,9 @@ use almanac_schedule::{
     record::{Broken, Record},
 };
 use revm::Inspector;
+
+/// Records that are fetched at a time. Where the budget ends early, so many were fetched for nothing.
+const ANNOUNCED_SCHEDULES: usize = 64;
 
 /// What the start of a block decided.
 #[derive(Debug, Default)]
@@ -46,7 +49,7 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
         }
         let parent = execution.machine.state().parent();
         match agenda.due(parent, lane, execution.environment.timestamp, LANE_BLOCK_RUNS_MAX) {
-            Ok(due) => select_lane(execution, lane, due, reserved_gas, &mut selection)?,
+            Ok(due) => select_lane(execution, lane, &due, reserved_gas, &mut selection)?,
             Err(CalendarError::Read(error)) => return Err(StateFault::Read(error).into()),
             Err(broken) => selection.logs.extend(pause(execution, lane, &broken)?),
         }
@@ -60,15 +63,18 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
 fn select_lane<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     lane: Lane,
-    due: Vec<Due>,
+    due: &[Due],
     reserved_gas: Gas,
     selection: &mut Selection,
 ) -> Result<(), BlockError> {
     let mut budget = Budget::new(budget(lane, &execution.environment.parameters, reserved_gas));
-    for due in due {
-        let selected = match due {
-            Due::Bare(run) => Some(SelectedRun { run, has_record: false }),
-            Due::Schedule(entry) => match judge(execution, entry, selection)? {
+    for (place, next) in due.iter().enumerate() {
+        if place.is_multiple_of(ANNOUNCED_SCHEDULES) {
+            announce(execution, &due[place..]);
+        }
+        let selected = match next {
+            Due::Bare(run) => Some(SelectedRun { run: run.clone(), has_record: false }),
+            Due::Schedule(entry) => match judge(execution, *entry, selection)? {
                 Judged::Runs(run) => Some(SelectedRun { run, has_record: true }),
                 Judged::RunsNot => None,
                 // What is behind must not overtake it.
@@ -82,6 +88,16 @@ fn select_lane<'a, I: Inspector<EvmContext<'a>>>(
         selection.runs.lane_mut(lane).push(selected);
     }
     Ok(())
+}
+
+/// Has a store fetch the next records side by side: a read each, one after the other, would wait for the disk as often.
+fn announce<'a, I: Inspector<EvmContext<'a>>>(execution: &mut Execution<'a, '_, I>, due: &[Due]) {
+    let next = due.iter().take(ANNOUNCED_SCHEDULES).filter_map(|due| match due {
+        Due::Schedule(entry) => Some(entry.schedule),
+        Due::Bare(_) => None,
+    });
+    let keys: Vec<StateKey> = next.flat_map(Record::keys).collect();
+    execution.machine.state().parent().announce(&keys);
 }
 
 /// What becomes of a due schedule.

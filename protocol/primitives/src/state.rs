@@ -121,11 +121,18 @@ pub struct StateReadError {
 pub trait StateRead {
     /// The value under a key, or `None` where there is none.
     fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError>;
+
+    /// Says that these keys are about to be read, so that a store can fetch them side by side. Changes no answer.
+    fn announce(&self, _keys: &[StateKey]) {}
 }
 
 impl<R: StateRead + ?Sized> StateRead for &R {
     fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
         (**self).read(key)
+    }
+
+    fn announce(&self, keys: &[StateKey]) {
+        (**self).announce(keys);
     }
 }
 

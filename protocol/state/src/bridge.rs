@@ -13,12 +13,15 @@ use almanac_primitives::{StateKey, StateRead, StateReadError};
 use std::{cell::RefCell, collections::BTreeMap};
 
 type Answer = Result<Option<Bytes>, StateReadError>;
+/// The answers to several keys, in their order.
+type Answers = Result<Vec<Option<Bytes>>, StateReadError>;
 
 /// Runs `work` over the state of `view`.
 ///
-/// The `prefetch` keys are read first, with one call; every other key when `work` first reads it. Each key is
-/// asked of the view at most once, whatever the answer was. Where the view fails on a key that was not
-/// prefetched, `work` gets the error as the answer to its read and goes on with it.
+/// The `prefetch` keys are read first, with one call, and so are those that `work` announces; every other key when
+/// `work` first reads it. Each key is read at most once, whatever the answer was; only where the view fails on
+/// announced keys are they asked for again, each alone. Where it fails on a key that was not prefetched, `work` gets
+/// the error as the answer to its read and goes on with it.
 ///
 /// A panic of `work` becomes a panic of this future. Dropping the future in the middle drops everything that
 /// `work` has on its stack; reads from destructors then fail instead of waiting.
@@ -43,14 +46,14 @@ pub async fn with_reader<V: StateView, T: Send + 'static>(
     work: impl FnOnce(&dyn StateRead) -> T + Send + 'static,
 ) -> Result<T, StateReadError> {
     let known = load(view, prefetch).await?;
-    let mut fiber = Fiber::new(move |asker: &Asker<'_, StateKey, Answer>| {
+    let mut fiber = Fiber::new(move |asker: &Asker<'_, Vec<StateKey>, Answers>| {
         work(&SuspendingState { asker, known: RefCell::new(known) })
     });
     let mut step = fiber.start();
     loop {
         match step {
             Step::Done(output) => return Ok(output),
-            Step::Asks(key) => step = fiber.answer(load_one(view, key).await),
+            Step::Asks(keys) => step = fiber.answer(ask(view, &keys).await),
         }
     }
 }
@@ -65,20 +68,19 @@ async fn load<V: StateView>(
     if keys.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let values = view.get_many(&keys).await?;
-    assert_eq!(values.len(), keys.len(), "a view answers every key");
+    let values = ask(view, &keys).await?;
     Ok(keys.into_iter().zip(values.into_iter().map(Ok)).collect())
 }
 
-async fn load_one<V: StateView>(view: &V, key: StateKey) -> Answer {
-    let values = view.get_many(&[key]).await?;
-    let [value] = <[_; 1]>::try_from(values).expect("a view answers every key");
-    Ok(value)
+async fn ask<V: StateView>(view: &V, keys: &[StateKey]) -> Answers {
+    let values = view.get_many(keys).await?;
+    assert_eq!(values.len(), keys.len(), "a view answers every key");
+    Ok(values)
 }
 
 /// The state as the work sees it. It lives on the fiber, and so does all that it remembers.
 struct SuspendingState<'fiber> {
-    asker: &'fiber Asker<'fiber, StateKey, Answer>,
+    asker: &'fiber Asker<'fiber, Vec<StateKey>, Answers>,
     known: RefCell<BTreeMap<StateKey, Answer>>,
 }
 
@@ -87,11 +89,26 @@ impl StateRead for SuspendingState<'_> {
         if let Some(answer) = self.known.borrow().get(&key) {
             return answer.clone();
         }
-        let answer = self.asker.ask(key).map_err(|_| StateReadError {
+        let answers = self.asker.ask(vec![key]).map_err(|_| StateReadError {
             key,
             reason: "the code that reads it is being unwound and cannot wait".to_owned(),
         })?;
+        let answer = answers.map(|values| values.into_iter().next().expect("every key is answered"));
         self.known.borrow_mut().insert(key, answer.clone());
         answer
+    }
+
+    fn announce(&self, keys: &[StateKey]) {
+        let mut unknown = keys.to_vec();
+        unknown.retain(|key| !self.known.borrow().contains_key(key));
+        unknown.sort_unstable();
+        unknown.dedup();
+        if unknown.is_empty() {
+            return;
+        }
+        // What fails here fails again when it is read, and is told there.
+        if let Ok(Ok(values)) = self.asker.ask(unknown.clone()) {
+            self.known.borrow_mut().extend(unknown.into_iter().zip(values.into_iter().map(Ok)));
+        }
     }
 }

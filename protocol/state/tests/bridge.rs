@@ -178,6 +178,38 @@ fn prefetched_keys_are_asked_together_and_every_other_key_once() {
 }
 
 #[test]
+fn announced_keys_are_asked_together_and_not_again() {
+    everywhere(async |host| {
+        let view = PendingView::new(&host.pause, [(1, 10), (2, 20), (3, 30)]);
+        let work = |state: &dyn StateRead| {
+            // What is known already, or announced twice, is asked for once.
+            state.announce(&[3, 1, 3, 9].map(node));
+            state.announce(&[1, 9].map(node));
+            state.announce(&[]);
+            [1, 2, 3, 9, 1].map(|number| read(state, number))
+        };
+        let values = with_reader(&*view, &[node(1)], work).await;
+        assert_eq!(values, Ok([Some(10), Some(20), Some(30), None, Some(10)]));
+        let asked = [vec![1], vec![3, 9], vec![2]];
+        assert_eq!(view.asked(), asked.map(|keys| keys.into_iter().map(node).collect::<Vec<_>>()));
+    });
+}
+
+#[test]
+fn an_error_of_an_announced_key_is_told_where_that_key_is_read() {
+    everywhere(async |host| {
+        let view = PendingView::failing(&host.pause, [(1, 10)], [5]);
+        let work = |state: &dyn StateRead| {
+            state.announce(&[1, 5].map(node));
+            (read(state, 1), state.read(node(5)))
+        };
+        let (good, bad) = with_reader(&*view, &[], work).await.expect("nothing was prefetched");
+        assert_eq!(good, Some(10));
+        assert_eq!(bad.expect_err("its disk is gone").key, node(5));
+    });
+}
+
+#[test]
 fn nothing_is_asked_where_nothing_is_read() {
     everywhere(async |host| {
         let view = PendingView::new(&host.pause, []);

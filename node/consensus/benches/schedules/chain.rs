@@ -23,7 +23,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub(crate) const PARTITION: &str = "bench";
+/// Name of the chain that grows.
+pub(crate) const LARGE: &str = "large";
 
 /// Schedules that one block of the loader creates: half of a block's gas, so that the base fee does not rise.
 const LOAD_PER_BLOCK: u64 = 600;
@@ -57,9 +58,9 @@ pub(crate) fn genesis_state() -> BTreeMap<StateKey, Bytes> {
 }
 
 impl Chain {
-    /// The chain on the disk of `context`, at its last block.
-    pub(crate) async fn open(context: &Context) -> Self {
-        let (genesis, config) = (genesis(), QmdbConfig::new(PARTITION));
+    /// The chain of this name on the disk of `context`, at its last block.
+    pub(crate) async fn open(context: &Context, name: &'static str) -> Self {
+        let (context, config, genesis) = (context.child(name), QmdbConfig::new(name), genesis());
         let archive = BlockJournal::open(context.child("blocks"), &config).await.expect("the archive opens");
         let store = QmdbStore::open(context.child("state"), &config, &genesis_state()).await;
         let store = store.expect("the store opens");

@@ -8,10 +8,11 @@
 mod chain;
 mod lateness;
 mod orders;
+mod overhead;
 
 use almanac_primitives::TimestampMs;
 use almanac_state::{QmdbConfig, QmdbStore};
-use chain::{Chain, PARTITION};
+use chain::{Chain, LARGE};
 use commonware_runtime::{Runner as _, Supervisor as _, tokio};
 use std::{
     path::Path,
@@ -20,8 +21,8 @@ use std::{
 
 const DAY_S: u64 = 24 * 60 * 60;
 
-/// Blocks that a median is taken of.
-const ROUNDS: usize = 21;
+/// Pending on the chain that every size is compared with.
+const SMALL: u64 = 1_000;
 
 fn main() {
     let sizes = std::env::var("ALMANAC_BENCH_PENDING").unwrap_or_else(|_| "1000,100000,1000000".to_owned());
@@ -31,9 +32,12 @@ fn main() {
     let path = directory.path().to_owned();
 
     start().start(|context| async move {
-        let mut chain = Chain::open(&context).await;
-        let (mut first, mut pending) = (None, 0);
+        let mut small = Chain::open(&context, "small").await;
+        small.load(SMALL).await;
+        let mut chain = Chain::open(&context, LARGE).await;
+        let mut pending = 0;
         for size in &sizes {
+            let [small_groups, groups] = [small.groups().await, chain.groups().await];
             let (disk, memory) = (disk_bytes(&path), resident_bytes());
             let rate = chain.load(size - pending).await;
             let added = (size - pending) as f64;
@@ -42,42 +46,14 @@ fn main() {
             println!("  created by transactions of 600 each: {rate:.0}/s");
             let (disk, memory) = (disk_bytes(&path) - disk, resident_bytes() - memory);
             println!("  disk {:.0} bytes and memory {:.0} bytes each", disk / added, memory / added);
-            let overhead = overhead(&mut chain).await;
-            let first = *first.get_or_insert(overhead);
-            for (what, [sealed, durable], least) in
-                [("empty block", overhead[0], first[0]), ("block with 100 due runs", overhead[1], first[1])]
-            {
-                println!(
-                    "  {what}: {:.2} ms to execute and seal ({:.2} x of {} pending), {:.2} ms to be durable",
-                    ms(sealed),
-                    sealed.as_secs_f64() / least[0].as_secs_f64(),
-                    sizes[0],
-                    ms(durable),
-                );
-            }
+            overhead::compare([&mut small, &mut chain], [&small_groups, &groups]).await;
         }
+        drop(small);
         throughput(&mut chain).await;
         users_beside_runs(&mut chain).await;
     });
     start().start(|context| async move { reopen(&context).await });
     lateness::measure();
-}
-
-/// Medians of a block in which nothing is due, and of one with 100 due runs.
-async fn overhead(chain: &mut Chain) -> [[Duration; 2]; 2] {
-    let (mut empty, mut due) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        let at = chain.now_s() + 100;
-        let orders = chain.bulk(100, at, 0);
-        chain.make(orders).await;
-        let ran = chain.block_at(TimestampMs((at - 50) * 1_000), vec![]).await;
-        empty.push(chain.last);
-        assert_eq!(ran, 0);
-        let ran = chain.block_at(TimestampMs(at * 1_000), vec![]).await;
-        due.push(chain.last);
-        assert_eq!(ran, 100);
-    }
-    [empty, due].map(|blocks| [0, 1].map(|part| median(blocks.iter().map(|block| block[part]).collect())))
 }
 
 /// Runs of a trivial target per second, creations and cancellations by transactions of their own.
@@ -136,13 +112,13 @@ async fn users_beside_runs(chain: &mut Chain) {
 /// A start on what is there, against opening the store alone.
 async fn reopen(context: &tokio::Context) {
     let begin = Instant::now();
-    let store = QmdbStore::open(context.child("raw"), &QmdbConfig::new(PARTITION), &chain::genesis_state())
+    let store = QmdbStore::open(context.child("raw"), &QmdbConfig::new(LARGE), &chain::genesis_state())
         .await
         .expect("the store opens");
     let raw = begin.elapsed();
     drop(store);
     let begin = Instant::now();
-    let chain = Chain::open(context).await;
+    let chain = Chain::open(context, LARGE).await;
     assert!(chain.next_due().await.is_some(), "the calendar is there");
     let ours = begin.elapsed();
     println!(

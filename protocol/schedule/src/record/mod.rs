@@ -119,19 +119,26 @@ fn slot(id: ScheduleId, field: u64) -> U256 {
 }
 
 impl Record {
+    /// Where the parts of a record are in the state: head, escrow and body.
+    pub fn keys(id: ScheduleId) -> [StateKey; 3] {
+        [StateKey::Slot(LEDGER, head_slot(id)), StateKey::Slot(LEDGER, escrow_slot(id)), StateKey::Body(id)]
+    }
+
     /// The record of a schedule in a state, or `None` where there is none.
     pub fn read(state: &dyn StateRead, id: ScheduleId) -> Result<Option<Self>, RecordError> {
-        let read_slot = |slot| match state.read(StateKey::Slot(LEDGER, slot))? {
-            Some(stored) => decode_slot(&stored).map_err(|error| Broken::Head { id, error }.into()),
+        let [head, escrow, body] = Self::keys(id);
+        let read_slot = |key| match state.read(key)? {
+            Some(stored) => {
+                decode_slot(&stored).map_err(|error| RecordError::from(Broken::Head { id, error }))
+            }
             None => Ok(U256::ZERO),
         };
-        let head: Result<U256, RecordError> = read_slot(head_slot(id));
-        let head = head?;
+        let head: U256 = read_slot(head)?;
         if head.is_zero() {
             return Ok(None);
         }
-        let escrow = read_slot(escrow_slot(id))?;
-        let body = state.read(StateKey::Body(id))?;
+        let escrow = read_slot(escrow)?;
+        let body = state.read(body)?;
         Ok(Some(Self::decode(id, head, escrow, body.as_ref())?))
     }
 
