@@ -401,7 +401,7 @@ fn gas_is_that_of_a_contract() {
         |input: &[u8]| 21_000 + input.iter().map(|byte| if *byte == 0 { 4 } else { 16 }).sum::<u64>();
     let floor =
         |input: &[u8]| 21_000 + input.iter().map(|byte| if *byte == 0 { 10 } else { 40 }).sum::<u64>();
-    let words = |bytes: usize| 6 * bytes.div_ceil(32) as u64;
+    let words = |bytes: usize| 12 * bytes.div_ceil(32) as u64;
     let name = BASE_FEE_FLOOR_WEI.name_word();
     let slots = PARAMETERS.len() as u64;
     let log = |topics: u64, bytes: u64| 375 + 375 * topics + 8 * bytes;

@@ -25,7 +25,7 @@ pub(super) fn is_registry_call(input: &[u8]) -> bool {
 }
 
 /// Gas of any call: to read an order and refuse it takes as long as this much of plain code.
-const CALL_GAS: u64 = 700;
+const CALL_GAS: u64 = 1_000;
 
 /// Answers one call.
 pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
