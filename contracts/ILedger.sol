@@ -8,4 +8,6 @@ interface ILedger {
     event ScheduleQuarantined(uint256 indexed id, string reason);
     /// A lane cannot be read and is paused, until governance lets it go on.
     event LanePaused(uint8 indexed lane, string reason);
+    /// What became of schedules in this block contradicted the calendar, which follows them as far as it can.
+    event CalendarContradicted(string reason);
 }

@@ -82,10 +82,25 @@ impl ScheduleEvent {
                 Chain::ScheduleQuarantined(said) => {
                     Some(Self::Quarantined { id: id(said.id)?, reason: said.reason })
                 }
-                Chain::LanePaused(_) => None,
+                Chain::LanePaused(_) | Chain::CalendarContradicted(_) => None,
             },
             _ => None,
         }
+    }
+
+    /// What a log says of a fault of the chain's own, in words.
+    pub fn fault(log: &Log) -> Option<String> {
+        if log.address != LEDGER {
+            return None;
+        }
+        Some(match Chain::decode_raw_log(log.topics(), &log.data.data).ok()? {
+            Chain::ScheduleQuarantined(said) => match id(said.id) {
+                Some(id) => format!("schedule {id} was put aside: {}", said.reason),
+                None => format!("a schedule was put aside: {}", said.reason),
+            },
+            Chain::LanePaused(said) => format!("lane {} is paused: {}", said.lane, said.reason),
+            Chain::CalendarContradicted(said) => format!("the calendar was contradicted: {}", said.reason),
+        })
     }
 
     /// The schedule.

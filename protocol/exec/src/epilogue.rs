@@ -1,6 +1,9 @@
 //! Closes a block: what changed, and what the header says of it.
 
-use crate::{block::Execution, doors, error::BlockError, machine::EvmContext, output::BlockOutput};
+use crate::{
+    block::Execution, doors, error::BlockError, machine::EvmContext, output::BlockOutput,
+    state::CalendarDamage,
+};
 use alloy_primitives::Bloom;
 use almanac_primitives::{Lane, block::receipts_root};
 use revm::Inspector;
@@ -12,7 +15,10 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     let Execution { machine, environment, transactions, mut receipts, .. } = execution;
     let (diff, damage) = machine.into_state().into_diff()?;
     if let (Some(damage), Some(prologue)) = (damage, receipts.first_mut()) {
-        prologue.logs.push(doors::pause_log(Lane::Cron, &damage));
+        prologue.logs.push(match damage {
+            CalendarDamage::Mended(error) => doors::contradiction_log(&error),
+            CalendarDamage::Unwritable(error) => doors::pause_log(Lane::Cron, &error),
+        });
     }
     let mut logs_bloom = Bloom::ZERO;
     for receipt in receipts.iter().filter(|receipt| !receipt.logs.is_empty()) {

@@ -81,6 +81,15 @@ struct CachedSlot {
     is_changed: bool,
 }
 
+/// What kept the calendar from following the records: a fault of our own.
+#[derive(Debug)]
+pub(crate) enum CalendarDamage {
+    /// Changes contradicted it. It was written without those.
+    Mended(ApplyError),
+    /// It cannot be written, and stays as it was.
+    Unwritable(ApplyError),
+}
+
 /// Sums of the balances that one transaction touched.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Balances {
@@ -226,7 +235,7 @@ impl<'a> BlockState<'a> {
 
     /// Everything that changed since the parent, with the old values; and why the calendar could not follow the
     /// records, if it could not.
-    pub(crate) fn into_diff(mut self) -> Result<(StateDiff, Option<ApplyError>), StateFault> {
+    pub(crate) fn into_diff(mut self) -> Result<(StateDiff, Option<CalendarDamage>), StateFault> {
         let (mut changes, damage) = self.schedule_changes()?;
         let capacity = self.changed_accounts.len() + self.changed_slots.len() + self.new_codes.len();
         changes.reserve(capacity);
@@ -261,7 +270,7 @@ impl<'a> BlockState<'a> {
 
 impl BlockState<'_> {
     /// What becomes of the calendar and of bodies, now that it is known which heads changed, and to what.
-    fn schedule_changes(&mut self) -> Result<(Vec<StateChange>, Option<ApplyError>), StateFault> {
+    fn schedule_changes(&mut self) -> Result<(Vec<StateChange>, Option<CalendarDamage>), StateFault> {
         let mut moves: Vec<_> = self.stray_entries.drain(..).map(Change::Remove).collect();
         let mut changes = Vec::new();
         for name in self.changed_slots.iter().filter(|name| name.address == LEDGER) {
@@ -284,14 +293,19 @@ impl BlockState<'_> {
     fn move_entries(
         &mut self,
         moves: &[Change],
-    ) -> Result<(Vec<StateChange>, Option<ApplyError>), StateFault> {
+    ) -> Result<(Vec<StateChange>, Option<CalendarDamage>), StateFault> {
         let calendar = Calendar::new(self.parent);
-        match calendar.apply(moves).or_else(|_| calendar.apply(&calendar.possible(moves)?)) {
-            Ok(nodes) => Ok((nodes, None)),
+        let contradicted = match calendar.apply(moves) {
+            Ok(nodes) => return Ok((nodes, None)),
+            Err(error) => error,
+        };
+        let possible = calendar.possible(moves).map_err(ApplyError::from);
+        match possible.and_then(|possible| calendar.apply(&possible)) {
+            Ok(nodes) => Ok((nodes, Some(CalendarDamage::Mended(contradicted)))),
             Err(ApplyError::Calendar(CalendarError::Read(error))) => Err(error.into()),
             Err(damage) => {
                 self.write_slot(PARAMETERS, U256::from(CRON_PAUSED.slot), Parameter::slot_value(1))?;
-                Ok((Vec::new(), Some(damage)))
+                Ok((Vec::new(), Some(CalendarDamage::Unwritable(damage))))
             }
         }
     }

@@ -19,6 +19,12 @@ pub(super) fn quarantine_log(id: ScheduleId, reason: &dyn Display) -> Log {
     Log { address: LEDGER, data: event.encode_log_data() }
 }
 
+/// Tells of changes that the calendar contradicted.
+pub(super) fn contradiction_log(reason: &dyn Display) -> Log {
+    let event = ILedger::CalendarContradicted { reason: reason.to_string() };
+    Log { address: LEDGER, data: event.encode_log_data() }
+}
+
 /// Tells of a lane that was paused.
 pub(super) fn pause_log(lane: Lane, reason: &dyn Display) -> Log {
     let event = ILedger::LanePaused { lane: lane as u8, reason: reason.to_string() };

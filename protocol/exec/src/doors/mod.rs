@@ -66,6 +66,11 @@ pub(crate) fn quarantine_log(id: ScheduleId, reason: &dyn Display) -> Log {
     ledger::quarantine_log(id, reason)
 }
 
+/// What the chain says of changes that its calendar contradicts.
+pub(crate) fn contradiction_log(reason: &dyn Display) -> Log {
+    ledger::contradiction_log(reason)
+}
+
 /// What the chain says of a lane that it cannot read.
 pub(crate) fn pause_log(lane: Lane, reason: &dyn Display) -> Log {
     ledger::pause_log(lane, reason)

@@ -62,8 +62,13 @@ fn quarantined(output: &BlockOutput) -> Vec<ScheduleId> {
 }
 
 fn is_paused(output: &BlockOutput) -> bool {
+    tells::<ILedger::LanePaused>(output)
+}
+
+/// Whether the chain says this of itself.
+fn tells<E: SolEvent>(output: &BlockOutput) -> bool {
     let logs = output.receipts.iter().flat_map(|receipt| &receipt.logs);
-    logs.filter(|log| log.address == LEDGER).any(|log| log.topics()[0] == ILedger::LanePaused::SIGNATURE_HASH)
+    logs.filter(|log| log.address == LEDGER).any(|log| log.topics()[0] == E::SIGNATURE_HASH)
 }
 
 fn set(chain: &mut TestChain, key: StateKey, value: Option<Bytes>) {
@@ -151,8 +156,28 @@ fn attack_08_poison_cancelled_while_it_is_found() {
 }
 
 fn cancel_in_block(chain: &mut TestChain, seconds: u64, from: Person, id: ScheduleId) -> Receipt {
+    cancelling_block(chain, seconds, from, id).receipts.last().unwrap().clone()
+}
+
+fn cancelling_block(chain: &mut TestChain, seconds: u64, from: Person, id: ScheduleId) -> BlockOutput {
     let cancel = registry_call(chain, from, U256::ZERO, cancel_data(U256::from(id.0)));
-    block(chain, seconds, vec![cancel]).receipts.last().unwrap().clone()
+    block(chain, seconds, vec![cancel])
+}
+
+/// A cancelled job has no entry where its head says: its owner is paid, and the chain does not keep quiet about it.
+#[test]
+fn attack_08_what_contradicts_the_calendar_is_told() {
+    let (mut chain, due, ids) = three_jobs();
+    let mut record = Record::read(&chain.state, ids[1]).unwrap().unwrap();
+    record.head.due = TimestampMs((due + 7) * 1_000);
+    set_head(&mut chain, ids[1], record.head.to_word());
+
+    let sound = cancelling_block(&mut chain, due - 2, person(0), ids[0]);
+    assert!(!tells::<ILedger::CalendarContradicted>(&sound));
+    let output = cancelling_block(&mut chain, due - 1, person(1), ids[1]);
+    assert_eq!(output.receipts.last().unwrap().outcome, Outcome::Success);
+    assert!(tells::<ILedger::CalendarContradicted>(&output) && !is_paused(&output));
+    assert_eq!(ran(&busy_block(&mut chain, due)), [ids[2]], "the others go on");
 }
 
 /// An escrow larger than all that the ledger has: nobody can be paid from it, and nobody else suffers.
