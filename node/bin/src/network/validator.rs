@@ -36,8 +36,8 @@ use almanac_rpc::{
 use almanac_schedule::CalendarAgenda;
 use almanac_state::ProveError;
 use anyhow::Context as _;
-use commonware_runtime::{Runner as _, tokio::Context};
-use std::{future::Future, io::Write as _, pin::Pin, sync::Arc, thread::JoinHandle};
+use commonware_runtime::{Metrics as _, Runner as _, Supervisor as _, tokio::Context};
+use std::{any::Any, future::Future, io::Write as _, pin::Pin, sync::Arc, thread::JoinHandle};
 use tokio::sync::oneshot;
 
 /// Runs a validator until a signal or a failure ends it.
@@ -69,6 +69,8 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     tokio::select! {
         signal = shutdown.requested() => tracing::info!("{signal}: stopping"),
         ended = started.bft.ended() => {
+            // The libraries below panic where a disk fails; what they said is the reason.
+            join(thread)?;
             ended.context("the validator ended")?;
             anyhow::bail!("the validator ended without a reason");
         }
@@ -76,9 +78,19 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     heavy.close();
     server.stop().await;
     let stopped = started.bft.stop().await.context("the validator did not stop in good order");
-    // The thread ends with its future; joining shows a panic that would otherwise be lost.
-    thread.join().map_err(|_| anyhow::anyhow!("the validator's thread panicked"))?;
+    join(thread)?;
     stopped
+}
+
+/// Waits for the thread, which ends with its future. A panic that would otherwise be lost is an error.
+fn join(thread: JoinHandle<()>) -> anyhow::Result<()> {
+    let said = |panic: Box<dyn Any + Send>| match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => {
+            panic.downcast::<&str>().map_or_else(|_| "no message".to_owned(), |text| text.to_string())
+        }
+    };
+    thread.join().map_err(|panic| anyhow::anyhow!("the validator panicked: {}", said(panic)))
 }
 
 /// What the rest of the node needs of a running validator.
@@ -87,6 +99,8 @@ struct Started {
     admission: Admission,
     index: Arc<Index>,
     heads: Arc<Heads>,
+    /// Counts what goes over the network and to the disk.
+    counters: Context,
 }
 
 type Ready = oneshot::Sender<anyhow::Result<Started>>;
@@ -149,8 +163,9 @@ async fn start(
         admission: admission.clone(),
         sinks,
     };
+    let counters = context.child("counters");
     let (bft, validator) = Bft::start(context, network, parts)?;
-    Ok((Started { bft, admission, index, heads }, validator))
+    Ok((Started { bft, admission, index, heads, counters }, validator))
 }
 
 /// Serves the same as a developer's chain, without what only a developer may do.
@@ -179,8 +194,11 @@ async fn serve(
     let finality = Arc::new(Certificates(started.bft.finality().clone()));
     methods.merge(finality::module(finality)).context("a method has two homes")?;
     let figures = figures::start()?;
-    let pages: Vec<(&str, Page)> =
-        vec![("/health", health(started.index.clone())), ("/metrics", Arc::new(move || figures.render()))];
+    let counters = started.counters.child("page");
+    let pages: Vec<(&str, Page)> = vec![
+        ("/health", health(started.index.clone())),
+        ("/metrics", Arc::new(move || figures.render() + &counters.encode())),
+    ];
     Ok(Server::start(config.rpc, limits, methods, pages).await?)
 }
 

@@ -148,7 +148,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
         let database = guard.take().ok_or(CommitError::Closed)?;
         let database = apply(database, &layer.sealed)
             .await
-            .map_err(|error| CommitError::Store { reason: self.shared.damage(&error) })?;
+            .map_err(|error| CommitError::Store { reason: self.shared.unwritten(&error) })?;
         *self.shared.head.lock().expect("nothing panics while it holds the head") = Arc::clone(layer);
         layer.settle();
         *guard = Some(database);
@@ -162,7 +162,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
         let database = guard.take().ok_or(CommitError::Closed)?;
         let boundary = Location::new(oldest.ops_start).min(database.sync_boundary());
         let pruned = async { database.prune(boundary).await?.sync().await };
-        let failed = |error| CommitError::Store { reason: self.shared.damage(&error) };
+        let failed = |error| CommitError::Store { reason: self.shared.unwritten(&error) };
         *guard = Some(pruned.await.map_err(failed)?);
         Ok(())
     }
@@ -204,6 +204,10 @@ impl<E: Context + Spawner> Shared<E> {
 
     fn damage(&self, error: &QmdbError) -> String {
         open::damage(&self.partition, error)
+    }
+
+    fn unwritten(&self, error: &QmdbError) -> String {
+        open::unwritten(&self.partition, error)
     }
 }
 

@@ -238,16 +238,26 @@ async fn write_batches<E: Context + Spawner>(
 
 /// What the database said, of which files, and what to do.
 pub(super) fn damage(partition: &str, error: &QmdbError) -> String {
-    let files = match error {
-        QmdbError::Journal(_) => format!("{partition}-log_*"),
-        QmdbError::Merkle(_) => format!("{partition}-merkle-*"),
-        QmdbError::Metadata(_) => format!("{partition}-grafted"),
-        _ => format!("{partition}-*"),
-    };
+    let files = files(partition, error);
     format!(
         "{error} (in {files}); restore a backup, or remove {partition}-log_*, {partition}-merkle-* and \
          {partition}-grafted: the state is then made again from the archived blocks"
     )
+}
+
+/// What the database said when it could not write, and what to do: nothing that was durable is lost by that.
+pub(super) fn unwritten(partition: &str, error: &QmdbError) -> String {
+    let files = files(partition, error);
+    format!("{error} (in {files}); make room if the disk is full, and start again: what was durable stays")
+}
+
+fn files(partition: &str, error: &QmdbError) -> String {
+    match error {
+        QmdbError::Journal(_) => format!("{partition}-log_*"),
+        QmdbError::Merkle(_) => format!("{partition}-merkle-*"),
+        QmdbError::Metadata(_) => format!("{partition}-grafted"),
+        _ => format!("{partition}-*"),
+    }
 }
 
 #[cfg(test)]
