@@ -45,8 +45,10 @@ pub type Marshal = Mailbox<Scheme, Standard<ConsensusBlock>>;
 /// transactions.
 pub const CHANNELS: u64 = 6;
 
-/// Messages that a peer may send on each channel. Several times what a network at ten blocks a second needs.
-pub const CHANNEL_QUOTA: Quota = Quota::per_second(NZU32!(512));
+/// Messages that a peer may send on each channel: several times what a network at ten blocks a second needs. So
+/// many as may come at once are also kept for each peer where they come faster than they are worked on, and each
+/// may be as large as a block, so that number is small.
+pub const CHANNEL_QUOTA: Quota = Quota::per_second(NZU32!(512)).allow_burst(NZU32!(64));
 
 /// Prefix of the files of consensus.
 const PARTITION: &str = "consensus";
@@ -57,8 +59,11 @@ const MAILBOX: NonZeroUsize = NZUsize!(1024);
 /// Bytes gathered before they go to the disk, and read from it at a time.
 const BUFFER_BYTES: NonZeroUsize = NZUsize!(64 << 10);
 
-/// Blocks or certificates in one file.
-const FILE_ITEMS: NonZeroU64 = NZU64!(1024);
+/// Blocks or certificates in one file. Every file stays open: four of them for two hours at ten blocks a second.
+const FILE_ITEMS: NonZeroU64 = NZU64!(1 << 16);
+
+/// Blocks in one file of those that are not final yet, which is removed as a whole when all of them are.
+const CACHE_FILE_ITEMS: NonZeroU64 = NZU64!(1024);
 
 /// Views below the last final one that late votes and questions may still be about.
 const VIEW_RETENTION: ViewDelta = ViewDelta::new(256);
@@ -204,7 +209,7 @@ where
             partition_prefix: partition.clone(),
             mailbox_size: MAILBOX,
             view_retention: VIEW_RETENTION,
-            prunable_items_per_section: FILE_ITEMS,
+            prunable_items_per_section: CACHE_FILE_ITEMS,
             page_cache: cache.clone(),
             replay_buffer: BUFFER_BYTES,
             key_write_buffer: BUFFER_BYTES,

@@ -24,6 +24,10 @@ const MESSAGE_TRANSACTIONS_MAX: usize = 1_024;
 pub(crate) const MESSAGE_BYTES_MAX: usize =
     MESSAGE_BYTES + TRANSACTION_BYTES_MAX + 5 * (MESSAGE_TRANSACTIONS_MAX + 1);
 
+/// Shortest time between two messages with new transactions: a crowd shares messages, and stays below what a peer
+/// may send.
+const SEND_INTERVAL: DurationMs = DurationMs(20);
+
 /// Time between two messages with transactions that are not final yet.
 const RESEND_INTERVAL: DurationMs = DurationMs(1_000);
 
@@ -44,11 +48,21 @@ impl<C: Clock> Gossip<C> {
 
     /// Passes transactions on until the network ends.
     pub async fn run<S: Sender, R: Receiver>(mut self, mut sender: S, mut receiver: R) {
-        let mut resend_at = after(self.clock.now());
+        let mut send_at = self.clock.now();
+        let mut resend_at = after(send_at, RESEND_INTERVAL);
         loop {
-            // In a fixed order, so that a simulation can be replayed.
+            // In a fixed order, so that a simulation can be replayed; timers first, so that a peer that sends
+            // without a pause keeps nothing from going out.
             let message = tokio::select! {
                 biased;
+                () = self.clock.sleep_until(send_at), if !self.own.fresh.is_empty() => {
+                    send_at = after(self.clock.now(), SEND_INTERVAL);
+                    self.own.fresh(self.admission.pool())
+                }
+                () = self.clock.sleep_until(resend_at) => {
+                    resend_at = after(self.clock.now(), RESEND_INTERVAL);
+                    self.own.pending(self.admission.pool())
+                }
                 received = receiver.recv() => match received {
                     Ok((peer, bytes)) => {
                         self.own.foreign.extend(take(&self.admission, &peer, bytes));
@@ -57,34 +71,24 @@ impl<C: Clock> Gossip<C> {
                     Err(_) => return,
                 },
                 arrival = self.arrivals.recv() => match arrival {
-                    Ok(hash) => self.fresh(hash),
+                    Ok(hash) => {
+                        self.own.heard(hash);
+                        continue;
+                    }
                     // So many came at once that some were not heard of; they are included in turn.
                     Err(RecvError::Lagged(_)) => continue,
                     Err(RecvError::Closed) => return,
                 },
-                () = self.clock.sleep_until(resend_at) => {
-                    resend_at = after(self.clock.now());
-                    self.own.pending(self.admission.pool())
-                }
             };
             if !message.is_empty() {
                 sender.send(Recipients::All, message.encode(), false);
             }
         }
     }
-
-    /// A message with a transaction that just came and what came behind it.
-    fn fresh(&mut self, first: TxHash) -> Vec<Vec<u8>> {
-        self.own.heard(first);
-        while let Ok(hash) = self.arrivals.try_recv() {
-            self.own.heard(hash);
-        }
-        self.own.fresh(self.admission.pool())
-    }
 }
 
-fn after(now: TimestampMs) -> TimestampMs {
-    TimestampMs(now.0.saturating_add(RESEND_INTERVAL.0))
+fn after(now: TimestampMs, interval: DurationMs) -> TimestampMs {
+    TimestampMs(now.0.saturating_add(interval.0))
 }
 
 /// Offers a peer's transactions to the pool, and answers with the hashes of those that were taken.
@@ -121,11 +125,9 @@ impl OwnTransactions {
         }
     }
 
-    /// A message of what was not sent yet. What does not fit goes with what is sent again.
+    /// A message of what was not sent yet. What does not fit goes with the next one.
     fn fresh(&mut self, pool: &SharedPool) -> Vec<Vec<u8>> {
-        let message = fill(&mut self.fresh, pool, &mut self.sent);
-        self.sent.append(&mut self.fresh);
-        message
+        fill(&mut self.fresh, pool, &mut self.sent)
     }
 
     /// A message of what was sent and is not final yet.

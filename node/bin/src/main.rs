@@ -22,6 +22,7 @@ mod shutdown;
 mod waiting;
 
 use clap::Parser as _;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{io::Write as _, process::ExitCode};
 
 fn main() -> ExitCode {
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         }
         _ => logging::start(logging::LogFormat::Text, "info"),
     }
+    allow_many_files();
     // Started here, its threads are as urgent as blocks; started by a request, they would not be.
     rayon::current_num_threads();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
@@ -59,6 +61,13 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
+}
+
+/// A chain keeps its files open. Systems allow far more than they grant without being asked.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it is refused, the limit is what it was.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn fail(error: &anyhow::Error) -> ExitCode {
