@@ -4,15 +4,17 @@
 
 mod support;
 
-use alloy_primitives::{B256, Bytes, TxKind, U256, hex, keccak256};
-use alloy_sol_types::{SolCall as _, SolEvent as _};
-use almanac_primitives::{UserTransaction, addresses::CRON_REGISTRY, testing};
+use alloy_primitives::{U256, hex, keccak256};
+use alloy_sol_types::SolEvent as _;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
-use support::*;
+use support::{
+    cron::{ICronRegistry, job_in, jobs_told},
+    *,
+};
 
 /// Longest life of a node before it is killed.
 const LIFE_MS_MAX: u64 = 300;
@@ -26,41 +28,15 @@ fn random(seed: u64, n: u64) -> u64 {
     U256::from_be_bytes(keccak256([seed.to_be_bytes(), n.to_be_bytes()].concat()).0).as_limbs()[0]
 }
 
-alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
-
-/// Asks for a call of Bob a second from now.
-fn job(nonce: u64) -> UserTransaction {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
-    let order = ICronRegistry::scheduleCalldataCall {
-        target: BOB.parse().unwrap(),
-        data: Bytes::from_static(&[1, 2, 3, 4]),
-        nextRunAt: U256::from(now + 2),
-        intervalSec: U256::ZERO,
-        maxRuns: U256::ZERO,
-        gasLimit: U256::from(50_000),
-    };
-    let mut tx = testing::eip1559(nonce, TxKind::Call(CRON_REGISTRY), 0, order.abi_encode(), 500_000);
-    tx.value = U256::from(10u64.pow(15));
-    testing::sign(tx, ALICE_KEY.parse().unwrap())
-}
-
-/// How often each job is told of in events of one kind.
-fn told(node: &Node, event: B256) -> BTreeMap<String, u64> {
-    let filter =
-        json!({ "fromBlock": "0x0", "toBlock": "latest", "address": CRON_REGISTRY, "topics": [event] });
-    let logs = node.result("eth_getLogs", json!([filter]));
-    let mut counts = BTreeMap::new();
-    for log in logs.as_array().expect("a list of logs") {
-        *counts.entry(log["topics"][1].as_str().expect("an id").to_owned()).or_default() += 1;
-    }
-    counts
-}
-
 /// Sends transactions until the node is gone, and notes every receipt that it has shown.
 fn load(node: &Node, mut nonce: u64, acknowledged: &mut BTreeMap<String, Value>) {
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(20) {
-        let transaction = if nonce.is_multiple_of(4) { job(nonce) } else { to_bob(nonce) };
+        let transaction = if nonce.is_multiple_of(4) {
+            job_in(nonce, 2, ALICE_KEY.parse().unwrap())
+        } else {
+            to_bob(nonce)
+        };
         let encoded = hex::encode_prefixed(transaction.encoded());
         let Some(hash) = node.try_result("eth_sendRawTransaction", json!([encoded])) else { return };
         nonce += 1;
@@ -107,8 +83,8 @@ fn what_was_acknowledged_survives_kill_9_under_load() {
     // One more start brings the index up to what the last kill left, and runs whatever is still due.
     let mut node = Node::start(&["--datadir", &chain]);
     std::thread::sleep(Duration::from_secs(3));
-    let scheduled = told(&node, ICronRegistry::JobScheduled::SIGNATURE_HASH);
-    let executed = told(&node, ICronRegistry::JobExecuted::SIGNATURE_HASH);
+    let scheduled = jobs_told(&node, ICronRegistry::JobScheduled::SIGNATURE_HASH);
+    let executed = jobs_told(&node, ICronRegistry::JobExecuted::SIGNATURE_HASH);
     assert!(scheduled.len() >= 5, "jobs were scheduled: {}", scheduled.len());
     assert_eq!(executed, scheduled, "each ran, and once");
     assert!(executed.values().all(|times| *times == 1));

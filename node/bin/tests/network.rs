@@ -7,99 +7,11 @@ use almanac_bft::{Finality, Namespace, ValidatorSet};
 use almanac_primitives::{Genesis, Header};
 use commonware_utils::test_rng;
 use serde_json::{Value, json};
-use std::{
-    io::{BufRead as _, BufReader},
-    net::TcpListener,
-    path::Path,
-    process::{Command, Stdio},
-    time::{Duration, Instant},
+use std::{path::Path, time::Duration};
+use support::{
+    network::{agree_at, new_network, start, wait_for},
+    *,
 };
-use support::*;
-
-/// Longest wait for anything: a fault must be over by then.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Calls `check` until it answers, and says what was waited for where it does not.
-fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = check() {
-            return found;
-        }
-        assert!(begin.elapsed() < PATIENCE, "no {what} after {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// The first of so many ports in a row that nobody uses now.
-fn free_ports(count: u16) -> u16 {
-    let start = 20_000 + u16::try_from(std::process::id() % 30_000).unwrap();
-    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    (start..60_000)
-        .step_by(usize::from(count))
-        .find(|first| (*first..first + count).all(is_free))
-        .expect("free ports")
-}
-
-fn new_network(directory: &Path) -> Vec<String> {
-    let first = free_ports(8);
-    let (p2p, rpc) = (first.to_string(), (first + 4).to_string());
-    let path = directory.to_str().unwrap();
-    let made = run(&[
-        "network",
-        "new",
-        "--validators",
-        "4",
-        "--dir",
-        path,
-        "--p2p-port",
-        &p2p,
-        "--rpc-port",
-        &rpc,
-        "--block-time-ms",
-        "200",
-    ]);
-    assert!(made.status.success(), "{made:?}");
-    let said = String::from_utf8(made.stdout).unwrap();
-    let configs: Vec<String> = said
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("almanac node --config "))
-        .map(str::to_owned)
-        .collect();
-    assert_eq!(configs.len(), 4, "{said}");
-    configs
-}
-
-/// Starts a validator by the command that `network new` printed.
-fn start(config: &str) -> Node {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_almanac"))
-        .args(["node", "--config", config])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let banner: String = lines.map(|line| line.unwrap() + "\n").take(2).collect();
-    let address =
-        banner.lines().find_map(|line| line.strip_prefix("rpc http://")).unwrap_or_default().to_owned();
-    assert!(!address.is_empty(), "the validator says where it serves: {banner:?}");
-    Node { child, address, banner }
-}
-
-/// Waits until every node has a block at `height`, and checks that it is the same with the same state.
-fn agree_at(nodes: &[Node], height: u64) {
-    let block = |node: &Node| {
-        wait_for(&format!("block {height}"), || {
-            let block = node.result("eth_getBlockByNumber", json!([format!("{height:#x}"), true]));
-            (!block.is_null()).then_some(block)
-        })
-    };
-    let first = block(&nodes[0]);
-    assert!(first["stateRoot"].is_string(), "{first}");
-    for node in nodes {
-        assert_eq!(block(node), first, "block {height}");
-    }
-}
 
 /// Sends a transfer to one node, and answers with the receipt once all of them have the same.
 fn transfer_seen_by_all(nodes: &[Node], sender: usize, nonce: u64) -> Value {
@@ -143,7 +55,7 @@ fn check_finality(node: &Node, genesis: &Path, height: u64) {
 #[test]
 fn four_processes_agree_and_survive_kill_9() {
     let directory = tempfile::tempdir().unwrap();
-    let configs = new_network(&directory.path().join("net"));
+    let configs = new_network(&directory.path().join("net"), 200);
     let mut nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
     agree_at(&nodes, 3);
 

@@ -1,9 +1,14 @@
 //! Jobs of the cron registry, as people make them over RPC.
 
-use super::{ALICE, Node, number};
-use alloy_primitives::{Address, Bytes, U256, hex};
+use super::{ALICE, BOB, Node, number};
+use alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex};
 use alloy_sol_types::{SolCall, sol};
+use almanac_primitives::{UserTransaction, addresses::CRON_REGISTRY, testing};
 use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 sol!("../../contracts/ICronRegistry.sol");
 
@@ -98,4 +103,37 @@ pub fn set_code(node: &Node, code: &str) {
 pub fn mine_at(node: &Node, second: u64) {
     node.result("evm_setNextBlockTimestamp", json!([second]));
     node.result("evm_mine", json!([]));
+}
+
+/// Asks for one call of Bob, so many seconds from now by this machine's clock.
+pub fn job_in(nonce: u64, seconds: u64, secret: B256) -> UserTransaction {
+    series_in(nonce, seconds, 0, 0, secret)
+}
+
+/// Asks for calls of Bob, the first so many seconds from now by this machine's clock.
+pub fn series_in(nonce: u64, seconds: u64, interval: u64, runs: u64, secret: B256) -> UserTransaction {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    let order = ICronRegistry::scheduleCalldataCall {
+        target: BOB.parse().unwrap(),
+        data: Bytes::from_static(&[1, 2, 3, 4]),
+        nextRunAt: U256::from(now + seconds),
+        intervalSec: U256::from(interval),
+        maxRuns: U256::from(runs),
+        gasLimit: U256::from(50_000),
+    };
+    let mut tx = testing::eip1559(nonce, TxKind::Call(CRON_REGISTRY), 0, order.abi_encode(), 500_000);
+    tx.value = U256::from(10u64.pow(15)) * U256::from(runs.max(1));
+    testing::sign(tx, secret)
+}
+
+/// How often each job is told of in events of one kind.
+pub fn jobs_told(node: &Node, event: B256) -> BTreeMap<String, u64> {
+    let filter =
+        json!({ "fromBlock": "0x0", "toBlock": "latest", "address": CRON_REGISTRY, "topics": [event] });
+    let logs = node.result("eth_getLogs", json!([filter]));
+    let mut counts = BTreeMap::new();
+    for log in logs.as_array().expect("a list of logs") {
+        *counts.entry(log["topics"][1].as_str().expect("an id").to_owned()).or_default() += 1;
+    }
+    counts
 }

@@ -2,7 +2,12 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 #![allow(clippy::needless_pass_by_value, reason = "requests are written in place")]
 
+pub mod audit;
 pub mod cron;
+pub mod faults;
+pub mod load;
+pub mod network;
+pub mod relay;
 pub mod socket;
 
 use alloy_primitives::{Address, U256, hex};
@@ -66,9 +71,23 @@ impl Node {
 
     /// The most memory that the process ever had.
     pub fn memory_peak_kilobytes(&self) -> u64 {
+        self.status_kilobytes("VmHWM:")
+    }
+
+    /// The memory that the process has now.
+    pub fn memory_kilobytes(&self) -> u64 {
+        self.status_kilobytes("VmRSS:")
+    }
+
+    fn status_kilobytes(&self, field: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        peak.trim().trim_end_matches(" kB").parse().unwrap()
+        let value = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        value.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// How many files and sockets the process has open now.
+    pub fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
 
     pub fn call(&self, method: &str, params: Value) -> Value {
@@ -155,8 +174,13 @@ pub fn post(address: &str, body: &str) -> String {
 
 /// The answer to a request, or an error where the node is gone.
 pub fn try_post(address: &str, body: &str) -> std::io::Result<String> {
+    post_within(Duration::from_secs(20), address, body)
+}
+
+/// The answer to a request, or an error where there is none in time.
+pub fn post_within(time: Duration, address: &str, body: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    stream.set_read_timeout(Some(time))?;
     let length = body.len();
     write!(
         stream,

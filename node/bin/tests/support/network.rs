@@ -1,0 +1,208 @@
+//! Validators as real processes on loopback, with wires between them that can be cut.
+
+use super::{
+    Node,
+    relay::{Relay, Wire},
+    run,
+};
+use serde_json::{Value, json};
+use std::{
+    fs::{self, File},
+    io::{BufRead as _, BufReader},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// Longest wait for anything: a fault must be over by then.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How many validators a network has: one may fail.
+pub const VALIDATORS: usize = 4;
+
+/// Calls `check` until it answers, and says what was waited for where it does not.
+pub fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = check() {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "no {what} after {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Ports of one network: four for peers, four for RPC.
+const PORTS: u16 = 8;
+
+/// The first of so many ports in a row that nobody uses now. Below those that the system gives to connections:
+/// the port of a validator that is down must be free when it comes back. Processes that run at the same time
+/// begin to look at different places.
+fn free_ports() -> u16 {
+    let start = 20_000 + PORTS * u16::try_from(std::process::id() % 1_500).unwrap();
+    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    (start..32_700)
+        .step_by(usize::from(PORTS))
+        .find(|first| (*first..first + PORTS).all(is_free))
+        .expect("free ports")
+}
+
+/// Makes the files of four validators, and answers with their configurations as the command said them.
+pub fn new_network(directory: &Path, block_time_ms: u64) -> Vec<String> {
+    let first = free_ports();
+    let (p2p, rpc) = (first.to_string(), (first + 4).to_string());
+    let path = directory.to_str().unwrap();
+    let made = run(&[
+        "network",
+        "new",
+        "--validators",
+        "4",
+        "--dir",
+        path,
+        "--p2p-port",
+        &p2p,
+        "--rpc-port",
+        &rpc,
+        "--block-time-ms",
+        &block_time_ms.to_string(),
+    ]);
+    assert!(made.status.success(), "{made:?}");
+    let said = String::from_utf8(made.stdout).unwrap();
+    let configs: Vec<String> = said
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("almanac node --config "))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(configs.len(), VALIDATORS, "{said}");
+    configs
+}
+
+/// Starts a validator by the command that `network new` printed. What it logs is next to its configuration.
+pub fn start(config: &str) -> Node {
+    let log = File::options().create(true).append(true).open(log_of(config)).unwrap();
+    // With SIGXFSZ ignored, a limit on the size of files is an error of the write, as a full disk is.
+    let mut child = Command::new("sh")
+        .env("RUST_LOG", "warn")
+        .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
+        .args([env!("CARGO_BIN_EXE_almanac"), "node", "--config", config])
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let banner: String = lines.map(|line| line.unwrap() + "\n").take(2).collect();
+    let address =
+        banner.lines().find_map(|line| line.strip_prefix("rpc http://")).unwrap_or_default().to_owned();
+    let log = || fs::read_to_string(log_of(config)).unwrap();
+    assert!(!address.is_empty(), "the validator says where it serves: {banner:?}\n{}", log());
+    Node { child, address, banner }
+}
+
+fn log_of(config: &str) -> PathBuf {
+    Path::new(config).with_file_name("node.log")
+}
+
+/// Waits until every node has a block at `height`, and checks that it is the same with the same state.
+pub fn agree_at(nodes: &[Node], height: u64) {
+    let block = |node: &Node| {
+        wait_for(&format!("block {height}"), || {
+            let block = node.result("eth_getBlockByNumber", json!([format!("{height:#x}"), true]));
+            (!block.is_null()).then_some(block)
+        })
+    };
+    let first = block(&nodes[0]);
+    assert!(first["stateRoot"].is_string(), "{first}");
+    for node in nodes {
+        assert_eq!(block(node), first, "block {height}");
+    }
+}
+
+/// Four validators that run, and the wires between them.
+pub struct Network {
+    pub nodes: Vec<Node>,
+    pub configs: Vec<String>,
+    wires: Vec<(usize, usize, Relay)>,
+    pub directory: TempDir,
+}
+
+impl Network {
+    /// A new network whose wires can be cut. Jobs may come as often as every second.
+    pub fn start(block_time_ms: u64) -> Self {
+        Self::make(block_time_ms, |configs| (0..VALIDATORS).flat_map(|near| wire(configs, near)).collect())
+    }
+
+    /// A new network with nothing between the validators.
+    pub fn direct(block_time_ms: u64) -> Self {
+        Self::make(block_time_ms, |_| Vec::new())
+    }
+
+    fn make(block_time_ms: u64, wires: impl FnOnce(&[String]) -> Vec<(usize, usize, Relay)>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let home = directory.path().join("net");
+        let configs = new_network(&home, block_time_ms);
+        edit(&home.join("genesis.json"), |genesis| {
+            genesis["parameters"]["cron_interval_seconds_min"] = json!(1);
+        });
+        let wires = wires(&configs);
+        let nodes = configs.iter().map(|config| start(config)).collect();
+        Self { nodes, configs, wires, directory }
+    }
+
+    /// Starts a validator again that has ended.
+    pub fn restart(&mut self, index: usize) {
+        self.nodes[index] = start(&self.configs[index]);
+    }
+
+    /// Changes the wires between these validators and the others.
+    pub fn set_wires(&self, some: &[usize], wire: Wire) {
+        for (near, far, relay) in &self.wires {
+            if some.contains(near) != some.contains(far) {
+                relay.set(wire);
+            }
+        }
+    }
+
+    /// Bytes between all validators so far.
+    pub fn wire_bytes(&self) -> u64 {
+        self.wires.iter().map(|(_, _, relay)| relay.bytes()).sum()
+    }
+
+    /// What a validator has logged since its first start.
+    pub fn log(&self, index: usize) -> String {
+        fs::read_to_string(log_of(&self.configs[index])).unwrap()
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for index in 0..VALIDATORS {
+                let log = self.log(index);
+                let last: Vec<&str> = log.lines().rev().take(12).collect();
+                eprintln!("--- v{index}\n{}", last.into_iter().rev().collect::<Vec<_>>().join("\n"));
+            }
+        }
+    }
+}
+
+/// Puts a relay between one validator and each of its peers.
+fn wire(configs: &[String], near: usize) -> Vec<(usize, usize, Relay)> {
+    let mut wires = Vec::new();
+    let peers = (0..configs.len()).filter(|far| *far != near);
+    edit(Path::new(&configs[near]), |config| {
+        for (far, peer) in peers.zip(config["peers"].as_array_mut().unwrap()) {
+            let relay = Relay::to(peer["address"].as_str().unwrap().parse().unwrap());
+            peer["address"] = json!(relay.address);
+            wires.push((near, far, relay));
+        }
+    });
+    wires
+}
+
+fn edit(path: &Path, change: impl FnOnce(&mut Value)) {
+    let mut json: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    change(&mut json);
+    fs::write(path, json.to_string()).unwrap();
+}
