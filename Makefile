@@ -13,6 +13,7 @@ test: lint ## Lint, all Rust tests, then artifacts of contracts and real clients
 	cargo test --workspace
 	scripts/contracts --check
 	scripts/client-test --no-build
+	scripts/client-test --no-build --node network
 
 contracts: ## Compile contracts/ into contracts/artifacts
 	scripts/contracts

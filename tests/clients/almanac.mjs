@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { parseAbi, parseEther, parseEventLogs } from "viem";
 import WebSocket from "ws";
 import { alice, bob, counterData, deployCounter, included, reader, wallet } from "./accounts-viem.mjs";
-import { finish, isAlmanac, onlyAlmanac, rpc, rpcError, until, wsUrl } from "./check.mjs";
+import { finish, isAlmanac, onlyAlmanac, passUntil, rpcError, until, wait, wsUrl } from "./check.mjs";
 
 const CRON = "0x0000000000000000000000000000000000000006";
 const abi = parseAbi([
@@ -19,9 +19,10 @@ let counter;
 if (isAlmanac) counter = await deployCounter(6n);
 
 /** Schedules the counter to grow by five, and gives the job's id and when it is due first, in seconds. */
-async function schedule(intervalSec, maxRuns, value = parseEther("0.01")) {
+async function schedule(intervalSec, maxRuns, wait = 100) {
     const { timestamp } = await reader.getBlock();
-    const due = timestamp + 100n;
+    const due = timestamp + BigInt(wait);
+    const value = parseEther("0.01");
     const args = [counter.address, counterData("increase", 5n), due, intervalSec, maxRuns, 100_000n];
     const hash = await wallet.writeContract({ ...registry, functionName: "scheduleCalldata", args, value });
     const { logs } = await included(hash);
@@ -51,7 +52,7 @@ async function listen(...params) {
 await onlyAlmanac("a job is foreseen, runs, and is remembered", async () => {
     const events = await listen("schedules", { owner: alice.address });
     const runs = await listen("runs", { target: counter.address });
-    const { id, due, hash } = await schedule(60n, 3n);
+    const { id, due, hash } = await schedule(BigInt(wait.interval), 3n, wait.first);
     const shown = await ask("almanac_getSchedule", `0x${id.toString(16)}`);
     assert.equal(BigInt(shown.idNumber), id);
     assert.deepEqual([shown.status, shown.owner, shown.target], ["pending", alice.address.toLowerCase(), counter.address]);
@@ -70,9 +71,10 @@ await onlyAlmanac("a job is foreseen, runs, and is remembered", async () => {
     assert.equal(agenda.entries[0].id, shown.id);
     const capacity = await ask("almanac_capacity", { from: Number(due) * 1000 });
     const cron = capacity.lanes.find(({ lane }) => lane === "cron");
-    assert.deepEqual(cron.seconds.map(({ runs, gas }) => [runs, gas]), [["0x1", "0x186a0"]]);
+    const [{ runs: booked, gas }] = cron.seconds;
+    assert.deepEqual([booked, gas], ["0x1", "0x186a0"]);
 
-    await rpc("almanac_increaseTime", 100 + 2 * 60);
+    await passUntil(Number(due) + 2 * wait.interval);
     const page = await ask("almanac_getRuns", shown.id);
     assert.deepEqual(page.runs.map(({ success }) => success), preview.runs.map(({ success }) => success));
     assert.deepEqual(page.runs.map(({ receipt }) => receipt.gasUsed), preview.runs.map(({ gasUsed }) => gasUsed));

@@ -8,7 +8,8 @@ import { promisify } from "node:util";
 
 export const url = process.env.CLIENT_TEST_URL;
 export const wsUrl = url.replace("http", "ws");
-export const isAlmanac = process.env.CLIENT_TEST_NODE === "almanac";
+export const isNetwork = process.env.CLIENT_TEST_NODE === "network";
+export const isAlmanac = isNetwork || process.env.CLIENT_TEST_NODE === "almanac";
 export const root = process.env.CLIENT_TEST_ROOT;
 export const home = path.join(root, "target/client-test");
 const CHECK_MS_MAX = 30_000;
@@ -37,6 +38,22 @@ export async function check(name, body) {
 export async function onlyAlmanac(name, body) {
     if (isAlmanac) await check(name, body);
     else console.log(`skip ${name}`);
+}
+
+/** A check of a developer's chain: unlocked accounts, or a block for each transaction and none without. */
+export async function onlyDeveloper(name, body) {
+    if (isNetwork) console.log(`skip ${name}`);
+    else await check(name, body);
+}
+
+/** Seconds until the first run of a job and between its runs. On a network they really have to pass. */
+export const wait = isNetwork ? { first: 8, interval: 1 } : { first: 100, interval: 60 };
+
+/** Lets time pass until the chain's is `second`: the clock's own, or on a developer's chain in a moment. */
+export async function passUntil(second) {
+    const now = async () => Number((await rpc("eth_getBlockByNumber", "latest", false)).timestamp);
+    if (isNetwork) await until(`second ${second}`, async () => (await now()) >= second, 1_000 * (second - (await now())) + 10_000);
+    else await rpc("almanac_increaseTime", second - (await now()));
 }
 
 /** Ends the suite, also where a client still holds a socket or a timer. */

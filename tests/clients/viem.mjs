@@ -21,12 +21,13 @@ import {
     reader,
     wallet,
 } from "./accounts-viem.mjs";
-import { check, finish, isAlmanac, onlyAlmanac } from "./check.mjs";
+import { check, finish, isAlmanac, isNetwork, onlyAlmanac } from "./check.mjs";
 
 const { abi } = counterFile;
 let address;
 let call;
 let write;
+let grown;
 
 await check("getChainId", async () => assert.equal(await reader.getChainId(), 31337));
 await check("deployContract", async () => {
@@ -55,12 +56,13 @@ await check("simulateContract gives request and result", async () => {
         account: alice,
     });
     assert.equal(result, 5n);
-    const receipt = await included(await wallet.writeContract(request));
-    assert.equal(receipt.status, "success");
+    grown = await included(await wallet.writeContract(request));
+    assert.equal(grown.status, "success");
     assert.equal(await call("value"), 5n);
 });
 await check("readContract at an earlier block", async () => {
-    const blockNumber = await reader.getBlockNumber();
+    const { blockNumber } = grown;
+    assert.equal(await call("value", [], { blockNumber }), 5n);
     assert.equal(await call("value", [], { blockNumber: blockNumber - 1n }), 0n);
 });
 await check("the log of a receipt decodes", async () => {
@@ -206,7 +208,7 @@ await check("simulateBlocks with overrides in two blocks", async () => {
         ],
     });
     // anvil 1.7.1 gives the first of them the number of its parent.
-    if (isAlmanac) assert.equal(blocks[0].number, number + 1n);
+    if (isAlmanac) assert.ok(isNetwork ? blocks[0].number > number : blocks[0].number === number + 1n);
     assert.equal(blocks[1].number, blocks[0].number + 1n);
     assert.deepEqual(
         blocks[0].calls.map((c) => c.status),
