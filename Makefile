@@ -1,7 +1,7 @@
 # `make` lists the words. CI uses these words and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar bench-prices sim model-long kill-long crash-long fuzz-long vectors foreign-vectors contracts bench-rpc sim-long
+.PHONY: help run test lint bench bench-state bench-calendar bench-prices bench-network sim model-long kill-long crash-long fault-long fuzz-long soak vectors foreign-vectors contracts bench-rpc sim-long
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ bench-state: ## Measure state store and index; ALMANAC_BENCH_KEYS=10000000 for l
 bench-rpc: ## Measure JSON-RPC against anvil: transactions and reads under load, start, memory
 	scripts/bench-rpc
 
+bench-network: ## Measure four validators against a chain of one: time to finality, transactions, runs, bytes
+	RUST_LOG=warn cargo bench -p almanac --bench network
+
 bench-calendar: ## Measure schedules through whole blocks, and the calendar against a plain map in memory
 	cargo bench -p almanac-consensus --bench schedules
 	cargo bench -p almanac-schedule --bench calendar
@@ -46,6 +49,12 @@ model-long: ## Compare the scheduler with the dull one on 10,000 histories of 50
 
 kill-long: ## Kill a node under load 200 times
 	ALMANAC_KILLS=200 cargo test -p almanac --test kill -- --nocapture
+
+fault-long: ## Kill, stop, cut off and fill the disks of real validators under load, 10 times
+	ALMANAC_FAULT_ROUNDS=10 cargo test -p almanac --test network_faults -- --nocapture
+
+soak: ## Run real validators under load and faults for 10 minutes, or SECONDS=n: memory, files and disk stay flat
+	ALMANAC_SOAK_S=$(or $(SECONDS),600) cargo test --release -p almanac --test soak -- --ignored --nocapture
 
 crash-long: ## Crash the store at every point of every recovery
 	ALMANAC_CRASH_LONG=1 cargo test --release -p almanac-consensus --test crash -- --nocapture

@@ -1,0 +1,130 @@
+//! Load and faults for minutes: memory, open files and disk per block stay flat. `make soak`.
+//!
+//! `ALMANAC_SOAK_S` sets for how long (600 without it).
+
+mod support;
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+use support::{
+    audit::audit,
+    faults::{FAULTS, go_on, strike},
+    load::Load,
+    network::{Network, VALIDATORS},
+};
+
+const BLOCK_TIME_MS: u64 = 200;
+
+/// Rows of the table.
+const SAMPLES: u32 = 24;
+
+/// Rows before memory and files have to be flat: caches fill up first.
+const WARM_UP: usize = SAMPLES as usize / 3;
+
+/// Validators that no fault restarts: what they hold on to shows.
+const SURVIVORS: [usize; 2] = [2, 3];
+
+/// What a validator used at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    height: u64,
+    memory_kilobytes: u64,
+    open_files: usize,
+    disk_bytes: u64,
+}
+
+#[test]
+#[ignore = "takes ten minutes"]
+fn memory_files_and_disk_stay_flat_under_load_and_faults() {
+    let seconds = std::env::var("ALMANAC_SOAK_S").map_or(600, |text| text.parse().expect("a number"));
+    let every = Duration::from_secs(seconds) / SAMPLES;
+    let mut net = Network::start(BLOCK_TIME_MS);
+    let load = Load::start(net.nodes.iter().map(|node| node.address.clone()));
+    go_on(&net, &[], 3);
+    let (begin, mut faults) = (Instant::now(), 0);
+    let mut rows: Vec<[Sample; VALIDATORS]> = Vec::new();
+    println!("  time  height    memory, MB of v0 to v3     files    disk, MB of v2");
+    for row in 1..=SAMPLES {
+        while begin.elapsed() + every / 2 < every * row {
+            misfortune(&mut net, faults);
+            faults += 1;
+        }
+        std::thread::sleep((every * row).saturating_sub(begin.elapsed()));
+        rows.push(std::array::from_fn(|index| sample(&net, index)));
+        print(begin.elapsed(), rows.last().unwrap());
+    }
+    let clients = load.stop();
+    audit(&net.nodes, &clients);
+    let sent: usize = clients.iter().map(|client| client.transactions.len()).sum();
+    println!("{faults} faults, {sent} transactions, and the chain is one");
+    for index in SURVIVORS {
+        check_flat(index, &rows.iter().map(|row| row[index]).collect::<Vec<_>>());
+    }
+}
+
+/// One fault of one validator, or now and then of two; survivors are only stopped and cut off.
+fn misfortune(net: &mut Network, count: usize) {
+    let fault = &FAULTS[count % FAULTS.len()];
+    let mortal = (count / FAULTS.len()) % 2;
+    let victims = match fault.name {
+        "kill -9" | "full disk" => vec![mortal],
+        _ if count.is_multiple_of(7) => vec![mortal, SURVIVORS[mortal]],
+        _ => vec![(count / FAULTS.len()) % VALIDATORS],
+    };
+    strike(net, fault, &victims);
+}
+
+fn sample(net: &Network, index: usize) -> Sample {
+    let node = &net.nodes[index];
+    Sample {
+        height: node.height(),
+        memory_kilobytes: node.memory_kilobytes(),
+        open_files: node.open_files(),
+        disk_bytes: size(&Path::new(&net.configs[index]).with_file_name("data")),
+    }
+}
+
+/// Bytes that the files of a directory occupy. A file may go while we look.
+fn size(directory: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let one = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size(&entry.path()),
+        Ok(metadata) => metadata.blocks() * 512,
+        Err(_) => 0,
+    };
+    entries.map(one).sum()
+}
+
+fn print(time: Duration, row: &[Sample; VALIDATORS]) {
+    let memory = row.map(|sample| format!("{:.0}", sample.memory_kilobytes as f64 / 1e3)).join(" ");
+    let files = row.map(|sample| sample.open_files.to_string()).join(" ");
+    let (height, disk) = (row[2].height, row[2].disk_bytes as f64 / 1e6);
+    println!("{:4.0} s  {height:6}    {memory:22}  {files:14}  {disk:6.1}", time.as_secs_f64());
+}
+
+/// Compares the two halves of the time after the warm-up.
+fn check_flat(index: usize, samples: &[Sample]) {
+    let warm = &samples[WARM_UP..];
+    let (first, second) = warm.split_at(warm.len() / 2);
+    let mean =
+        |part: &[Sample], of: fn(&Sample) -> u64| part.iter().map(of).sum::<u64>() as f64 / part.len() as f64;
+    let memory = |part| mean(part, |sample| sample.memory_kilobytes) / 1e3;
+    let files = |part| mean(part, |sample| sample.open_files as u64);
+    let per_block = |part: &[Sample]| {
+        let (begin, end) = (part[0], part[part.len() - 1]);
+        (end.disk_bytes as f64 - begin.disk_bytes as f64) / (end.height - begin.height) as f64
+    };
+    let halves = [first, second];
+    let [memory, files, disk] = [halves.map(memory), halves.map(files), halves.map(per_block)];
+    println!(
+        "v{index}: memory {:.1} then {:.1} MB, files {:.0} then {:.0}, disk {:.0} then {:.0} bytes per block",
+        memory[0], memory[1], files[0], files[1], disk[0], disk[1]
+    );
+    assert!(memory[1] < memory[0] * 1.15 + 8.0, "v{index} holds on to memory: {memory:?} MB");
+    assert!(files[1] < files[0] + 12.0, "v{index} holds on to files: {files:?}");
+    assert!(disk[1] < disk[0] * 1.3, "v{index} takes more and more disk for a block: {disk:?} bytes");
+}
