@@ -29,6 +29,7 @@ const suites = {
     subscriptions: { command: ["node", "subscriptions.mjs"] },
     "subscriptions-py": { command: [python, "subscriptions.py"] },
     almanac: { command: ["node", "almanac.mjs"], runsOnNetwork: true },
+    arc21: { command: ["node", "arc21.mjs"], runsOnNetwork: true },
     "almanac-py": { command: [python, "almanac.py"], runsOnNetwork: true },
     otterscan: { command: ["node", "otterscan.mjs"] },
     tracers: { command: ["node", "tracers.mjs"], anvil: ["--steps-tracing"] },
