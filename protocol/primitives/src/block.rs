@@ -215,7 +215,8 @@ pub fn transactions_root<'a>(transactions: impl IntoIterator<Item = &'a UserTran
     ordered_trie_root_with_encoder(&encoded, |bytes, out| out.extend_from_slice(bytes))
 }
 
-/// Root over the receipts of everything that ran: the same tree over our receipt encoding.
+/// Root over the receipts of everything that ran: the same tree over our receipt encoding. Single receipts are proven
+/// against it by [`ReceiptProof`](crate::inclusion::ReceiptProof).
 pub fn receipts_root(receipts: &[Receipt]) -> B256 {
     ordered_trie_root_with_encoder(receipts, |receipt, out| out.extend_from_slice(&receipt.encode()))
 }

@@ -13,7 +13,8 @@ use almanac_primitives::{
     Lane, StateKey, StateRead, StateReadError, TimestampMs, params::LANE_BLOCK_RUNS_MAX,
 };
 use almanac_schedule::calendar::{
-    ApplyError, Calendar, CalendarError, Change, CheckError, Cursor, Entry, Leaf, NodeError,
+    ApplyError, Calendar, CalendarError, Change, CheckError, Cursor, Entry, Leaf, NodeError, SpanError,
+    due_in,
 };
 use support::{Draw, Store, Twin, cron, entry};
 
@@ -194,6 +195,27 @@ fn a_failing_store_is_an_error() {
     assert_eq!(refused, Err(ApplyError::Calendar(CalendarError::Read(failed))));
 }
 
+/// A leaf that is left out, whichever it is, and one that is out of place are noticed.
+fn refuse_less(leaves: &[Leaf], lane: Lane, from: TimestampMs, until: TimestampMs) {
+    for omitted in 0..leaves.len() {
+        let rest = [&leaves[..omitted], &leaves[omitted + 1..]].concat();
+        let expected = match omitted {
+            0 => SpanError::NoBeginning { from },
+            _ if omitted == rest.len() => SpanError::NoEnd { until },
+            index => SpanError::Gap { index },
+        };
+        assert_eq!(due_in(&rest, lane, from, until), Err(expected), "without leaf {omitted}");
+    }
+    if leaves.len() > 1 {
+        let backwards: Vec<Leaf> = leaves.iter().rev().cloned().collect();
+        assert!(due_in(&backwards, lane, from, until).is_err());
+        let twice = [leaves, &leaves[..1]].concat();
+        assert_eq!(due_in(&twice, lane, from, until), Err(SpanError::Gap { index: leaves.len() }));
+    }
+    let (next, before) = (TimestampMs(until.0 + 1), TimestampMs(until.0));
+    assert_eq!(due_in(leaves, lane, next, before), Err(SpanError::Backwards { from: next, until: before }));
+}
+
 /// The leaves of a span are all that it takes to know what is due in it: they leave no gap, and end where it does.
 #[test]
 fn leaves_of_a_span_answer_for_all_of_it() {
@@ -206,8 +228,10 @@ fn leaves_of_a_span_answer_for_all_of_it() {
             let (from, until) = (TimestampMs(a.min(b)), TimestampMs(a.max(b)));
             let found = twin.store.calendar().leaves(lane, from, until, usize::MAX).unwrap();
             let is_due = |entry: &&Entry| entry.lane == lane && (from..=until).contains(&entry.due);
-            let due: Vec<_> = found.iter().flat_map(|(_, leaf)| leaf.entries()).filter(is_due).collect();
-            assert_eq!(due, twin.map.values().filter(is_due).collect::<Vec<_>>());
+            let leaves: Vec<Leaf> = found.iter().map(|(_, leaf)| leaf.clone()).collect();
+            let due = due_in(&leaves, lane, from, until).unwrap();
+            assert_eq!(due, twin.map.values().filter(is_due).copied().collect::<Vec<_>>());
+            refuse_less(&leaves, lane, from, until);
             assert!(found.windows(2).all(|pair| pair[1].1.follows(&pair[0].1)), "no gap");
             let (first, last) = (entry(lane, from.0, u64::MAX, 0), entry(lane, until.0, 0, u64::MAX));
             assert!(found[0].1.answers_for(&first) && found[found.len() - 1].1.answers_for(&last));

@@ -46,3 +46,58 @@ impl Leaf {
         self.span.from == other.span.until
     }
 }
+
+/// Why leaves do not tell everything that is due at some times.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpanError {
+    /// The span ends before it begins.
+    #[error("the span ends at {until}, before it begins at {from}")]
+    Backwards {
+        /// Where it begins.
+        from: TimestampMs,
+        /// Where it ends.
+        until: TimestampMs,
+    },
+    /// No leaf is there, or the first begins too late.
+    #[error("no leaf answers for the beginning of the span, {from}: something could be due there")]
+    NoBeginning {
+        /// The beginning.
+        from: TimestampMs,
+    },
+    /// Something could be between two leaves.
+    #[error("leaf {index} does not begin where the one before it ends: something could be due between them")]
+    Gap {
+        /// The position of the second.
+        index: usize,
+    },
+    /// The last leaf ends too early.
+    #[error("no leaf answers for the end of the span, {until}: something could be due there")]
+    NoEnd {
+        /// The end.
+        until: TimestampMs,
+    },
+}
+
+/// All that a lane has due at these times, both included, as leaves in order tell it; an error where there is a time
+/// that they do not answer for.
+pub fn due_in(
+    leaves: &[Leaf],
+    lane: Lane,
+    from: TimestampMs,
+    until: TimestampMs,
+) -> Result<Vec<Entry>, SpanError> {
+    if from > until {
+        return Err(SpanError::Backwards { from, until });
+    }
+    if !leaves.first().is_some_and(|first| first.span.from <= Key::at(lane, from)) {
+        return Err(SpanError::NoBeginning { from });
+    }
+    if let Some(before) = leaves.windows(2).position(|pair| !pair[1].follows(&pair[0])) {
+        return Err(SpanError::Gap { index: before + 1 });
+    }
+    if !leaves.last().is_some_and(|last| Key::after(lane, until) <= last.span.until) {
+        return Err(SpanError::NoEnd { until });
+    }
+    let entries = leaves.iter().flat_map(Leaf::entries).copied();
+    Ok(entries.filter(|entry| entry.lane == lane && (from..=until).contains(&entry.due)).collect())
+}

@@ -32,7 +32,7 @@ mod tree;
 pub use apply::{ApplyError, Change};
 pub use check::{Census, CheckError};
 pub use entry::{ENTRY_BYTES, Entry, Priority};
-pub use leaf::Leaf;
+pub use leaf::{Leaf, SpanError, due_in};
 pub use node::NodeError;
 pub use read::Cursor;
 pub use tree::CalendarError;
