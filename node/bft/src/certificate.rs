@@ -9,6 +9,7 @@ use commonware_codec::{Copying, Decode as _, Error};
 use commonware_consensus::simplex::{scheme::ed25519::Scheme, types::Finalization};
 use commonware_cryptography::certificate::Verifier as _;
 use commonware_parallel::Sequential;
+use commonware_utils::{N3f1, ordered::Quorum as _};
 use rand_core::CryptoRng;
 
 /// What a certificate says.
@@ -20,6 +21,8 @@ pub struct Certified {
     pub epoch: u64,
     /// The view that it was signed in.
     pub view: u64,
+    /// How many validators signed.
+    pub signers: usize,
 }
 
 /// What is wrong with a certificate.
@@ -33,8 +36,24 @@ pub enum CertificateError {
         /// What is wrong with them.
         error: Error,
     },
-    /// Too few signatures, or wrong ones.
-    #[error("the certificate for {hash} is not signed by a quorum of the {validators} validators")]
+    /// Too few signatures.
+    #[error(
+        "the certificate for {hash} has {signers} signatures: {quorum} of the {validators} validators are a quorum"
+    )]
+    TooFew {
+        /// The block that it is about.
+        hash: BlockHash,
+        /// How many signatures it has.
+        signers: usize,
+        /// How many it needs.
+        quorum: u32,
+        /// How many validators there are.
+        validators: usize,
+    },
+    /// Wrong signatures: of others, of another chain, or of something else.
+    #[error(
+        "the certificate for {hash} has signatures that are not by the {validators} validators of this genesis"
+    )]
     NotSigned {
         /// The block that it is about.
         hash: BlockHash,
@@ -57,9 +76,106 @@ pub fn verify(
     let signed = Finalization::<Scheme, BlockDigest>::decode_cfg(Copying(certificate), &config)
         .map_err(|error| CertificateError::Malformed { length: certificate.len(), error })?;
     let hash = signed.proposal.payload.into();
+    let (signers, quorum) = (signed.certificate.signers.count(), validators.keys().quorum::<N3f1>());
+    if signers < usize::try_from(quorum).expect("VALIDATORS_MAX is small") {
+        return Err(CertificateError::TooFew { hash, signers, quorum, validators: validators.keys().len() });
+    }
     if !signed.verify(rng, &scheme, &Sequential) {
         return Err(CertificateError::NotSigned { hash, validators: validators.keys().len() });
     }
     let round = signed.round();
-    Ok(Certified { hash, epoch: round.epoch().get(), view: round.view().get() })
+    Ok(Certified { hash, epoch: round.epoch().get(), view: round.view().get(), signers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::ValidatorKey;
+    use alloy_primitives::{Address, B256};
+    use almanac_primitives::{genesis::Validator, testing};
+    use commonware_codec::Encode as _;
+    use commonware_consensus::{
+        simplex::types::{Finalize, Proposal},
+        types::{Epoch, Round, View},
+    };
+    use commonware_cryptography::{certificate::Signers, ed25519::certificate::Certificate};
+    use commonware_utils::test_rng;
+
+    const HERE: Namespace = Namespace(B256::repeat_byte(0xaa));
+    const HASH: BlockHash = B256::repeat_byte(5);
+
+    fn key(number: u8) -> ValidatorKey {
+        ValidatorKey::from_secret(&B256::repeat_byte(number))
+    }
+
+    fn validators(numbers: std::ops::Range<u8>) -> ValidatorSet {
+        let validator = |number: u8| Validator {
+            name: number.to_string(),
+            public_key: key(number).public(),
+            fee_recipient: Address::ZERO,
+        };
+        let validators = numbers.map(validator).collect();
+        ValidatorSet::new(&almanac_primitives::Genesis { validators, ..testing::genesis() }).unwrap()
+    }
+
+    /// A certificate with the signatures of these, be they enough or not.
+    fn signed(set: &ValidatorSet, namespace: &Namespace, signers: std::ops::Range<u8>) -> Vec<u8> {
+        let proposal =
+            Proposal::new(Round::new(Epoch::new(0), View::new(9)), View::new(8), BlockDigest::from(HASH));
+        let mut votes: Vec<_> = signers
+            .map(|number| {
+                let scheme = set.signer(namespace, key(number).private()).unwrap();
+                Finalize::sign(&scheme, proposal.clone()).unwrap().attestation
+            })
+            .collect();
+        votes.sort_by_key(|vote| vote.signer);
+        let signers = Signers::try_from((set.keys(), votes.iter().map(|vote| vote.signer))).unwrap();
+        let signatures = votes.into_iter().map(|vote| vote.signature).collect();
+        let certificate = Certificate { signers, signatures };
+        Finalization::<Scheme, BlockDigest> { proposal, certificate }.encode().to_vec()
+    }
+
+    #[test]
+    fn both_sides_of_a_quorum_of_seven() {
+        let set = validators(1..8);
+        let check = |count: u8| verify(&signed(&set, &HERE, 1..1 + count), &set, &HERE, &mut test_rng());
+        for count in [5, 6, 7] {
+            let certified = check(count).unwrap();
+            assert_eq!(certified, Certified { hash: HASH, epoch: 0, view: 9, signers: count.into() });
+        }
+        for count in [1, 4] {
+            let refused = check(count).unwrap_err();
+            let signers = usize::from(count);
+            assert!(
+                matches!(refused, CertificateError::TooFew { hash: HASH, signers: found, quorum: 5, validators: 7 }
+                    if found == signers),
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn signatures_for_another_chain_or_by_others_are_refused() {
+        let set = validators(1..5);
+        let elsewhere = Namespace(B256::repeat_byte(0xab));
+        let foreign = signed(&set, &elsewhere, 1..5);
+        let refused = verify(&foreign, &set, &HERE, &mut test_rng()).unwrap_err();
+        assert!(matches!(refused, CertificateError::NotSigned { hash: HASH, validators: 4 }), "{refused}");
+        let strangers = validators(11..15);
+        let refused = verify(&signed(&strangers, &HERE, 11..15), &set, &HERE, &mut test_rng()).unwrap_err();
+        assert!(matches!(refused, CertificateError::NotSigned { .. }), "{refused}");
+    }
+
+    #[test]
+    fn what_is_no_certificate_is_refused() {
+        let set = validators(1..5);
+        let whole = signed(&set, &HERE, 1..5);
+        for length in 0..whole.len() {
+            let refused = verify(&whole[..length], &set, &HERE, &mut test_rng()).unwrap_err();
+            assert!(matches!(refused, CertificateError::Malformed { length: found, .. } if found == length));
+        }
+        let long = [&whole[..], &[0]].concat();
+        let refused = verify(&long, &set, &HERE, &mut test_rng());
+        assert!(matches!(refused, Err(CertificateError::Malformed { .. })));
+    }
 }

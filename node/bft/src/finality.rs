@@ -1,7 +1,7 @@
 //! What shows to anyone who has the genesis that a block is final: a certificate, and the headers down from it.
 
 use crate::{
-    certificate::{self, CertificateError},
+    certificate::{self, CertificateError, Certified},
     engine::Marshal,
     validators::{Namespace, ValidatorSet},
 };
@@ -50,13 +50,14 @@ pub enum FinalityError {
 }
 
 impl Finality {
-    /// Checks everything against the validators of a genesis, and answers with the block's header.
+    /// Checks everything against the validators of a genesis. Answers with the block's header, and with what was
+    /// signed about it or about a block above it.
     pub fn verify(
         &self,
         validators: &ValidatorSet,
         namespace: &Namespace,
         rng: &mut impl CryptoRng,
-    ) -> Result<&Header, FinalityError> {
+    ) -> Result<(&Header, Certified), FinalityError> {
         let (first, above) = self.headers.split_first().ok_or(FinalityError::Empty)?;
         let mut last = first.hash();
         for header in above {
@@ -65,11 +66,11 @@ impl Finality {
             }
             last = header.hash();
         }
-        let certified = certificate::verify(&self.certificate, validators, namespace, rng)?.hash;
-        if certified != last {
-            return Err(FinalityError::OtherBlock { certified, last });
+        let certified = certificate::verify(&self.certificate, validators, namespace, rng)?;
+        if certified.hash != last {
+            return Err(FinalityError::OtherBlock { certified: certified.hash, last });
         }
-        Ok(first)
+        Ok((first, certified))
     }
 }
 

@@ -5,10 +5,10 @@ use crate::{
     forks::{Forks, Place},
 };
 use alloy_primitives::{Address, B256, BlockHash};
-use almanac_consensus::{Application, ApplicationError, MadeBlock, Proposal, Tip};
+use almanac_consensus::{Application, ApplicationError, MadeBlock, Proposal, Proven, Tip};
 use almanac_exec::BlockError;
-use almanac_primitives::Block;
-use almanac_state::StateStore;
+use almanac_primitives::{Block, StateKey};
+use almanac_state::{ProveError, StateStore};
 use commonware_consensus::marshal::ancestry::Ancestry;
 use futures::StreamExt as _;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,6 +17,9 @@ use tokio::sync::watch;
 /// Blocks above the last final one that are executed for a proposal or a vote. A node that is further behind has
 /// to catch up first, block by block, as they become final.
 const RECOVERED_BLOCKS_MAX: u64 = 64;
+
+/// How often proofs are begun, where a block becomes final between two of them.
+const PROVE_TRIES_MAX: u32 = 5;
 
 /// The application with all its forks. Voting and finalising share it.
 pub struct Ledger<S: StateStore> {
@@ -188,6 +191,22 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         self.forks().settle(made.tip.clone());
         self.final_height.send_replace(number);
         Ok(Some(made))
+    }
+
+    /// Proves values in the state after the last final block, all of the same one.
+    pub async fn prove(&self, keys: &[StateKey]) -> Result<Proven, ProveError> {
+        let mut tries = 1;
+        loop {
+            let tip = self.tip();
+            match self.application.prove(&tip, keys).await {
+                // The store is ahead by a block that has just been committed.
+                Err(ProveError::Stale { .. }) if tries < PROVE_TRIES_MAX => {
+                    self.wait_for(tip.header.number.saturating_add(1)).await;
+                }
+                proven => return proven,
+            }
+            tries += 1;
+        }
     }
 
     /// Waits until the block at `height` is final.

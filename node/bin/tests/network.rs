@@ -45,7 +45,7 @@ fn check_finality(node: &Node, genesis: &Path, height: u64) {
     let origin = node.result("eth_getBlockByNumber", json!(["0x0", false]));
     let namespace = Namespace(origin["hash"].as_str().unwrap().parse().unwrap());
     let validators = ValidatorSet::new(&genesis).unwrap();
-    let header = shown.verify(&validators, &namespace, &mut test_rng()).unwrap();
+    let (header, _) = shown.verify(&validators, &namespace, &mut test_rng()).unwrap();
     let block = node.result("eth_getBlockByNumber", json!([number, false]));
     assert_eq!(header.hash().to_string(), block["hash"].as_str().unwrap());
     assert_eq!(finality["hash"], block["hash"]);

@@ -150,8 +150,8 @@ pub enum ProveError {
     Closed,
     /// The store makes no proofs.
     #[error(
-        "this node makes no proofs while it runs: a developer's chain does with --datadir, and `almanac proof get` \
-         does for a directory that no node uses"
+        "a chain that is kept in memory makes no proofs of its state: start it with --datadir DIR, or prove a run or \
+         another transaction"
     )]
     Unsupported,
 }

@@ -64,7 +64,7 @@ fn headers_and_a_certificate_show_that_a_block_is_final() {
     };
     let verify = |finality: &Finality| {
         let shown = finality.verify(&network.validators, &network.namespace, &mut test_rng());
-        shown.map(|header| header.number)
+        shown.map(|(header, _)| header.number)
     };
     assert_eq!(verify(&finality(5..=5, 5)).unwrap(), 5);
     assert_eq!(verify(&finality(3..=6, 6)).unwrap(), 3, "a later certificate covers what is below");

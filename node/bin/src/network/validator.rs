@@ -12,7 +12,7 @@ use crate::{
     shutdown::Shutdown,
 };
 use alloy_primitives::U64;
-use almanac_bft::{Bft, FinalityReader, Ledger, NetworkConfig, Parts, ValidatorSet};
+use almanac_bft::{Bft, FinalityReader, Ledger, NetworkConfig, Parts, Prover as LedgerProver, ValidatorSet};
 use almanac_consensus::{
     Admission, Clock as _, ControlError, Engine as _, Proven, SharedPool, Sink, SystemClock,
 };
@@ -34,9 +34,8 @@ use almanac_rpc::{
     wallet::Wallet,
 };
 use almanac_schedule::CalendarAgenda;
-use almanac_state::ProveError;
 use anyhow::Context as _;
-use commonware_runtime::{Metrics as _, Runner as _, Supervisor as _, tokio::Context};
+use commonware_runtime::{Metrics as _, Runner as _, Spawner as _, Supervisor as _, tokio::Context};
 use std::{any::Any, future::Future, io::Write as _, pin::Pin, sync::Arc, thread::JoinHandle};
 use tokio::sync::oneshot;
 
@@ -96,6 +95,7 @@ fn join(thread: JoinHandle<()>) -> anyhow::Result<()> {
 /// What the rest of the node needs of a running validator.
 struct Started {
     bft: Bft,
+    prover: LedgerProver,
     admission: Admission,
     index: Arc<Index>,
     heads: Arc<Heads>,
@@ -156,8 +156,11 @@ async fn start(
         Arc::new(BlockLines { lines: Lines::default(), index: index.clone() }),
     ];
     let origin = index.block(0)?.context("block 0 is missing from the index")?;
+    let ledger = Ledger::new(application, tip);
+    let (prover, proving) = LedgerProver::new(ledger.clone());
+    context.child("prover").spawn(|_| proving);
     let parts = Parts {
-        ledger: Ledger::new(application, tip),
+        ledger,
         genesis: origin.block.header.clone(),
         validators: ValidatorSet::new(genesis)?,
         admission: admission.clone(),
@@ -165,7 +168,7 @@ async fn start(
     };
     let counters = context.child("counters");
     let (bft, validator) = Bft::start(context, network, parts)?;
-    Ok((Started { bft, admission, index, heads, counters }, validator))
+    Ok((Started { bft, prover, admission, index, heads, counters }, validator))
 }
 
 /// Serves the same as a developer's chain, without what only a developer may do.
@@ -185,7 +188,8 @@ async fn serve(
     let (admission, heads) = (started.admission.clone(), started.heads.clone());
     let limits = Limits::default();
     let questions = Heavy::new(HeavyLimits::QUESTIONS);
-    let almanac = Almanac::new(view.clone(), heads.clone(), questions, Arc::new(NoProofs));
+    let prover = Arc::new(Proofs(started.prover.clone()));
+    let almanac = Almanac::new(view.clone(), heads.clone(), questions, prover);
     let eth = Eth::new(view.clone(), admission, heads, wallet, CLIENT_VERSION, limits.call_time_max);
     let mut methods = eth.into_module();
     methods.merge(almanac.into_module()).context("a method has two homes")?;
@@ -202,15 +206,18 @@ async fn serve(
     Ok(Server::start(config.rpc, limits, methods, pages).await?)
 }
 
-/// The store moves on with every vote, and nobody can ask it to hold still for a proof of its last block.
-struct NoProofs;
+/// The validator's proofs as RPC asks for them.
+struct Proofs(LedgerProver);
 
-impl Prover for NoProofs {
+impl Prover for Proofs {
     fn prove(
         &self,
-        _: Vec<StateKey>,
+        keys: Vec<StateKey>,
     ) -> Pin<Box<dyn Future<Output = Result<Proven, ControlError>> + Send + '_>> {
-        Box::pin(std::future::ready(Err(ProveError::Unsupported.into())))
+        Box::pin(async move {
+            let proven = self.0.prove(keys).await.ok_or(ControlError::Stopped)?;
+            Ok(proven?)
+        })
     }
 }
 

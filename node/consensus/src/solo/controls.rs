@@ -69,7 +69,7 @@ pub struct Travel {
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The sequencer has ended, or ended over this; it says why to whoever runs it.
-    #[error("the sequencer has stopped")]
+    #[error("the chain has stopped")]
     Stopped,
     /// Time does not go back. The message has seconds, as tools do.
     #[error(
