@@ -121,7 +121,10 @@ pub(crate) async fn import<E: Context + Spawner>(
 }
 
 /// The header of block 0. Its commitment comes from a store of its own that never leaves genesis.
-async fn genesis_header<E: Context + Spawner>(context: &E, genesis: &Genesis) -> anyhow::Result<Header> {
+pub(crate) async fn genesis_header<E: Context + Spawner>(
+    context: &E,
+    genesis: &Genesis,
+) -> anyhow::Result<Header> {
     let config = QmdbConfig { page_cache_bytes: 1 << 20, ..QmdbConfig::new("genesis") };
     let store = QmdbStore::open(context.child("genesis"), &config, &genesis.state()?).await?;
     Ok(genesis.header(store.head().commitment())?)

@@ -11,6 +11,7 @@ mod control;
 mod datadir;
 mod db;
 mod figures;
+mod http;
 mod index_command;
 mod listen;
 mod logging;

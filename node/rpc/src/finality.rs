@@ -6,7 +6,7 @@ use jsonrpsee::{
     core::{RpcResult, async_trait},
     proc_macros::rpc,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::{future::Future, pin::Pin, sync::Arc};
 
 /// Where certificates are found. Only a network has any.
@@ -16,8 +16,8 @@ pub trait FinalitySource: Send + Sync + 'static {
 }
 
 /// Shows that a block is final, to whoever has the genesis.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BlockFinality {
     /// The block.
     pub number: U64,

@@ -1,15 +1,16 @@
-//! Runs all validators of a directory as processes of their own, and shows how far they are.
+//! Runs all validators of a directory as processes of their own, and shows how far they are and what is due.
 
 use super::{config::NodeConfig, new};
-use crate::shutdown::Shutdown;
+use crate::{http::Endpoint, shutdown::Shutdown};
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use std::{
     fs::File,
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
+    io::Write as _,
+    net::SocketAddr,
     path::PathBuf,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -98,7 +99,8 @@ async fn watch(validators: &mut [Running]) -> anyhow::Result<()> {
             heights.push(tokio::task::spawn_blocking(move || height(rpc)).await?);
         }
         let names = validators.iter().map(|validator| validator.name.as_str());
-        writeln!(std::io::stdout(), "{}", describe(names.zip(heights)))?;
+        let heights = describe(names.zip(heights.iter().copied()));
+        writeln!(std::io::stdout(), "{heights}  {}", next_due(validators).await?)?;
     }
 }
 
@@ -113,20 +115,33 @@ fn describe<'a>(heights: impl Iterator<Item = (&'a str, Option<u64>)> + Clone) -
     heights.map(one).collect::<Vec<_>>().join("  ")
 }
 
+/// What is due next, as the first validator that answers says.
+async fn next_due(validators: &[Running]) -> anyhow::Result<String> {
+    let nodes: Vec<Endpoint> = validators.iter().map(|validator| Endpoint::at(validator.rpc)).collect();
+    let ask = move || {
+        let first = json!([{ "limit": 1 }]);
+        nodes.iter().find_map(|node| node.call("almanac_agenda", &first, ANSWER_PATIENCE).ok())
+    };
+    Ok(describe_due(tokio::task::spawn_blocking(ask).await?.as_ref()))
+}
+
+fn describe_due(agenda: Option<&Value>) -> String {
+    let Some(agenda) = agenda else { return "due ?".to_owned() };
+    let first = &agenda["entries"][0];
+    match (first["id"].as_str(), first["due"]["iso"].as_str()) {
+        (Some(id), Some(due)) => format!("due {id} at {due}"),
+        _ => "due nothing".to_owned(),
+    }
+}
+
 /// The height that a validator's health page says.
 fn height(rpc: SocketAddr) -> Option<u64> {
     #[derive(Deserialize)]
     struct Health {
         block: u64,
     }
-    let mut stream = TcpStream::connect_timeout(&rpc, ANSWER_PATIENCE).ok()?;
-    stream.set_read_timeout(Some(ANSWER_PATIENCE)).ok()?;
-    write!(stream, "GET /health HTTP/1.1\r\nHost: {rpc}\r\nConnection: close\r\n\r\n").ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    let (_, body) = answer.split_once("\r\n\r\n")?;
-    let json = body.get(body.find('{')?..=body.rfind('}')?)?;
-    Some(serde_json::from_str::<Health>(json).ok()?.block)
+    let health = Endpoint::at(rpc).page("/health", ANSWER_PATIENCE).ok()?;
+    Some(serde_json::from_str::<Health>(&health).ok()?.block)
 }
 
 impl Running {
@@ -164,5 +179,13 @@ mod tests {
         let heights = [("v0", Some(12)), ("v1", Some(9)), ("v2", None), ("v3", Some(12))];
         assert_eq!(describe(heights.into_iter()), "v0 12  v1 9 (-3)  v2 no answer  v3 12");
         assert_eq!(describe([("v0", None)].into_iter()), "v0 no answer");
+    }
+
+    #[test]
+    fn the_line_says_what_is_due_next() {
+        let agenda = json!({ "entries": [{ "id": "2-1-0", "due": { "iso": "2026-11-15T16:40:00.000Z" } }] });
+        assert_eq!(describe_due(Some(&agenda)), "due 2-1-0 at 2026-11-15T16:40:00.000Z");
+        assert_eq!(describe_due(Some(&json!({ "entries": [] }))), "due nothing");
+        assert_eq!(describe_due(None), "due ?");
     }
 }

@@ -1,19 +1,21 @@
-//! Files with a proof and the header that it is for, in the form of [`almanac_rpc::types::proof`].
+//! Files with a proof, in the form of [`almanac_rpc::types::proof`].
 //!
 //! A file in which the encodings and the rest differ is refused. Where only a header is wanted, everything but
 //! `header` is ignored.
 
-use almanac_primitives::Header;
-use almanac_rpc::types::proof::{HeaderJson, PROOF_FORMAT, ProofFields, ProofJson};
-use almanac_state::{StateProof, proof::PROOF_BYTES_MAX};
+use almanac_bft::Finality;
+use almanac_primitives::{Header, ReceiptProof};
+use almanac_rpc::types::proof::{ClaimJson, EntryJson, HeaderJson, PROOF_FORMAT, ProofJson, ValueJson};
+use almanac_state::StateProof;
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
+use serde_json::Value;
 use std::{fs, path::Path};
 
-/// Largest file that is read: the largest proof in hexadecimal, its value once more, and room for the rest.
-const FILE_BYTES_MAX: u64 = 4 * PROOF_BYTES_MAX as u64 + 16 * 1024;
+/// Largest file that is read: above the largest answer of a node.
+const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// A proof and its header.
+/// A proof, yet to be checked.
 #[derive(Clone, Debug)]
 pub(super) struct ProofFile(ProofJson);
 
@@ -23,9 +25,27 @@ pub(super) struct HeaderFile {
     header: HeaderJson,
 }
 
+/// What a file says of its form, whatever that is.
+#[derive(Deserialize)]
+struct Form {
+    format: String,
+}
+
 impl ProofFile {
-    pub(super) fn new(header: &Header, proof: &StateProof) -> Self {
-        Self(ProofJson::new(header, proof))
+    pub(super) fn new(proof: ProofJson) -> Self {
+        Self(proof)
+    }
+
+    /// What a node answered.
+    pub(super) fn from_answer(answer: Value) -> anyhow::Result<Self> {
+        check_format(&serde_json::from_value::<Form>(answer.clone())?.format)?;
+        Ok(Self(serde_json::from_value(answer)?))
+    }
+
+    /// The same with what a node answered about finality.
+    pub(super) fn with_finality(mut self, answer: Value) -> anyhow::Result<Self> {
+        self.0.finality = Some(serde_json::from_value(answer)?);
+        Ok(self)
     }
 
     pub(super) fn to_json(&self) -> String {
@@ -33,11 +53,12 @@ impl ProofFile {
     }
 
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let file: ProofJson = read_json(path, "proof")?;
-        let given = &file.format;
-        let known = PROOF_FORMAT;
-        ensure!(*given == known, "{} has the format {given:?}, this build reads {known:?}", path.display());
-        Ok(Self(file))
+        let json = read_text(path, "proof")?;
+        let shown = path.display();
+        // The form first: a file of another version may have other fields.
+        let form: Form = parse(&json, path, "proof")?;
+        check_format(&form.format).with_context(|| format!("{shown} is of another version"))?;
+        Ok(Self(parse(&json, path, "proof")?))
     }
 
     /// The header that came with the proof.
@@ -45,21 +66,61 @@ impl ProofFile {
         decode_header(&self.0.header)
     }
 
-    /// The proof, yet to be checked.
-    pub(super) fn proof(&self) -> anyhow::Result<StateProof> {
-        let shown = &self.0.proof;
-        let proof = StateProof::decode(&shown.encoded)?;
-        let ProofFields { key, value, .. } = ProofFields::from(&proof);
-        ensure!(shown.key == key, "the proof file shows another key than its proof has, {:?}", proof.key);
-        ensure!(shown.value == value, "the proof file shows another value than its proof has, {value}");
-        Ok(proof)
+    /// What is claimed.
+    pub(super) fn claim(&self) -> &ClaimJson {
+        &self.0.claim
+    }
+
+    /// The values.
+    pub(super) fn values(&self) -> anyhow::Result<Vec<StateProof>> {
+        self.0.values.iter().map(decode_value).collect()
+    }
+
+    /// What the file says is due, for people who only look.
+    pub(super) fn entries(&self) -> Option<&[EntryJson]> {
+        self.0.entries.as_deref()
+    }
+
+    /// The receipt, if there is one.
+    pub(super) fn receipt(&self) -> anyhow::Result<Option<ReceiptProof>> {
+        let Some(shown) = &self.0.receipt else { return Ok(None) };
+        let index = shown.index.try_into().ok().context("the receipt's index is not below 2^32")?;
+        Ok(Some(ReceiptProof {
+            index,
+            receipt: shown.encoded.clone(),
+            transaction: shown.transaction.clone(),
+            nodes: shown.nodes.clone(),
+        }))
+    }
+
+    /// What shows that the block is final, if the file has it.
+    pub(super) fn finality(&self) -> anyhow::Result<Option<Finality>> {
+        let Some(shown) = &self.0.finality else { return Ok(None) };
+        let headers: Vec<Header> = (shown.headers.iter())
+            .map(|encoded| Header::decode(encoded))
+            .collect::<Result<_, _>>()
+            .context("what shows finality has bytes that are not a block header")?;
+        let first = headers.first().context("what shows finality has no header")?;
+        let (number, hash) = (first.number, first.hash());
+        ensure!(
+            (shown.number.to::<u64>(), shown.hash) == (number, hash),
+            "the file says that block {} ({}) is final, its headers begin with block {number} ({hash})",
+            shown.number,
+            shown.hash
+        );
+        Ok(Some(Finality { headers, certificate: shown.certificate.clone() }))
     }
 }
 
 impl HeaderFile {
     pub(super) fn read(path: &Path) -> anyhow::Result<Header> {
-        decode_header(&read_json::<Self>(path, "header")?.header)
+        decode_header(&parse::<Self>(&read_text(path, "header")?, path, "header")?.header)
     }
+}
+
+fn check_format(given: &str) -> anyhow::Result<()> {
+    ensure!(given == PROOF_FORMAT, "its format is {given:?}, this build reads {PROOF_FORMAT:?}");
+    Ok(())
 }
 
 fn decode_header(shown: &HeaderJson) -> anyhow::Result<Header> {
@@ -69,10 +130,21 @@ fn decode_header(shown: &HeaderJson) -> anyhow::Result<Header> {
     Ok(header)
 }
 
-fn read_json<T: for<'de> Deserialize<'de>>(path: &Path, what: &str) -> anyhow::Result<T> {
+fn decode_value(shown: &ValueJson) -> anyhow::Result<StateProof> {
+    let proof = StateProof::decode(&shown.encoded)?;
+    let ValueJson { key, value, .. } = ValueJson::from(&proof);
+    ensure!(shown.key == key, "the proof file shows another key than its proof has, {:?}", proof.key);
+    ensure!(shown.value == value, "the proof file shows another value than its proof has, {value}");
+    Ok(proof)
+}
+
+fn read_text(path: &Path, what: &str) -> anyhow::Result<String> {
     let shown = path.display();
     let size = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?.len();
     ensure!(size <= FILE_BYTES_MAX, "{shown} has {size} bytes, a {what} file has at most {FILE_BYTES_MAX}");
-    let json = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-    serde_json::from_str(&json).with_context(|| format!("{shown} is not a {what} file"))
+    fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))
+}
+
+fn parse<T: for<'de> Deserialize<'de>>(json: &str, path: &Path, what: &str) -> anyhow::Result<T> {
+    serde_json::from_str(json).with_context(|| format!("{} is not a {what} file", path.display()))
 }

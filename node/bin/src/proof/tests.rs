@@ -1,17 +1,21 @@
 //! Proofs from a data directory to words and back, and everything a forger might try with the files.
 
-use super::*;
-use crate::accounts;
-use alloy_primitives::{hex, keccak256};
+use super::{datadir::Subject, words::coins, *};
+use crate::{accounts, datadir::Datadir};
+use alloy_primitives::{Bytes, hex, keccak256};
 use almanac_primitives::{
-    Account, Block, ScheduleId, StateChange, StateDiff, TimestampMs,
+    Account, Block, Header, StateChange, StateDiff, StateKey,
     params::{GOVERNANCE_SLOT, PROTOCOL_VERSION},
-    state::encode_slot,
+    state::{Meta, encode_slot},
 };
-use almanac_state::BlockArchive as _;
+use almanac_rpc::types::proof::{ClaimJson, ProofJson};
+use almanac_state::{
+    BlockArchive as _, BlockJournal, QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _,
+};
 use clap::Parser;
-use commonware_runtime::Supervisor as _;
+use commonware_runtime::{Runner as _, Supervisor as _};
 use serde_json::{Value, json};
+use std::path::Path;
 use tempfile::TempDir;
 
 const CODE: &[u8] = &[0x60, 0x01, 0x60, 0x00, 0x55];
@@ -79,9 +83,13 @@ fn parse(words: &[&str]) -> Result<ProofCommand, clap::Error> {
 
 fn get_args(words: &[&str]) -> Result<GetArgs, clap::Error> {
     parse(&[&["get", "--datadir", "x"], words].concat()).map(|command| match command {
-        ProofCommand::Get(args) => args,
+        ProofCommand::Get(args) => *args,
         ProofCommand::Verify(_) => panic!("get was asked for"),
     })
+}
+
+fn prove_in(directory: &Path, key: StateKey) -> anyhow::Result<ProofFile> {
+    datadir::prove(directory, Subject::Value(key))
 }
 
 /// Proves, writes, reads and judges.
@@ -92,7 +100,7 @@ fn words_for(directory: &TempDir, key: StateKey) -> String {
 fn written(directory: &TempDir, json: &str) -> VerifyArgs {
     let proof = directory.path().join("proof.json");
     fs::write(&proof, json).unwrap();
-    VerifyArgs { proof, header: None, block_hash: None }
+    VerifyArgs { proof, genesis: None, header: None, block_hash: None }
 }
 
 #[test]
@@ -116,7 +124,7 @@ fn every_kind_of_value_from_the_directory_to_words() {
         (StateKey::Body(BODY), format!("0x{}… (100 in all)", "bb".repeat(64))),
         (StateKey::Calendar(3), "calendar node 3".into()),
         (StateKey::Meta(Meta::Genesis), "start of the chain".into()),
-        (StateKey::Calendar(3), "block time  1003 ms".into()),
+        (StateKey::Calendar(3), "block time  1970-01-01T00:00:01.003Z (1003 ms)".into()),
         (StateKey::Calendar(3), "--block-hash".into()),
     ] {
         let words = words_for(&directory, key);
@@ -189,13 +197,13 @@ fn a_header_from_elsewhere_is_what_counts() {
     let own: Value = serde_json::from_str(&file.to_json()).unwrap();
     assert!(with_header(&own).is_ok(), "a proof file holds a header");
     assert!(with_header(&json!({ "header": own["header"], "other": 1 })).is_ok());
-    let error = with_header(&json!({ "proof": own["proof"] })).unwrap_err();
+    let error = with_header(&json!({ "values": own["values"] })).unwrap_err();
     assert!(format!("{error:#}").contains("missing field `header`"), "{error:#}");
 
     let mut other = file.header().unwrap();
     other.timestamp.0 += 1;
-    let proof = file.proof().unwrap();
-    let other: Value = serde_json::from_str(&ProofFile::new(&other, &proof).to_json()).unwrap();
+    let other = ProofJson::of_values(ClaimJson::Value {}, &other, &file.values().unwrap());
+    let other: Value = serde_json::from_str(&ProofFile::new(other).to_json()).unwrap();
     let error = with_header(&other).unwrap_err().to_string();
     assert!(error.contains("the proof is for block 2 with hash"), "{error}");
 }
@@ -211,18 +219,32 @@ fn files_that_say_two_things_are_refused() {
         *bytes.last_mut().unwrap() ^= 1;
         json!(hex::encode_prefixed(bytes))
     };
-    let cases: [(&str, Value, &str); 11] = [
+    let cases = [
         ("/header/number", json!("0x3"), "other facts"),
         ("/header/hash", flipped(&own["header"]["hash"]), "other facts"),
         ("/header/stateRoot", flipped(&own["header"]["stateRoot"]), "other facts"),
         ("/header/encoded", flipped(&own["header"]["encoded"]), "other facts"),
         ("/header/encoded", json!("0x01"), "not a block header"),
-        ("/proof/key/slot", json!("0x8"), "another key"),
-        ("/proof/key/kind", json!("account"), "not a proof file"),
-        ("/proof/value", json!("0x03"), "another value"),
-        ("/proof/encoded", flipped(&own["proof"]["encoded"]), "does not lead from"),
-        ("/proof/encoded", json!("0x"), "not a proof"),
-        ("/format", json!("almanac-proof-2"), "this build reads"),
+        ("/header/receiptsRoot", flipped(&own["header"]["receiptsRoot"]), "other facts"),
+        ("/values/0/key/slot", json!("0x8"), "another key"),
+        ("/values/0/key/kind", json!("account"), "not a proof file"),
+        ("/values/0/value", json!("0x03"), "another value"),
+        ("/values/0/encoded", flipped(&own["values"][0]["encoded"]), "does not lead from"),
+        ("/values/0/encoded", json!("0x"), "not a proof"),
+        ("/values", json!([]), "0 values and 0 receipts do not show that"),
+        ("/values", json!([own["values"][0], own["values"][0]]), "2 values"),
+        ("/claim", json!({ "kind": "schedule", "schedule": "1-0-0" }), "1 values do not show a schedule"),
+        ("/claim", json!({ "kind": "schedule", "schedule": "x" }), "names no schedule"),
+        (
+            "/claim",
+            json!({ "kind": "span", "lane": "cron", "from": "0x1", "to": "0x2" }),
+            "no leaf of the calendar",
+        ),
+        ("/claim", json!({ "kind": "run", "hash": B256::ZERO }), "do not show that"),
+        ("/claim", json!({ "kind": "value", "more": 1 }), "not a proof file"),
+        ("/entries", json!([]), "claims nothing about that"),
+        ("/format", json!("almanac-proof-1"), "is of another version: its format is"),
+        ("/format", json!("almanac-proof-3"), "this build reads \"almanac-proof-2\""),
     ];
     for (pointer, value, expected) in cases {
         let mut forged = own.clone();
@@ -233,14 +255,17 @@ fn files_that_say_two_things_are_refused() {
     for json in ["", "{}", "[]", "\u{0}", &" ".repeat(1 << 20)] {
         assert!(judge(&written(&directory, json)).is_err());
     }
-    let missing = VerifyArgs { proof: directory.path().join("no.json"), header: None, block_hash: None };
+    let missing = VerifyArgs { proof: directory.path().join("no.json"), ..written(&directory, "") };
     assert!(format!("{:#}", judge(&missing).unwrap_err()).contains("cannot read"));
 }
 
 #[test]
 fn one_value_is_asked_for_at_a_time() {
     let address = Address::repeat_byte(1);
-    let key = |words: &[&str]| get_args(words).map(|args| args.key().unwrap());
+    let key = |words: &[&str]| match get_args(words)?.subject().unwrap() {
+        Subject::Value(key) => Ok::<_, clap::Error>(key),
+        Subject::Schedule(id) => panic!("a value was asked for, not schedule {id}"),
+    };
     let account = &["--account", "0x0101010101010101010101010101010101010101"][..];
     assert_eq!(key(account).unwrap(), StateKey::Account(address));
     let with_slot = |slot: &str| key(&[account, &["--slot", slot]].concat());
@@ -255,11 +280,60 @@ fn one_value_is_asked_for_at_a_time() {
     assert_eq!(key(&["--calendar-node", "4"]).unwrap(), StateKey::Calendar(4));
     assert_eq!(key(&["--genesis"]).unwrap(), StateKey::Meta(Meta::Genesis));
 
+    let schedule = ScheduleId::new(1042, 3, 0).unwrap();
+    assert_eq!(
+        get_args(&["--schedule", "1042-3-0"]).unwrap().subject().unwrap(),
+        Subject::Schedule(schedule)
+    );
+
     assert!(get_args(&[]).is_err(), "nothing was asked for");
     assert!(get_args(&["--slot", "1"]).is_err(), "a slot of what?");
     assert!(get_args(&[account, &["--genesis"]].concat()).is_err());
     assert!(parse(&["verify"]).is_err());
     assert!(parse(&["verify", "--proof", "p.json"]).is_ok());
+}
+
+#[test]
+fn a_node_is_asked_for_the_same_in_its_words() {
+    let wanted = |words: &[&str]| {
+        parse(&[&["get", "--rpc", "http://127.0.0.1:8545"], words].concat()).map(|command| match command {
+            ProofCommand::Get(args) => args.wanted().unwrap(),
+            ProofCommand::Verify(_) => panic!("get was asked for"),
+        })
+    };
+    let (address, hash) = (Address::repeat_byte(1), B256::repeat_byte(2));
+    let (account, named) = (address.to_string(), hash.to_string());
+    assert_eq!(wanted(&["--account", &account]).unwrap(), json!({ "account": address }));
+    let slot = wanted(&["--account", &account, "--slot", "16"]).unwrap();
+    assert_eq!(slot, json!({ "account": address, "slot": "0x10" }));
+    assert_eq!(wanted(&["--schedule", "1042-3-0"]).unwrap(), json!({ "schedule": "1042-3-0" }));
+    assert_eq!(wanted(&["--run", &named]).unwrap(), json!({ "run": hash }));
+    assert_eq!(wanted(&["--transaction", &named]).unwrap(), json!({ "transaction": hash }));
+    let span = wanted(&["--span", "cron,5,1794769260000"]).unwrap();
+    assert_eq!(span, json!({ "lane": "cron", "from": 5, "to": 1_794_769_260_000_u64 }));
+    for bad in ["", "cron", "cron,1", "cron,1,2,3", "corn,1,2", "cron,-1,2", "cron,1,x"] {
+        assert!(wanted(&["--span", bad]).is_err(), "{bad}");
+    }
+    assert!(wanted(&["--code", &named]).is_err(), "from a directory only");
+    assert!(wanted(&["--account", &account, "--datadir", "x"]).is_err(), "one source");
+    assert!(get_args(&["--run", &named]).is_err(), "from a node only");
+    assert!(parse(&["get", "--account", &account]).is_err(), "no source");
+}
+
+/// The start of a chain needs no signatures; anything after it does.
+#[test]
+fn without_signatures_only_genesis_is_final() {
+    let start = directory(0);
+    let rich = StateKey::Account(accounts::ACCOUNTS[0].address);
+    let genesis = start.path().join("genesis.json");
+    let judged = |directory: &TempDir| {
+        let json = prove_in(directory.path(), rich).unwrap().to_json();
+        judge(&VerifyArgs { genesis: Some(genesis.clone()), ..written(directory, &json) })
+    };
+    let words = judged(&start).unwrap();
+    assert!(words.contains("Final: block 0 (0x") && words.contains("is the start of chain 31337"), "{words}");
+    let error = format!("{:#}", judged(&directory(1)).unwrap_err());
+    assert!(error.contains("nobody signs the blocks of chain 31337"), "{error}");
 }
 
 #[test]

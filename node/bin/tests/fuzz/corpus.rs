@@ -25,6 +25,7 @@ pub(crate) fn corpus(node: &Node) -> Vec<Request> {
     all.extend(sending(&call, &raw));
     all.extend(traces(&call, &hash, &block, &number));
     all.extend(about_schedules(&job));
+    all.extend(proofs(&job, &hash));
     all.extend(controls(&hash));
     all
 }
@@ -41,10 +42,20 @@ fn about_schedules(job: &Value) -> Vec<Request> {
         ("almanac_capacity", json!([{ "from": 1_000, "to": 3_600_000 }])),
         ("almanac_preview", json!([job, 3])),
         ("almanac_runway", json!([job])),
-        ("almanac_getProof", json!([{ "schedule": job }])),
-        ("almanac_getProof", json!([{ "lane": "cron", "from": 1_000, "to": 2_000 }])),
         ("almanac_getParameters", json!([])),
     ]
+}
+
+fn proofs(job: &Value, hash: &Value) -> Vec<Request> {
+    let wanted = [
+        json!({ "account": ALICE }),
+        json!({ "account": BOB, "slot": "0x0" }),
+        json!({ "schedule": job }),
+        json!({ "lane": "cron", "from": 1_000, "to": 2_000 }),
+        json!({ "run": hash }),
+        json!({ "transaction": hash }),
+    ];
+    wanted.into_iter().map(|wanted| ("almanac_getProof", json!([wanted]))).collect()
 }
 
 fn about_blocks(hash: &Value, block: &Value, number: &Value) -> Vec<Request> {

@@ -8,12 +8,12 @@ use super::{
     parameters::{self, RpcParameter},
     params,
     preview::{self, Preview},
-    proof::{self, Proofs},
+    proof::{self, Subject, Wanted},
     runs::{self, RunsPage},
     runway::{self, Runway},
     schedule::{self, RpcSchedule, SchedulesPage},
 };
-use crate::error;
+use crate::{error, types::proof::ProofJson};
 use jsonrpsee::{
     core::{RpcResult, SubscriptionResult},
     proc_macros::rpc,
@@ -50,9 +50,9 @@ pub(crate) trait AlmanacApi {
     #[method(name = "almanac_runway")]
     fn runway(&self, id: Value) -> RpcResult<Runway>;
 
-    /// Proofs of a schedule, or of what is due in a span and that nothing else is.
+    /// A proof of an account, a slot, a schedule, a run, or of what is due in a span and that nothing else is.
     #[method(name = "almanac_getProof")]
-    async fn get_proof(&self, wanted: Option<Value>) -> RpcResult<Proofs>;
+    async fn get_proof(&self, wanted: Option<Value>) -> RpcResult<ProofJson>;
 
     /// Every parameter of the chain, with its value, its bounds and what it is for.
     #[method(name = "almanac_getParameters")]
@@ -100,9 +100,12 @@ impl AlmanacApiServer for Almanac {
         runway::runway(&self.view, params::schedule_id(&id)?)
     }
 
-    async fn get_proof(&self, wanted: Option<Value>) -> RpcResult<Proofs> {
-        let wanted = params::options(wanted, "what to prove")?;
-        proof::prove(&self.view, &*self.prover, wanted).await
+    async fn get_proof(&self, wanted: Option<Value>) -> RpcResult<ProofJson> {
+        let wanted: Wanted = params::options(wanted, "what to prove")?;
+        match wanted.subject()? {
+            Subject::State(subject) => proof::of_state(&self.view, &*self.prover, subject).await,
+            Subject::Ran { hash, is_run } => self.work(move |view| proof::of_ran(view, hash, is_run)).await,
+        }
     }
 
     fn get_parameters(&self) -> RpcResult<Vec<RpcParameter>> {

@@ -13,6 +13,7 @@ mod runs;
 mod runway;
 mod schedule;
 
+pub use params::LaneName;
 pub use proof::Prover;
 
 use crate::{error, heads::Heads, heavy::Heavy, view::View};

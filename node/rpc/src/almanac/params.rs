@@ -73,7 +73,8 @@ pub(super) fn time(given: Number) -> TimestampMs {
 /// A lane by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum LaneName {
+#[expect(missing_docs, reason = "each is named as its lane")]
+pub enum LaneName {
     Reserved,
     Cron,
     Market,

@@ -1,32 +1,40 @@
-//! Proofs about schedules, for whoever trusts a block hash and nothing else.
+//! Proofs for whoever trusts a block hash, or only the genesis, and nothing else.
 //!
-//! Of a schedule: its head, its escrow and its body. Of a span of time: the leaves of the calendar that answer for it,
-//! which prove what is due then and that nothing else is. The store makes them, between two blocks; this only says
-//! which values to prove.
+//! Of an account or a slot: the value. Of a schedule: its head, its escrow and its body. Of a span of time: the leaves
+//! of the calendar that answer for it, which prove what is due then and that nothing else is. Of a run or any other
+//! transaction: its receipt. Values are proven by the store, after the last block; this only says which. Receipts are
+//! proven from the index, in any block.
 
 use super::params::{self, Id, LaneName};
 use crate::{
     error,
-    types::{Number, RpcScheduleId, RpcTime, proof::ProofJson},
+    types::{
+        Number, encoded_transaction,
+        proof::{ClaimJson, EntryJson, ProofJson},
+    },
     view::View,
 };
-use alloy_primitives::{BlockHash, U64};
+use alloy_primitives::{Address, TxHash, U64, U256};
 use almanac_consensus::{ControlError, Controls, Proven};
 use almanac_index::HistoricalState;
-use almanac_primitives::{Lane, ScheduleId, StateKey, TimestampMs, Wei, addresses::LEDGER};
+use almanac_primitives::{
+    Lane, ReceiptProof, ScheduleId, StateKey, StateRead as _, TimestampMs, Wei, addresses::LEDGER,
+};
 use almanac_schedule::{
     Calendar, Record,
-    calendar::Entry,
+    calendar::{Leaf, due_in},
     record::{escrow_slot, head_slot},
 };
 use jsonrpsee::core::RpcResult;
-use serde::{Deserialize, Serialize};
-use std::{future::Future, pin::Pin};
+use serde::Deserialize;
+use std::{future::Future, pin::Pin, time::Duration};
 
 /// Most leaves of one answer.
 const LEAVES_MAX: usize = 64;
 /// A block may come between looking and proving; then it is tried again, so often.
 const TRIES_MAX: usize = 5;
+/// Time between two tries: the index hears of a block a little after the store.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
 /// Makes proofs of the state after the last block.
 pub trait Prover: Send + Sync {
@@ -46,83 +54,113 @@ impl Prover for Controls {
     }
 }
 
-/// What a client wants proven: a schedule, or what a lane has due in a span.
+/// What a client wants proven, as it says it.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Wanted {
+    account: Option<Address>,
+    slot: Option<U256>,
     schedule: Option<Id>,
     lane: Option<LaneName>,
     from: Option<Number>,
     to: Option<Number>,
+    run: Option<TxHash>,
+    transaction: Option<TxHash>,
 }
 
-/// Proofs, all of the state after one block.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Proofs {
-    block_number: U64,
-    block_hash: BlockHash,
-    /// What a lane has due in the span, and nothing else; `null` where a schedule was asked for.
-    entries: Option<Vec<ProvenEntry>>,
-    proofs: Vec<NamedProof>,
+/// What has to be proven.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Subject {
+    /// Something in the state after the last block.
+    State(StateSubject),
+    /// Something that ran.
+    Ran { hash: TxHash, is_run: bool },
 }
 
-/// A schedule that the leaves have in the span.
-#[derive(Clone, Debug, Serialize)]
-struct ProvenEntry {
-    #[serde(flatten)]
-    id: RpcScheduleId,
-    due: RpcTime,
+/// Something in a state.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum StateSubject {
+    Value(StateKey),
+    Schedule(ScheduleId),
+    Span { lane: LaneName, from: TimestampMs, to: TimestampMs },
 }
 
-/// A proof, and what it is of.
-#[derive(Clone, Debug, Serialize)]
-struct NamedProof {
-    what: &'static str,
-    #[serde(flatten)]
-    proof: ProofJson,
+impl Wanted {
+    /// What is wanted, if it is one thing.
+    pub(super) fn subject(self) -> RpcResult<Subject> {
+        let Self { account, slot, schedule, lane, from, to, run, transaction } = self;
+        Ok(match (account, slot, schedule, lane, from, to, run, transaction) {
+            (Some(address), None, None, None, None, None, None, None) => {
+                Subject::State(StateSubject::Value(StateKey::Account(address)))
+            }
+            (Some(address), Some(slot), None, None, None, None, None, None) => {
+                Subject::State(StateSubject::Value(StateKey::Slot(address, slot)))
+            }
+            (None, None, Some(Id(id)), None, None, None, None, None) => {
+                Subject::State(StateSubject::Schedule(id))
+            }
+            (None, None, None, Some(lane), Some(from), Some(to), None, None) => {
+                let (from, to) = (params::time(from), params::time(to));
+                Subject::State(StateSubject::Span { lane, from, to })
+            }
+            (None, None, None, None, None, None, Some(hash), None) => Subject::Ran { hash, is_run: true },
+            (None, None, None, None, None, None, None, Some(hash)) => Subject::Ran { hash, is_run: false },
+            _ => {
+                return Err(error::invalid(
+                    "give one of { account }, { account, slot }, { schedule }, { run }, { transaction } and \
+                     { lane, from, to }, times in milliseconds",
+                ));
+            }
+        })
+    }
 }
 
 /// What has to be proven, as the state after the last block has it.
 struct Plan {
-    keys: Vec<(&'static str, StateKey)>,
-    entries: Option<Vec<Entry>>,
+    claim: ClaimJson,
+    keys: Vec<StateKey>,
+    entries: Option<Vec<EntryJson>>,
 }
 
-/// Proves what is wanted.
-pub(super) async fn prove(view: &View, prover: &dyn Prover, wanted: Wanted) -> RpcResult<Proofs> {
+/// Proves something in the state after the last block.
+pub(super) async fn of_state(
+    view: &View,
+    prover: &dyn Prover,
+    subject: StateSubject,
+) -> RpcResult<ProofJson> {
     for _ in 0..TRIES_MAX {
         let (block, state) = view.state(None)?;
-        let plan = plan(&state, wanted)?;
-        let keys = plan.keys.iter().map(|(_, key)| *key).collect();
+        let Plan { claim, keys, entries } = plan(&state, subject)?;
         let Proven { header, proofs } = prover.prove(keys).await.map_err(error::refused)?;
-        if header.hash() != block.hash {
-            continue;
+        if header.hash() == block.hash {
+            return Ok(ProofJson { entries, ..ProofJson::of_values(claim, &header, &proofs) });
         }
-        let named = plan.keys.iter().zip(&proofs);
-        let named =
-            named.map(|((what, _), proof)| NamedProof { what, proof: ProofJson::new(&header, proof) });
-        let shown = |entry: Entry| ProvenEntry {
-            id: RpcScheduleId::new(entry.schedule),
-            due: RpcTime::new(entry.due),
-        };
-        return Ok(Proofs {
-            block_number: U64::from(header.number),
-            block_hash: block.hash,
-            entries: plan.entries.map(|entries| entries.into_iter().map(shown).collect()),
-            proofs: named.collect(),
-        });
+        tokio::time::sleep(TRY_AGAIN_AFTER).await;
     }
     Err(error::refused(format!("blocks came faster than proofs, {TRIES_MAX} times: ask again")))
 }
 
-fn plan(state: &HistoricalState, wanted: Wanted) -> RpcResult<Plan> {
-    match wanted {
-        Wanted { schedule: Some(Id(id)), lane: None, from: None, to: None } => of_schedule(state, id),
-        Wanted { schedule: None, lane: Some(lane), from: Some(from), to: Some(to) } => {
-            of_span(state, lane.into(), params::time(from), params::time(to))
-        }
-        _ => Err(error::invalid("give either { schedule } or { lane, from, to }, times in milliseconds")),
+/// Proves that something ran, and what became of it.
+pub(super) fn of_ran(view: &View, hash: TxHash, is_run: bool) -> RpcResult<ProofJson> {
+    let found = view.index.transaction(hash).map_err(error::internal)?;
+    let (location, block) = found.ok_or_else(|| error::unknown_transaction(hash))?;
+    let missing = || error::internal(format!("{hash} is not where the index says"));
+    let receipt = block.receipts.get(location.index).ok_or_else(missing)?;
+    if is_run && receipt.schedule_ref.is_none() {
+        return Err(error::refused(format!("{hash} is no run of a schedule: ask with {{ transaction }}")));
+    }
+    let transaction = encoded_transaction(&block, location.index).ok_or_else(missing)?;
+    let index = u32::try_from(location.index).map_err(error::internal)?;
+    let proof = ReceiptProof::new(&block.receipts, index, transaction).ok_or_else(missing)?;
+    let claim = if is_run { ClaimJson::Run { hash } } else { ClaimJson::Transaction { hash } };
+    Ok(ProofJson::of_receipt(claim, &block.block.header, proof))
+}
+
+fn plan(state: &HistoricalState, subject: StateSubject) -> RpcResult<Plan> {
+    match subject {
+        StateSubject::Value(key) => Ok(Plan { claim: ClaimJson::Value {}, keys: vec![key], entries: None }),
+        StateSubject::Schedule(id) => of_schedule(state, id),
+        StateSubject::Span { lane, from, to } => of_span(state, lane, from, to),
     }
 }
 
@@ -131,26 +169,35 @@ fn of_schedule(state: &HistoricalState, id: ScheduleId) -> RpcResult<Plan> {
     let record = record.ok_or_else(|| {
         error::refused(format!("schedule {id} is not in the state: only what is there can be proven"))
     })?;
-    let mut keys = vec![("head", StateKey::Slot(LEDGER, head_slot(id))), ("body", StateKey::Body(id))];
+    let mut keys = vec![StateKey::Slot(LEDGER, head_slot(id)), StateKey::Body(id)];
     // An empty slot is no value, and cannot be proven.
     if record.escrow > Wei::ZERO {
-        keys.push(("escrow", StateKey::Slot(LEDGER, escrow_slot(id))));
+        keys.push(StateKey::Slot(LEDGER, escrow_slot(id)));
     }
-    Ok(Plan { keys, entries: None })
+    Ok(Plan { claim: ClaimJson::Schedule { schedule: id.to_string() }, keys, entries: None })
 }
 
-fn of_span(state: &HistoricalState, lane: Lane, from: TimestampMs, to: TimestampMs) -> RpcResult<Plan> {
+fn of_span(state: &HistoricalState, lane: LaneName, from: TimestampMs, to: TimestampMs) -> RpcResult<Plan> {
     if from > to {
         return Err(error::invalid(format!("the span ends at {to}, before it begins at {from}")));
     }
-    let leaves = Calendar::new(state).leaves(lane, from, to, LEAVES_MAX + 1).map_err(error::internal)?;
+    if state.read(StateKey::Calendar(0)).map_err(error::internal)?.is_none() {
+        return Err(error::refused(
+            "nothing was ever scheduled here: the calendar is not in the state, and only what is there can be proven",
+        ));
+    }
+    let calendar = Calendar::new(state);
+    let leaves = calendar.leaves(lane.into(), from, to, LEAVES_MAX + 1).map_err(error::internal)?;
     if leaves.len() > LEAVES_MAX {
         return Err(error::limit(format!(
             "the span needs more than {LEAVES_MAX} leaves of the calendar: make it shorter"
         )));
     }
-    let entries = leaves.iter().flat_map(|(_, leaf)| leaf.entries()).copied();
-    let entries = entries.filter(|entry| entry.lane == lane && (from..=to).contains(&entry.due)).collect();
-    let keys = leaves.iter().map(|(node, _)| ("calendar", StateKey::Calendar(*node))).collect();
-    Ok(Plan { keys, entries: Some(entries) })
+    let (nodes, leaves): (Vec<u64>, Vec<Leaf>) = leaves.into_iter().unzip();
+    let due = due_in(&leaves, Lane::from(lane), from, to).map_err(error::internal)?;
+    Ok(Plan {
+        claim: ClaimJson::Span { lane, from: U64::from(from.0), to: U64::from(to.0) },
+        keys: nodes.into_iter().map(StateKey::Calendar).collect(),
+        entries: Some(due.iter().map(EntryJson::from).collect()),
+    })
 }

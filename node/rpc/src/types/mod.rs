@@ -17,4 +17,4 @@ pub use receipt::RpcReceipt;
 pub use schedule::{RpcScheduleId, RpcScheduleRef};
 pub use time::RpcTime;
 pub use transaction::RpcTransaction;
-pub(crate) use transaction::user_transaction;
+pub(crate) use transaction::{encoded_transaction, user_transaction};

@@ -1,44 +1,74 @@
-//! The JSON form of a proof with the header that it is for.
+//! The JSON form of a proof: what is claimed of a block, what shows it, and why the block is final.
 //!
 //! ```json
 //! {
-//!   "format": "almanac-proof-1",
-//!   "header": {
-//!     "number": "0x2a",
-//!     "hash": "0x…",
-//!     "stateRoot": "0x…",
-//!     "encoded": "0x…"
-//!   },
-//!   "proof": {
-//!     "key": { "kind": "slot", "address": "0x…", "slot": "0x5" },
-//!     "value": "0x…",
-//!     "encoded": "0x…"
-//!   }
+//!   "format": "almanac-proof-2",
+//!   "claim": { "kind": "value" },
+//!   "header": { "number": "0x2a", "hash": "0x…", "stateRoot": "0x…", "receiptsRoot": "0x…", "encoded": "0x…" },
+//!   "values": [
+//!     { "key": { "kind": "slot", "address": "0x…", "slot": "0x5" }, "value": "0x…", "encoded": "0x…" }
+//!   ],
+//!   "entries": null,
+//!   "receipt": null,
+//!   "finality": { "number": "0x2a", "hash": "0x…", "headers": ["0x…"], "certificate": "0x…" }
 //! }
 //! ```
 //!
-//! What counts is `encoded`: the canonical encoding of header and proof. The rest says the same for people
-//! and programs that only want to look. Keys are `account` with `address`; `slot` with `address` and `slot`; `code`
-//! with `hash`; `body` with `schedule`; `calendarNode` with `node`; and `genesis`.
+//! What counts is `encoded`: the canonical encodings of header and proofs. The rest says the same for people and
+//! programs that only want to look; whoever checks a proof refuses one in which the two differ.
+//!
+//! | claim | shown by |
+//! |---|---|
+//! | `value` | one value |
+//! | `schedule` with `schedule` | its head and its body, and its escrow unless that is empty |
+//! | `span` with `lane`, `from`, `to` | the leaves of the calendar that answer for it, in order; `entries` says what they have |
+//! | `run`, `transaction` with `hash` | `receipt`: its place, itself, what ran, and the nodes of the trie above it |
+//!
+//! Keys are `account` with `address`; `slot` with `address` and `slot`; `code` with `hash`; `body` with `schedule`;
+//! `calendarNode` with `node`; and `genesis`.
 
-use alloy_primitives::{Address, B256, BlockHash, Bytes, U64, U256};
-use almanac_primitives::{Header, StateKey, state::Meta};
+use super::{RpcScheduleId, RpcTime};
+use crate::{almanac::LaneName, finality::BlockFinality};
+use alloy_primitives::{Address, B256, BlockHash, Bytes, TxHash, U64, U256};
+use almanac_primitives::{Header, ReceiptProof, StateKey, state::Meta};
+use almanac_schedule::calendar::Entry;
 use almanac_state::StateProof;
 use serde::{Deserialize, Serialize};
 
 /// The name of this form.
-pub const PROOF_FORMAT: &str = "almanac-proof-1";
+pub const PROOF_FORMAT: &str = "almanac-proof-2";
 
-/// A proof and its header.
+/// A proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProofJson {
     /// The name of the form.
     pub format: String,
-    /// The block after which the value is there.
+    /// What is proven.
+    pub claim: ClaimJson,
+    /// The block that it is proven of.
     pub header: HeaderJson,
-    /// The proof.
-    pub proof: ProofFields,
+    /// Values of the state after the block.
+    #[serde(default)]
+    pub values: Vec<ValueJson>,
+    /// What is due in a span.
+    pub entries: Option<Vec<EntryJson>>,
+    /// A receipt of the block.
+    pub receipt: Option<ReceiptJson>,
+    /// Why the block is final; a chain without validators has nothing here.
+    pub finality: Option<BlockFinality>,
+}
+
+/// What a proof proves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase", deny_unknown_fields)]
+#[expect(missing_docs, reason = "the head of this file has the words")]
+pub enum ClaimJson {
+    Value {},
+    Schedule { schedule: String },
+    Span { lane: LaneName, from: U64, to: U64 },
+    Run { hash: TxHash },
+    Transaction { hash: TxHash },
 }
 
 /// A block header.
@@ -49,22 +79,48 @@ pub struct HeaderJson {
     pub number: U64,
     /// Hash.
     pub hash: BlockHash,
-    /// What the proof leads up to.
+    /// What proofs of values lead up to.
     pub state_root: B256,
+    /// What proofs of receipts lead up to.
+    pub receipts_root: B256,
     /// The canonical encoding, which counts.
     pub encoded: Bytes,
 }
 
-/// A proof without its header.
+/// A value of the state with its proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ProofFields {
+pub struct ValueJson {
     /// Whose value.
     pub key: KeyJson,
     /// The value.
     pub value: Bytes,
-    /// The canonical encoding, which counts.
+    /// The canonical encoding of the proof, which counts.
     pub encoded: Bytes,
+}
+
+/// A schedule that is due in a span.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryJson {
+    /// Which.
+    #[serde(flatten)]
+    pub id: RpcScheduleId,
+    /// When.
+    pub due: RpcTime,
+}
+
+/// A receipt with its proof.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReceiptJson {
+    /// Its place in the block, the prologue's receipt included.
+    pub index: U64,
+    /// Its canonical encoding.
+    pub encoded: Bytes,
+    /// The encoding of what ran.
+    pub transaction: Bytes,
+    /// The nodes of the trie, from the root down.
+    pub nodes: Vec<Bytes>,
 }
 
 /// The name of a value.
@@ -81,9 +137,26 @@ pub enum KeyJson {
 }
 
 impl ProofJson {
-    /// A proof and its header.
-    pub fn new(header: &Header, proof: &StateProof) -> Self {
-        Self { format: PROOF_FORMAT.to_owned(), header: header.into(), proof: proof.into() }
+    /// A proof of values of the state.
+    pub fn of_values(claim: ClaimJson, header: &Header, proofs: &[StateProof]) -> Self {
+        Self { values: proofs.iter().map(ValueJson::from).collect(), ..Self::empty(claim, header) }
+    }
+
+    /// A proof of a receipt.
+    pub fn of_receipt(claim: ClaimJson, header: &Header, proof: ReceiptProof) -> Self {
+        Self { receipt: Some(proof.into()), ..Self::empty(claim, header) }
+    }
+
+    fn empty(claim: ClaimJson, header: &Header) -> Self {
+        Self {
+            format: PROOF_FORMAT.to_owned(),
+            claim,
+            header: header.into(),
+            values: Vec::new(),
+            entries: None,
+            receipt: None,
+            finality: None,
+        }
     }
 }
 
@@ -93,14 +166,32 @@ impl From<&Header> for HeaderJson {
             number: U64::from(header.number),
             hash: header.hash(),
             state_root: header.commitment.state_root,
+            receipts_root: header.receipts_root,
             encoded: header.encode().into(),
         }
     }
 }
 
-impl From<&StateProof> for ProofFields {
+impl From<&StateProof> for ValueJson {
     fn from(proof: &StateProof) -> Self {
         Self { key: proof.key.into(), value: proof.value.clone(), encoded: proof.encode().into() }
+    }
+}
+
+impl From<&Entry> for EntryJson {
+    fn from(entry: &Entry) -> Self {
+        Self { id: RpcScheduleId::new(entry.schedule), due: RpcTime::new(entry.due) }
+    }
+}
+
+impl From<ReceiptProof> for ReceiptJson {
+    fn from(proof: ReceiptProof) -> Self {
+        Self {
+            index: U64::from(proof.index),
+            encoded: proof.receipt,
+            transaction: proof.transaction,
+            nodes: proof.nodes,
+        }
     }
 }
 

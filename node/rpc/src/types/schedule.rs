@@ -2,10 +2,10 @@
 
 use alloy_primitives::U64;
 use almanac_primitives::{ScheduleId, ScheduleRef};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The name of a schedule in both forms.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RpcScheduleId {
     id: String,

@@ -2,10 +2,10 @@
 
 use alloy_primitives::U64;
 use almanac_primitives::TimestampMs;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A moment as milliseconds since 1970 and as ISO 8601 has it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RpcTime {
     ms: U64,
     iso: String,

@@ -83,6 +83,16 @@ pub(crate) fn user_transaction(indexed: &IndexedBlock, index: usize) -> Option<&
     indexed.block.transactions.get(before)
 }
 
+/// The encoding of what ran with this receipt index, whose hash the receipt has; `None` where nothing did.
+pub(crate) fn encoded_transaction(indexed: &IndexedBlock, index: usize) -> Option<Bytes> {
+    let run = indexed.parties.get(index)?.run.as_ref();
+    match (indexed.receipts.get(index)?.transaction_type, run) {
+        (RUN_TYPE, Some(run)) => Some(run.encode().into()),
+        (PROLOGUE_TYPE, _) => Some(prologue(indexed).encode().into()),
+        _ => user_transaction(indexed, index).map(|transaction| transaction.encoded().clone()),
+    }
+}
+
 struct Place {
     hash: BlockHash,
     number: u64,

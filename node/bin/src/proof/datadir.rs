@@ -1,0 +1,86 @@
+//! Proves something in the state after the last block of a data directory that no node uses.
+
+use super::file::ProofFile;
+use crate::{chain::PARTITION, datadir::Datadir};
+use alloy_primitives::U64;
+use almanac_primitives::{Genesis, ScheduleId, StateKey, addresses::LEDGER};
+use almanac_rpc::{
+    finality::BlockFinality,
+    types::proof::{ClaimJson, ProofJson},
+};
+use almanac_schedule::record::{escrow_slot, head_slot};
+use almanac_state::{
+    BlockJournal, ProveError, QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _, verify,
+};
+use anyhow::{Context as _, ensure};
+use commonware_runtime::{Runner as _, Spawner};
+use commonware_storage::Context;
+use std::path::Path;
+
+/// What to prove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// One value.
+    Value(StateKey),
+    /// A schedule.
+    Schedule(ScheduleId),
+}
+
+/// Proves something that the directory has.
+pub(super) fn prove(directory: &Path, subject: Subject) -> anyhow::Result<ProofFile> {
+    let genesis_path = directory.join("genesis.json");
+    // Looked at first: taking a directory makes one, and nobody asked for that.
+    ensure!(genesis_path.exists(), "{} holds no chain: there is no genesis.json in it", directory.display());
+    let datadir = Datadir::take(directory)?;
+    ensure!(datadir.has_chain(), "{} holds no state: start the chain once", directory.display());
+    let genesis = datadir.kept_genesis()?;
+    datadir.runner().start(|context| async move { prove_in(&context, &genesis, subject).await })
+}
+
+async fn prove_in<E: Context + Spawner>(
+    context: &E,
+    genesis: &Genesis,
+    subject: Subject,
+) -> anyhow::Result<ProofFile> {
+    let config = QmdbConfig::new(PARTITION);
+    let store = QmdbStore::open(context.child("state"), &config, &genesis.state()?).await?;
+    let (header, finality) = match store.height() {
+        0 => (genesis.header(store.head().commitment())?, None),
+        height => {
+            let archive = BlockJournal::open(context.child("blocks"), &config).await?;
+            let archived = archive.get(height).await?;
+            let archived = archived.with_context(|| format!("block {height} is not in the archive"))?;
+            let header = archived.block.header;
+            let finality = archived.certificate.map(|certificate| BlockFinality {
+                number: U64::from(height),
+                hash: header.hash(),
+                headers: vec![header.encode().into()],
+                certificate,
+            });
+            (header, finality)
+        }
+    };
+    let (claim, keys) = match subject {
+        Subject::Value(key) => (ClaimJson::Value {}, vec![key]),
+        Subject::Schedule(id) => {
+            let claim = ClaimJson::Schedule { schedule: id.to_string() };
+            (claim, vec![StateKey::Slot(LEDGER, head_slot(id)), StateKey::Body(id)])
+        }
+    };
+    let mut proofs = Vec::new();
+    for key in keys {
+        proofs.push(store.prove(&header, key).await?);
+    }
+    if let Subject::Schedule(id) = subject {
+        // An empty escrow is no value, and cannot be proven.
+        match store.prove(&header, StateKey::Slot(LEDGER, escrow_slot(id))).await {
+            Ok(escrow) => proofs.push(escrow),
+            Err(ProveError::AbsenceUnprovable { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    for proof in &proofs {
+        verify(&header, proof).context("the store made a proof that does not hold: it is damaged")?;
+    }
+    Ok(ProofFile::new(ProofJson { finality, ..ProofJson::of_values(claim, &header, &proofs) }))
+}
