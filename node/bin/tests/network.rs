@@ -70,10 +70,15 @@ fn four_processes_agree_and_survive_kill_9() {
         check_finality(node, &directory.path().join("net/genesis.json"), 3);
     }
 
-    // The same key cannot run twice from its directory.
-    let twice = run(&["node", "--config", &configs[0]]);
-    assert!(!twice.status.success());
-    assert!(String::from_utf8_lossy(&twice.stderr).contains("in use"), "{twice:?}");
+    // The same key cannot run twice, from its directory or from another.
+    let elsewhere = Path::new(&configs[0]).with_file_name("elsewhere.json");
+    let other = std::fs::read_to_string(&configs[0]).unwrap().replace("\"data\"", "\"elsewhere\"");
+    std::fs::write(&elsewhere, other).unwrap();
+    for config in [&configs[0], elsewhere.to_str().unwrap()] {
+        let twice = run(&["node", "--config", config]);
+        assert!(!twice.status.success());
+        assert!(String::from_utf8_lossy(&twice.stderr).contains("in use"), "{twice:?}");
+    }
 
     // Three of four go on, and the fourth comes back.
     let mut killed = nodes.pop().unwrap();

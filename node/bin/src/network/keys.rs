@@ -2,10 +2,10 @@
 
 use alloy_primitives::{B256, hex};
 use almanac_bft::ValidatorKey;
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use clap::Subcommand;
 use std::{
-    fs::{self, File},
+    fs::{self, File, TryLockError},
     io::{Read as _, Write as _},
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
@@ -69,6 +69,24 @@ pub(super) fn read(path: &Path) -> anyhow::Result<ValidatorKey> {
     Ok(ValidatorKey::from_secret(&secret))
 }
 
+/// Keeps other processes from using the key as long as the answer lives. A copy of the file is another file, and not
+/// noticed.
+pub(super) fn hold(path: &Path) -> anyhow::Result<File> {
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            bail!(
+                "{} is in use by another process: a key that signs twice breaks the chain; stop it first",
+                path.display()
+            )
+        }
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
+    }
+}
+
 fn random_secret() -> anyhow::Result<B256> {
     let mut secret = B256::ZERO;
     File::open("/dev/urandom")
@@ -96,6 +114,26 @@ mod tests {
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
         assert!(read(&path).is_ok());
+    }
+
+    #[test]
+    fn a_key_is_held_once_under_all_its_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        create(&path("key")).unwrap();
+        std::os::unix::fs::symlink(path("key"), path("link")).unwrap();
+        fs::hard_link(path("key"), path("twin")).unwrap();
+        let held = hold(&path("key")).unwrap();
+        for name in ["key", "link", "twin"] {
+            assert!(
+                hold(&path(name)).unwrap_err().to_string().contains("in use by another process"),
+                "{name}"
+            );
+        }
+        assert!(read(&path("key")).is_ok(), "showing it signs nothing");
+        drop(held);
+        hold(&path("link")).unwrap();
+        assert!(hold(&path("none")).unwrap_err().to_string().contains("cannot read"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Puts a validator together, runs it, and takes it apart again.
 
-use super::{NodeCommand, config::NodeConfig};
+use super::{NodeCommand, config::NodeConfig, keys};
 use crate::{
     chain,
     control::Control,
@@ -45,7 +45,8 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     let config = NodeConfig::read(&command.config)?;
     let network = config.network()?;
     let genesis = datadir::read_genesis(&config.genesis)?;
-    // Held as long as the validator runs: the same key started twice would sign two votes.
+    // Both are held as long as the validator runs: the same key started twice would sign two votes.
+    let _key = keys::hold(&config.key)?;
     let datadir = Datadir::take(&config.datadir)?;
     datadir.adopt_genesis(&genesis)?;
     let directory = datadir.path().to_owned();
