@@ -48,3 +48,87 @@ impl Prover {
         answer.await.ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use almanac_consensus::{Application, Proposal};
+    use almanac_primitives::{
+        ConsensusContext, TimestampMs,
+        addresses::BLOCK_HASH_HISTORY,
+        testing::{FEE_RECIPIENT, START, genesis, person},
+    };
+    use almanac_schedule::CalendarAgenda;
+    use almanac_state::{QmdbConfig, QmdbStore, verify};
+    use commonware_runtime::{Runner as _, Spawner as _, Supervisor as _, deterministic};
+
+    const BLOCKS: u64 = 60;
+
+    async fn ledger(context: &deterministic::Context) -> Arc<Ledger<QmdbStore<deterministic::Context>>> {
+        let genesis = genesis();
+        let config = QmdbConfig::new("proven");
+        let store =
+            QmdbStore::open(context.child("state"), &config, &genesis.state().unwrap()).await.unwrap();
+        let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
+        Ledger::new(application, tip)
+    }
+
+    async fn finalize_next<S: StateStore<Batch: Send + 'static>>(ledger: &Ledger<S>) {
+        let tip = ledger.tip();
+        let proposal = Proposal {
+            timestamp: TimestampMs(START.0 + tip.header.number + 1),
+            fee_recipient: FEE_RECIPIENT,
+            consensus: ConsensusContext::default(),
+            candidates: Vec::new(),
+        };
+        let made = ledger.propose(&tip, proposal).await.unwrap();
+        ledger.finalize(&made.block, None).await.unwrap();
+    }
+
+    fn keys() -> Vec<StateKey> {
+        let people = (0..8).map(|n| StateKey::Account(person(n).address));
+        people.chain([StateKey::Account(BLOCK_HASH_HISTORY)]).collect()
+    }
+
+    /// Blocks become final while proofs are made: what is answered together is of one block, and it holds.
+    #[test]
+    fn one_answer_is_of_one_block_while_others_become_final() {
+        deterministic::Runner::default().start(|context| async move {
+            let ledger = ledger(&context).await;
+            let (prover, proving) = Prover::new(ledger.clone());
+            context.child("prover").spawn(|_| proving);
+            let chain = ledger.clone();
+            let chain = context.child("chain").spawn(|_| async move {
+                for _ in 0..BLOCKS {
+                    finalize_next(&chain).await;
+                }
+            });
+            let mut heights = Vec::new();
+            while ledger.tip().header.number < BLOCKS {
+                let Proven { header, proofs } = prover.prove(keys()).await.unwrap().unwrap();
+                assert_eq!(proofs.iter().map(|proof| proof.key).collect::<Vec<_>>(), keys());
+                for proof in &proofs {
+                    verify(&header, proof).unwrap();
+                }
+                heights.push(header.number);
+            }
+            chain.await.unwrap();
+            assert!(heights.is_sorted(), "{heights:?}");
+            heights.dedup();
+            assert!(heights.len() > 5, "they were made between many blocks: {heights:?}");
+        });
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused_and_an_ended_validator_says_nothing() {
+        deterministic::Runner::default().start(|context| async move {
+            let (prover, proving) = Prover::new(ledger(&context).await);
+            let task = context.child("prover").spawn(|_| proving);
+            let refused = prover.prove(vec![StateKey::Calendar(9)]).await.unwrap().unwrap_err();
+            assert!(matches!(refused, ProveError::AbsenceUnprovable { block_number: 0, .. }), "{refused}");
+            assert_eq!(prover.prove(keys()).await.unwrap().unwrap().header.number, 0, "it goes on");
+            task.abort();
+            assert!(prover.prove(keys()).await.is_none());
+        });
+    }
+}

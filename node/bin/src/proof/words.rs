@@ -87,13 +87,12 @@ impl Words {
         words.fact("target", body.to);
         words.fact("lane", lane_name(head.lane));
         words.fact("next due", moment(head.due));
-        match (body.interval(), body.runs_max) {
-            (None, _) => words.fact("how often", "once"),
-            (Some(every), None) => {
-                words.fact("how often", format_args!("every {every}, while the escrow pays"))
-            }
-            (Some(every), Some(max)) => words.fact("how often", format_args!("every {every}, {max} times")),
-        }
+        let how_often = match (body.interval(), body.runs_max) {
+            (None, _) => "once".to_owned(),
+            (Some(every), None) => format!("every {every}, while the escrow pays"),
+            (Some(every), Some(max)) => format!("every {every}, {max} times"),
+        };
+        words.fact("how often", how_often);
         words.fact("runs so far", head.runs);
         words.fact("last run", last(head.last));
         words.fact("gas limit", body.gas_limit.0);

@@ -89,13 +89,13 @@ pub fn due_in(
     if from > until {
         return Err(SpanError::Backwards { from, until });
     }
-    if !leaves.first().is_some_and(|first| first.span.from <= Key::at(lane, from)) {
+    if leaves.first().is_none_or(|first| first.span.from > Key::at(lane, from)) {
         return Err(SpanError::NoBeginning { from });
     }
     if let Some(before) = leaves.windows(2).position(|pair| !pair[1].follows(&pair[0])) {
         return Err(SpanError::Gap { index: before + 1 });
     }
-    if !leaves.last().is_some_and(|last| Key::after(lane, until) <= last.span.until) {
+    if leaves.last().is_none_or(|last| last.span.until < Key::after(lane, until)) {
         return Err(SpanError::NoEnd { until });
     }
     let entries = leaves.iter().flat_map(Leaf::entries).copied();
