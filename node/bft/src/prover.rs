@@ -54,13 +54,22 @@ mod tests {
     use super::*;
     use almanac_consensus::{Application, Proposal};
     use almanac_primitives::{
-        ConsensusContext, TimestampMs,
+        ConsensusContext, Header, StateDiff, TimestampMs,
         addresses::BLOCK_HASH_HISTORY,
         testing::{FEE_RECIPIENT, START, genesis, person},
     };
     use almanac_schedule::CalendarAgenda;
-    use almanac_state::{QmdbConfig, QmdbStore, verify};
-    use commonware_runtime::{Runner as _, Spawner as _, Supervisor as _, deterministic};
+    use almanac_state::{
+        CommitError, MemoryBatch, MemoryStore, QmdbConfig, QmdbStore, SealError, StateProof, verify,
+    };
+    use commonware_runtime::{
+        Clock as _, Runner as _, Spawner as _, Supervisor as _, deterministic, reschedule,
+    };
+    use futures::executor::block_on;
+    use std::{
+        sync::atomic::{AtomicU32, Ordering::Relaxed},
+        time::Duration,
+    };
 
     const BLOCKS: u64 = 60;
 
@@ -98,9 +107,14 @@ mod tests {
             let (prover, proving) = Prover::new(ledger.clone());
             context.child("prover").spawn(|_| proving);
             let chain = ledger.clone();
-            let chain = context.child("chain").spawn(|_| async move {
-                for _ in 0..BLOCKS {
-                    finalize_next(&chain).await;
+            let chain = context.child("chain").spawn(|context| async move {
+                for _ in 0..BLOCKS / 3 {
+                    // Three at once come between the proofs of one answer, and then there is time for one.
+                    for _ in 0..3 {
+                        finalize_next(&chain).await;
+                        reschedule().await;
+                    }
+                    context.sleep(Duration::from_millis(1)).await;
                 }
             });
             let mut heights = Vec::new();
@@ -117,6 +131,65 @@ mod tests {
             heights.dedup();
             assert!(heights.len() > 5, "they were made between many blocks: {heights:?}");
         });
+    }
+
+    /// A store in which a block is always committed just before a proof, so many times.
+    struct Hurried {
+        store: MemoryStore,
+        times: AtomicU32,
+    }
+
+    impl StateStore for Hurried {
+        type Batch = MemoryBatch;
+
+        fn head(&self) -> MemoryBatch {
+            self.store.head()
+        }
+
+        async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {
+            self.store.seal(parent, diff).await
+        }
+
+        async fn commit(&self, batch: &MemoryBatch) -> Result<(), CommitError> {
+            self.store.commit(batch).await
+        }
+
+        async fn prove(&self, header: &Header, _: StateKey) -> Result<StateProof, ProveError> {
+            let left = self.times.fetch_update(Relaxed, Relaxed, |times| times.checked_sub(1));
+            left.map_or(Err(ProveError::Unsupported), |_| {
+                let (block_number, state_root) = (header.number, header.commitment.state_root);
+                let (store_height, store_root) = (block_number + 1, state_root);
+                Err(ProveError::Stale { block_number, state_root, store_height, store_root })
+            })
+        }
+    }
+
+    /// `Unsupported` stands for a proof that is reached: a store in memory makes none.
+    #[test]
+    fn blocks_that_come_between_are_waited_for_and_not_for_ever() {
+        let proven_after = |times: u32| {
+            let genesis = genesis();
+            let store = MemoryStore::from_genesis(genesis.state().unwrap());
+            let store = Hurried { store, times: times.into() };
+            let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
+            let ledger = Ledger::new(application, tip);
+            let keys = keys();
+            let chain = async {
+                for _ in 0..10 {
+                    finalize_next(&ledger).await;
+                    reschedule().await;
+                }
+            };
+            let (proven, ()) = block_on(futures::future::join(ledger.prove(&keys[..1]), chain));
+            proven.unwrap_err()
+        };
+        assert!(matches!(proven_after(0), ProveError::Unsupported));
+        assert!(matches!(proven_after(4), ProveError::Unsupported));
+        let refused = proven_after(5);
+        assert!(
+            matches!(refused, ProveError::Stale { block_number: 4, .. }),
+            "each try is of a later block: {refused}"
+        );
     }
 
     #[test]

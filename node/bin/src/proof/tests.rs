@@ -1,5 +1,7 @@
 //! Proofs from a data directory to words and back, and everything a forger might try with the files.
 
+mod span;
+
 use super::{datadir::Subject, words::coins, *};
 use crate::{accounts, datadir::Datadir};
 use alloy_primitives::{Bytes, hex, keccak256};
