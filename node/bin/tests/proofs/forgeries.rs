@@ -1,10 +1,6 @@
 //! Everything that a forger might try with the files, each with the reason that it is refused for.
 
-use crate::{
-    FIXTURE, judge,
-    network::{free_ports, new_network},
-    read,
-};
+use crate::{FIXTURE, judge, read, support::network::new_network};
 use alloy_primitives::{B256, hex};
 use serde_json::{Value, json};
 use std::fs;
@@ -37,7 +33,7 @@ fn a_certificate_above_covers_a_block_and_a_broken_chain_of_headers_does_not() {
 #[test]
 fn a_genesis_with_other_validators_is_refused() {
     let other = FIXTURE.directory.join("other");
-    new_network(&other, free_ports(8));
+    new_network(&other, 200);
     let error = judge(&FIXTURE.account, &other.join("genesis.json")).unwrap_err();
     assert!(error.contains("is not shown to be final on chain 31337 of"), "{error}");
     assert!(error.contains("not by the 4 validators of this genesis"), "{error}");

@@ -7,14 +7,14 @@ mod network;
 mod support;
 
 use alloy_primitives::Address;
-use network::{Network, wait_for};
+use network::Network;
 use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
     sync::LazyLock,
 };
-use support::*;
+use support::{network::wait_for, *};
 
 /// What a network left behind.
 struct Fixture {

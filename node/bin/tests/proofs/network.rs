@@ -2,6 +2,7 @@
 
 use crate::support::{
     cron::{ICronRegistry, REGISTRY, TARGET},
+    network::{PATIENCE, new_network, wait_for},
     *,
 };
 use alloy_primitives::{TxKind, U256, hex};
@@ -9,15 +10,11 @@ use alloy_sol_types::SolCall;
 use almanac_primitives::testing;
 use serde_json::{Value, json};
 use std::{
-    fs::File,
-    net::TcpListener,
+    fs::{self, File},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
-
-/// Longest wait for anything, on a machine with other work.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A network on loopback that one command runs.
 pub(crate) struct Network {
@@ -30,8 +27,7 @@ impl Network {
     /// Writes and starts one below `directory`.
     pub(crate) fn start(directory: &Path) -> Self {
         let directory = directory.to_owned();
-        let first = free_ports(8);
-        new_network(&directory.join("net"), first);
+        let configs = new_network(&directory.join("net"), 200);
         let said = File::create(directory.join("said")).unwrap();
         let up = Command::new(env!("CARGO_BIN_EXE_almanac"))
             .args(["network", "up", "--dir", directory.join("net").to_str().unwrap()])
@@ -39,7 +35,8 @@ impl Network {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let address = format!("127.0.0.1:{}", first + 4);
+        let config: Value = serde_json::from_str(&fs::read_to_string(&configs[0]).unwrap()).unwrap();
+        let address = config["rpc"].as_str().unwrap().to_owned();
         Self { directory, address, up }
     }
 
@@ -121,46 +118,5 @@ impl Drop for Network {
         }
         let _ = self.up.kill();
         let _ = self.up.wait();
-    }
-}
-
-/// Writes the files of a network.
-pub(crate) fn new_network(directory: &Path, first: u16) {
-    let (p2p, rpc) = (first.to_string(), (first + 4).to_string());
-    let path = directory.to_str().unwrap();
-    let made = run(&[
-        "network",
-        "new",
-        "--dir",
-        path,
-        "--p2p-port",
-        &p2p,
-        "--rpc-port",
-        &rpc,
-        "--block-time-ms",
-        "200",
-    ]);
-    assert!(made.status.success(), "{made:?}");
-}
-
-/// The first of so many ports in a row that nobody uses now, away from where other tests look first.
-pub(crate) fn free_ports(count: u16) -> u16 {
-    let start = 33_000 + u16::try_from(std::process::id() % 20_000).unwrap();
-    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    (start..60_000)
-        .step_by(usize::from(count))
-        .find(|first| (*first..first + count).all(is_free))
-        .expect("free ports")
-}
-
-/// Calls `check` until it answers.
-pub(crate) fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = check() {
-            return found;
-        }
-        assert!(begin.elapsed() < PATIENCE, "no {what} after {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
