@@ -18,7 +18,7 @@ use alloy_primitives::{Address, TxHash, U64, U256};
 use almanac_consensus::{ControlError, Controls, Proven};
 use almanac_index::HistoricalState;
 use almanac_primitives::{
-    Lane, ReceiptProof, ScheduleId, StateKey, StateRead as _, TimestampMs, Wei, addresses::LEDGER,
+    Header, Lane, ReceiptProof, ScheduleId, StateKey, StateRead as _, TimestampMs, Wei, addresses::LEDGER,
 };
 use almanac_schedule::{
     Calendar, Record,
@@ -31,10 +31,11 @@ use std::{future::Future, pin::Pin, time::Duration};
 
 /// Most leaves of one answer.
 const LEAVES_MAX: usize = 64;
-/// A block may come between looking and proving; then it is tried again, so often.
+/// What has to be proven may change between looking and proving; then it is tried again, so often.
 const TRIES_MAX: usize = 5;
-/// Time between two tries: the index hears of a block a little after the store.
-const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
+/// The index hears of a block a little after the store: it is waited for so long, look by look.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+const LOOKS_MAX: usize = 100;
 
 /// Makes proofs of the state after the last block.
 pub trait Prover: Send + Sync {
@@ -123,21 +124,37 @@ struct Plan {
 }
 
 /// Proves something in the state after the last block.
+///
+/// Which values have to be proven is looked up in the index, which may be a block behind the store or ahead of what was
+/// proven: what counts is what it says of the very block that the proofs are of.
 pub(super) async fn of_state(
     view: &View,
     prover: &dyn Prover,
     subject: StateSubject,
 ) -> RpcResult<ProofJson> {
+    let mut planned = plan(&view.state(None)?.1, subject)?;
     for _ in 0..TRIES_MAX {
-        let (block, state) = view.state(None)?;
-        let Plan { claim, keys, entries } = plan(&state, subject)?;
-        let Proven { header, proofs } = prover.prove(keys).await.map_err(error::refused)?;
-        if header.hash() == block.hash {
+        let Proven { header, proofs } = prover.prove(planned.keys.clone()).await.map_err(error::refused)?;
+        let Plan { claim, keys, entries } = plan(&state_after(view, &header).await?, subject)?;
+        if keys == planned.keys {
             return Ok(ProofJson { entries, ..ProofJson::of_values(claim, &header, &proofs) });
         }
-        tokio::time::sleep(TRY_AGAIN_AFTER).await;
+        planned.keys = keys;
     }
-    Err(error::refused(format!("blocks came faster than proofs, {TRIES_MAX} times: ask again")))
+    Err(error::refused(format!("what has to be proven changed {TRIES_MAX} times meanwhile: ask again")))
+}
+
+/// The state after a block that the store has, as soon as the index has it too.
+async fn state_after(view: &View, header: &Header) -> RpcResult<HistoricalState> {
+    let (number, hash) = (header.number, header.hash());
+    for _ in 0..LOOKS_MAX {
+        let indexed = view.index.block(number).map_err(error::internal)?;
+        if indexed.is_some_and(|block| block.hash == hash) {
+            return view.index.state_at(number).ok_or_else(|| error::unknown_block(number));
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    Err(error::refused(format!("the index does not have block {number} yet: ask again")))
 }
 
 /// Proves that something ran, and what became of it.
