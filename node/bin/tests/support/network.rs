@@ -85,6 +85,7 @@ pub fn start(config: &str) -> Node {
     // With SIGXFSZ ignored, a limit on the size of files is an error of the write, as a full disk is.
     let mut child = Command::new("sh")
         .env("RUST_LOG", "warn")
+        .env("RUST_BACKTRACE", "0")
         .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
         .args([env!("CARGO_BIN_EXE_almanac"), "node", "--config", config])
         .stdout(Stdio::piped())
