@@ -1,7 +1,7 @@
 # `make` lists the words. CI uses these words and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar bench-prices bench-network sim model-long kill-long crash-long fault-long fuzz-long soak vectors foreign-vectors contracts bench-rpc sim-long
+.PHONY: help run test lint bench bench-state bench-calendar bench-prices bench-network sim model-long kill-long crash-long fault-long fuzz-long soak vectors foreign-vectors contracts bench-rpc sim-long mutants
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,12 +62,15 @@ crash-long: ## Crash the store at every point of every recovery
 fuzz-long: ## Send a running node 30,000 bad requests; SEED=n sends those of that seed
 	$(if $(SEED),ALMANAC_FUZZ_SEED=$(SEED) )ALMANAC_FUZZ_MESSAGES=5000 cargo test -p almanac --test fuzz -- --nocapture
 
-sim: ## Run networks with faults in the simulator; SEED=n runs that seed and prints its digest
+sim: ## Run networks with faults in the simulator; SEED=n runs that seed (CAMPAIGN=name, swarm) and prints its digest
 	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-consensus --test deterministic
-	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-bft --test sim $(if $(SEED),swarm_even )-- --nocapture
+	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-bft --test sim $(if $(SEED),$(or $(CAMPAIGN),swarm)_of_ )-- --nocapture
 
-sim-long: ## Run 2,000 seeds of networks with faults
-	ALMANAC_SIM_SEEDS=2000 cargo test --release -p almanac-bft --test sim swarm -- --nocapture
+sim-long: ## Run 1,000 seeds of each campaign of networks with faults
+	ALMANAC_SIM_SEEDS=1000 cargo test --release -p almanac-bft --test sim _seeds -- --nocapture
+
+mutants: ## Plant bugs in a copy of the sources and expect tests to fail; MUTANTS="name …" chooses some
+	scripts/mutants $(MUTANTS)
 
 vectors: ## Write the golden encodings anew; review the difference like code
 	UPDATE_VECTORS=1 cargo test -p almanac-primitives -p almanac-schedule -p almanac-exec -p almanac-state --tests

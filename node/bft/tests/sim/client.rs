@@ -1,6 +1,6 @@
 //! A client that schedules a job and sends transfers to one validator until they are final.
 
-use crate::{jobs, node::Store};
+use crate::{jobs, machine::Machine, opened::Store};
 use alloy_primitives::{Address, U256};
 use almanac_bft::Ledger;
 use almanac_consensus::Admission;
@@ -9,7 +9,7 @@ use almanac_primitives::{
     testing::{person, transfer},
 };
 use almanac_state::StateView as _;
-use commonware_runtime::{Clock as _, deterministic::Context};
+use commonware_runtime::Clock as _;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// Gets the transfers of all clients, so that one transfer lost or done twice shows in its balance.
@@ -25,7 +25,7 @@ pub fn expected_balance(clients: impl Iterator<Item = usize>, transactions: u64)
 }
 
 pub async fn run(
-    context: Context,
+    context: Machine,
     index: usize,
     admission: Admission,
     ledger: Arc<Ledger<Store>>,

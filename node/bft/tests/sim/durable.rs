@@ -1,32 +1,34 @@
 //! Looks on as blocks are acknowledged: each must be on disk by then.
 
-use crate::node::Store;
+use crate::{machine::Machine, network::Network, opened::Store};
 use almanac_bft::{ConsensusBlock, Ledger, finalizer::Deliveries};
 use almanac_state::BlockJournal;
 use commonware_actor::Feedback;
 use commonware_consensus::{Reporter, marshal::Update};
-use commonware_runtime::{Spawner as _, Supervisor as _, deterministic::Context};
+use commonware_runtime::{Spawner as _, Supervisor as _};
 use commonware_utils::{Acknowledgement as _, acknowledgement::Exact};
 use std::sync::{Arc, Weak};
 
 /// Stands between marshal and the finalizer.
 #[derive(Clone)]
 pub struct Durable {
-    context: Arc<Context>,
+    context: Arc<Machine>,
+    network: Network,
     ledger: Weak<Ledger<Store>>,
-    archive: Weak<BlockJournal<Context>>,
+    archive: Weak<BlockJournal<Machine>>,
     next: Deliveries,
 }
 
 impl Durable {
     pub fn new(
-        context: &Context,
+        context: &Machine,
+        network: &Network,
         ledger: &Arc<Ledger<Store>>,
-        archive: &Arc<BlockJournal<Context>>,
+        archive: &Arc<BlockJournal<Machine>>,
         next: Deliveries,
     ) -> Self {
-        let context = Arc::new(context.child("durable"));
-        Self { context, ledger: Arc::downgrade(ledger), archive: Arc::downgrade(archive), next }
+        let (context, network) = (Arc::new(context.child("durable")), network.clone());
+        Self { context, network, ledger: Arc::downgrade(ledger), archive: Arc::downgrade(archive), next }
     }
 }
 
@@ -37,14 +39,18 @@ impl Reporter for Durable {
         let Update::Block(block, acknowledgement) = update else { return self.next.report(update) };
         let (inner, acknowledged) = Exact::handle();
         let number = block.inner().block().header.number;
-        let (ledger, archive) = (self.ledger.clone(), self.archive.clone());
+        let (network, ledger, archive) = (self.network.clone(), self.ledger.clone(), self.archive.clone());
         self.context.child("acknowledgement").spawn(move |_| async move {
             if acknowledged.await.is_err() {
                 return;
             }
-            let (ledger, archive) = (ledger.upgrade().unwrap(), archive.upgrade().unwrap());
-            assert!(archive.height().await.unwrap() >= number, "block {number} is not in the archive");
-            assert!(ledger.tip().header.number >= number, "block {number} is not in the state");
+            let (Some(ledger), Some(archive)) = (ledger.upgrade(), archive.upgrade()) else { return };
+            if archive.height().await.unwrap() < number {
+                network.violated(format!("block {number} is acknowledged and not in the archive"));
+            }
+            if ledger.tip().header.number < number {
+                network.violated(format!("block {number} is acknowledged and not in the state"));
+            }
             acknowledgement.acknowledge();
         });
         self.next.report(Update::Block(block, inner))

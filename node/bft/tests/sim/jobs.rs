@@ -1,13 +1,16 @@
 //! Work that the chain runs by itself: each client schedules a series of calls, and none may be lost or done twice.
 
+use crate::opened::Store;
 use alloy_primitives::{Bytes, TxKind, U256};
 use alloy_sol_types::{SolCall as _, SolEvent as _};
+use almanac_bft::Ledger;
 use almanac_primitives::{
-    ScheduleId, ScheduleRef, TimestampMs, UserTransaction,
+    ScheduleId, ScheduleRef, StateKey, TimestampMs, UserTransaction,
     addresses::CRON_REGISTRY,
+    state::decode_slot,
     testing::{Person, contracts::COUNTER, eip1559, sign},
 };
-use almanac_state::ArchivedBlock;
+use almanac_state::{ArchivedBlock, StateView as _};
 use std::collections::BTreeMap;
 
 alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
@@ -41,6 +44,18 @@ pub fn schedule(owner: Person, nonce: u64, now: TimestampMs) -> UserTransaction 
     sign(transaction, owner.secret)
 }
 
+/// How many runs the contract that they call has counted. `None` where the chain moves on while it is read.
+pub async fn counted(ledger: &Ledger<Store>) -> Option<U256> {
+    let slot = StateKey::Slot(COUNTER, CRON_REGISTRY.into_word().into());
+    let stored = ledger.tip().state.get_many(&[slot]).await.ok()?.remove(0);
+    Some(stored.map_or(U256::ZERO, |bytes| decode_slot(&bytes).unwrap()))
+}
+
+/// Whether all runs of all series have happened.
+pub fn is_over(chain: &[ArchivedBlock]) -> Result<bool, String> {
+    Ok(runs(chain)?.len() as u64 == scheduled(chain).len() as u64 * RUNS)
+}
+
 /// `every_due_run_settles_once`: each run of each series that was due before the end has happened, once, not before
 /// its time, and without delay. Answers with the number of runs.
 pub fn check(chain: &[ArchivedBlock]) -> Result<usize, String> {
@@ -66,6 +81,19 @@ pub fn check(chain: &[ArchivedBlock]) -> Result<usize, String> {
         }
     }
     Ok(runs.len())
+}
+
+/// `none_late_after_healing`: no run happens later than `bound`, or than as long after its own time.
+pub fn check_delay(chain: &[ArchivedBlock], bound: TimestampMs) -> Result<(), String> {
+    let jobs = scheduled(chain);
+    for (run, position) in runs(chain)? {
+        let ran = chain[position].block.header.timestamp.seconds();
+        let due = jobs[&run.schedule] + run.number;
+        if ran > due + bound.seconds() + 1 {
+            return Err(format!("{run:?} was due at {due} s and ran at {ran} s"));
+        }
+    }
+    Ok(())
 }
 
 /// The jobs on the chain, with the seconds of their first runs.

@@ -1,18 +1,22 @@
-//! A validator that proposes blocks which are not what executing them gives, and votes for everything.
+//! A validator that means ill: it proposes blocks which are not what executing them gives, and votes for everything.
 
-use alloy_primitives::B256;
+use crate::marks::{Mark, Marks};
+use alloy_primitives::{B256, BlockHash};
 use almanac_bft::{ConsensusBlock, Voter, block::BlockContext};
-use almanac_consensus::Clock;
+use almanac_consensus::{Application as Chain, Clock, Proposal};
 use almanac_primitives::{Block, TimestampMs};
 use almanac_state::StateStore;
 use commonware_consensus::{Application, marshal::ancestry::Ancestry, simplex::scheme::ed25519::Scheme};
 use commonware_cryptography::Digested;
 use commonware_runtime::Spawner;
 use futures::StreamExt as _;
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
-/// What a proposer lies about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a validator does wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lie {
     None,
     StateRoot,
@@ -28,19 +32,64 @@ pub enum Lie {
     EarlyTime,
     /// The body has the first transaction twice, or none where there is none.
     Body,
+    /// A due run is left out, and all roots are those of that.
+    DropRun,
+    /// A due run is done twice.
+    RepeatRun,
+    /// Due runs are done in another order.
+    ReorderRuns,
     /// There is no proposal at all.
     Silence,
+    /// The block is true, and some validators do not get it, nor when they ask for it.
+    Withhold,
     /// No application at all: it signs every vote that it hears of, and another for a block that does not exist.
     Votes,
+    /// Two true blocks in each of its views, each for a part of the others, and votes for both.
+    Equivocate,
+    /// Two honest validators with one key that are separated in ever new ways.
+    Twins,
+    /// The same, one for each of two honest validators.
+    Sides,
 }
 
 impl Lie {
+    /// What a proposer can lie about.
+    pub const OF_PROPOSERS: [Self; 14] = [
+        Self::StateRoot,
+        Self::OpsRoot,
+        Self::ReceiptsRoot,
+        Self::Gas,
+        Self::BaseFee,
+        Self::FeeRecipient,
+        Self::EqualTime,
+        Self::EarlyTime,
+        Self::Body,
+        Self::DropRun,
+        Self::RepeatRun,
+        Self::ReorderRuns,
+        Self::Silence,
+        Self::Withhold,
+    ];
+
+    /// Whether it is about what is due.
+    pub fn is_about_runs(self) -> bool {
+        matches!(self, Self::DropRun | Self::RepeatRun | Self::ReorderRuns)
+    }
+
     /// Makes a lie of an honest block.
     fn tell(self, block: &Block, parent_time: TimestampMs) -> Option<Block> {
         let mut block = block.clone();
         let header = &mut block.header;
         match self {
-            Self::None | Self::FeeRecipient => {}
+            Self::None
+            | Self::FeeRecipient
+            | Self::DropRun
+            | Self::RepeatRun
+            | Self::ReorderRuns
+            | Self::Withhold
+            | Self::Equivocate
+            | Self::Twins
+            | Self::Sides => {}
             Self::StateRoot => header.commitment.state_root = B256::repeat_byte(1),
             Self::OpsRoot => header.commitment.ops_root = B256::repeat_byte(1),
             Self::ReceiptsRoot => header.receipts_root = B256::repeat_byte(1),
@@ -58,18 +107,33 @@ impl Lie {
     }
 }
 
+/// The blocks that each pair of twins has proposed in a view.
+pub type Proposed = Arc<Mutex<BTreeMap<(usize, u64), BlockHash>>>;
+
 pub struct Liar<S: StateStore, C> {
     pub voter: Voter<S, C>,
     /// The same with another clock, for its proposals.
     pub proposer: Voter<S, C>,
+    /// Executes blocks by another agenda than the calendar.
+    pub tampered: Option<Arc<Chain<S>>>,
+    pub index: usize,
     pub lie: Lie,
-    pub told: Arc<Mutex<u64>>,
+    /// Whether its clock is wrong.
+    pub is_skewed: bool,
+    pub proposed: Proposed,
+    pub marks: Marks,
 }
 
 impl<S: StateStore, C: Clone> Clone for Liar<S, C> {
     fn clone(&self) -> Self {
-        let (voter, proposer) = (self.voter.clone(), self.proposer.clone());
-        Self { voter, proposer, lie: self.lie, told: self.told.clone() }
+        Self {
+            voter: self.voter.clone(),
+            proposer: self.proposer.clone(),
+            tampered: self.tampered.clone(),
+            proposed: self.proposed.clone(),
+            marks: self.marks.clone(),
+            ..*self
+        }
     }
 }
 
@@ -92,15 +156,61 @@ where
     ) -> Option<Digested<ConsensusBlock>> {
         let parent_time = ancestry.clone().next().await?.inner().block().header.timestamp;
         let honest = self.proposer.propose(context, ancestry, ()).await?;
-        if self.lie == Lie::None {
-            return Some(honest);
+        if self.is_skewed {
+            self.marks.add(Mark::Skew);
         }
-        *self.told.lock().unwrap() += 1;
-        let lie = self.lie.tell(honest.inner().block(), parent_time)?;
+        let block = honest.inner().block();
+        match self.lie {
+            Lie::None | Lie::Withhold => return Some(honest),
+            lie if lie.is_twin() => {
+                self.note_equivocation(block);
+                return Some(honest);
+            }
+            lie if lie.is_about_runs() => return Some(self.tamper(block).await.unwrap_or(honest)),
+            _ => {}
+        }
+        self.marks.add(Mark::Told(self.lie));
+        let lie = self.lie.tell(block, parent_time)?;
         Some(ConsensusBlock::new(Arc::new(lie)).unwrap().digested())
     }
 
     async fn verify(&mut self, context: (E, BlockContext), ancestry: impl Ancestry<ConsensusBlock>) -> bool {
-        self.lie != Lie::None || self.voter.verify(context, ancestry).await
+        let is_honest = self.lie == Lie::None || self.lie.is_twin();
+        !is_honest || self.voter.verify(context, ancestry).await
+    }
+}
+
+impl<S, C> Liar<S, C>
+where
+    S: StateStore<Batch: Send + Sync + 'static> + 'static,
+    C: Clock,
+{
+    fn note_equivocation(&self, block: &Block) {
+        let place = (self.index, block.header.consensus.view);
+        let before = self.proposed.lock().unwrap().insert(place, block.hash());
+        if before.is_some_and(|before| before != block.hash()) {
+            self.marks.add(Mark::Equivocation);
+        }
+    }
+
+    /// The same block with other due runs, if the parent is final already and anything is due.
+    async fn tamper(&self, honest: &Block) -> Option<Digested<ConsensusBlock>> {
+        let parent = self.voter.ledger.tip();
+        let header = &honest.header;
+        if parent.hash != header.parent_hash {
+            return None;
+        }
+        let proposal = Proposal {
+            timestamp: header.timestamp,
+            fee_recipient: header.fee_recipient,
+            consensus: header.consensus,
+            candidates: self.voter.pool.candidates(),
+        };
+        let made = self.tampered.as_ref()?.propose(&parent, proposal).await.ok()?;
+        if made.block.header.receipts_root == header.receipts_root {
+            return None;
+        }
+        self.marks.add(Mark::Told(self.lie));
+        Some(ConsensusBlock::new(made.block).unwrap().digested())
     }
 }

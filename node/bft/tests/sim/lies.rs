@@ -3,20 +3,30 @@
 use crate::{
     faults::{Faults, good},
     liar::Lie,
+    marks::Mark,
     network::Network,
-    run::run,
+    run::{Outcome, run},
+    seconds,
 };
 
-/// Runs a network with one liar. None of its blocks may become final.
+/// Runs a network with one liar. Where it lies in all of its turns, none of its blocks may become final.
 fn refused(lie: Lie) {
-    let liar = 2;
-    let network = Network::new(4).lie(liar, lie);
-    let outcome = run(&network, 10, good(), Faults::default(), 15);
-    let told = *network.told.lock().unwrap();
-    assert!(told >= 2, "{lie:?} was told {told} times");
-    let of_liar =
-        outcome.chain.iter().filter(|archived| network.proposer(&archived.block.header) == liar).count();
-    assert_eq!(of_liar, 0, "{lie:?}");
+    let network = Network::new(4).lie(LIAR, lie);
+    let outcome = told(&network, lie);
+    assert_eq!(of_liar(&network, &outcome), 0, "{lie:?}");
+}
+
+const LIAR: usize = 2;
+
+fn told(network: &Network, lie: Lie) -> Outcome {
+    let outcome = run(network, 10, good(), Faults::default(), 15);
+    let told = outcome.marks.count(Mark::Told(lie));
+    assert!(told >= 1, "{lie:?} was told {told} times");
+    outcome
+}
+
+fn of_liar(network: &Network, outcome: &Outcome) -> usize {
+    outcome.chain.iter().filter(|archived| network.proposer(&archived.block.header) == LIAR).count()
 }
 
 #[test]
@@ -53,10 +63,35 @@ fn conflicting_votes_do_no_harm() {
     run(&Network::new(7).lie(2, Lie::Votes).lie(5, Lie::Votes), 12, good(), Faults::default(), 15);
 }
 
+/// All roots are those of what it executed, and it executed something else than what is due.
+#[test]
+fn due_runs_that_are_dropped_repeated_or_reordered_are_refused() {
+    for lie in [Lie::DropRun, Lie::RepeatRun, Lie::ReorderRuns] {
+        told(&Network::new(4).lie(LIAR, lie), lie);
+    }
+}
+
+/// Those who got a block pass it on to those who did not, once it is certified.
+#[test]
+fn blocks_that_are_withheld_from_some_do_no_harm() {
+    let network = Network::new(4).lie(LIAR, Lie::Withhold);
+    let outcome = told(&network, Lie::Withhold);
+    assert!(of_liar(&network, &outcome) > 0, "some became final without having reached everyone");
+}
+
 /// The control: with more liars than a third, a lie becomes final, and an honest validator stops at it.
 #[test]
 #[should_panic(expected = "final blocks can be committed")]
 fn three_liars_of_four_are_noticed() {
     let network = (1..4).fold(Network::new(4), |network, liar| network.lie(liar, Lie::StateRoot));
     run(&network, 13, good(), Faults::default(), 15);
+}
+
+/// The control: two of four that vote for whatever each of the others wants to hear make two chains final.
+#[test]
+#[should_panic(expected = "fork detected at height 1")]
+fn two_of_four_that_vote_twice_make_a_fork_that_is_noticed() {
+    let network = Network::new(4).lie(2, Lie::Sides).lie(3, Lie::Sides);
+    let apart = Faults::default().partition(seconds(0)..seconds(100), &[0], &[1]);
+    run(&network, 14, good(), apart, 15);
 }

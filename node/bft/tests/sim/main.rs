@@ -1,28 +1,40 @@
 //! Whole networks in the deterministic simulator: the real application, state, archive, pool, gossip and engine.
 //!
-//! `ALMANAC_SIM_SEED` chooses one seed, `ALMANAC_SIM_SEEDS` how many are run where faults are drawn.
+//! `ALMANAC_SIM_SEED` chooses one seed, `ALMANAC_SIM_SEEDS` how many are run of each campaign; see `docs/testing.md`.
 #![allow(clippy::disallowed_methods, reason = "the seed comes from the environment")]
 #![allow(unreachable_pub, reason = "modules of a test")]
 
+mod blob;
+mod campaigns;
 mod client;
 mod clock;
+mod disk;
+mod disks;
+mod draw;
 mod durable;
 mod faults;
 mod jobs;
 mod liar;
 mod lies;
+mod line;
+mod machine;
+mod marks;
 mod network;
 mod node;
+mod opened;
 mod properties;
 mod run;
-mod swarm;
+mod scenario;
+mod tamper;
 mod times;
+mod twins;
+mod wire;
 mod witness;
 
 use almanac_bft::{Finality, FinalityError, Namespace};
 use almanac_primitives::testing::{person, recovered};
 use almanac_state::ArchivedBlock;
-use commonware_utils::{probability, test_rng};
+use commonware_utils::test_rng;
 use faults::{Faults, good, lossy};
 use network::Network;
 use run::run;
@@ -118,10 +130,8 @@ fn one_validator_alone_makes_blocks() {
 #[test]
 fn a_network_without_a_quorum_waits_and_goes_on() {
     let network = Network::new(4);
-    let faults = Faults::default()
-        .partition(&network, seconds(2), &[0, 1], &[2, 3])
-        .heal(seconds(8), lossy(probability!(0.95)));
-    let outcome = run(&network, 2, lossy(probability!(0.95)), faults, 30);
+    let faults = Faults::default().partition(seconds(2)..seconds(8), &[0, 1], &[2, 3]);
+    let outcome = run(&network, 2, lossy(50), faults, 30);
     let times = outcome.chain.iter().map(|archived| archived.block.header.timestamp.0);
     let gap = times.clone().zip(times.skip(1)).map(|(a, b)| b - a).max().unwrap();
     assert!(gap > 5_000, "the partition of 6 s shows as a gap of {gap} ms");
@@ -130,7 +140,7 @@ fn a_network_without_a_quorum_waits_and_goes_on() {
 #[test]
 fn a_validator_that_crashed_catches_up() {
     let network = Network::new(4);
-    let faults = Faults::default().crash(&network, &[1], seconds(2), seconds(7));
+    let faults = Faults::default().crash(&network, &[1], seconds(2)..seconds(7));
     let outcome = run(&network, 3, good(), faults, 50);
     assert_eq!(outcome.crashes, 1);
 }
@@ -138,7 +148,7 @@ fn a_validator_that_crashed_catches_up() {
 #[test]
 fn a_network_that_crashed_as_a_whole_goes_on() {
     let network = Network::new(4);
-    let faults = Faults::default().crash(&network, &[0, 1, 2, 3], seconds(3), seconds(5));
+    let faults = Faults::default().crash(&network, &[0, 1, 2, 3], seconds(3)..seconds(5));
     let outcome = run(&network, 4, good(), faults, 50);
     assert_eq!(outcome.crashes, 4);
 }
@@ -146,6 +156,6 @@ fn a_network_that_crashed_as_a_whole_goes_on() {
 #[test]
 fn a_validator_that_hears_and_is_not_heard_does_no_harm() {
     let network = Network::new(4);
-    let faults = Faults::default().cut(&network, seconds(1), &[2], &[0, 1, 3]).heal(seconds(6), good());
+    let faults = Faults::default().cut(seconds(1)..seconds(6), &[2], &[0, 1, 3]);
     run(&network, 5, good(), faults, 30);
 }

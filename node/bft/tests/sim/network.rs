@@ -2,8 +2,15 @@
 
 use crate::{
     clock::Skew,
-    liar::Lie,
+    disk::{Disk, Unsynced},
+    draw::Draw,
+    faults::{DiskFailure, Faults, Weather, good},
+    liar::{Lie, Proposed},
+    machine::Machine,
+    marks::Marks,
     node::{self, Node},
+    opened,
+    twins::Half,
     witness::Log,
 };
 use alloy_primitives::{Address, Bytes};
@@ -41,10 +48,17 @@ pub struct Network {
     pub lies: Vec<Lie>,
     /// Transactions that the client of each validator gets into the chain.
     pub transactions: u64,
-    /// How many lies were told.
-    pub told: Arc<Mutex<u64>>,
-    /// Blocks that a restart found in an archive and not in the state.
-    pub replayed: Arc<Mutex<u64>>,
+    /// What crashes leave of unsynced writes.
+    pub unsynced: Unsynced,
+    /// The disks of each validator, the second for its twin.
+    pub disks: Vec<[Arc<Disk>; 2]>,
+    pub disk_failures: Vec<DiskFailure>,
+    pub weather: Arc<Weather>,
+    /// What went wrong so far.
+    pub marks: Marks,
+    /// What must never happen and did.
+    pub violations: Arc<Mutex<Vec<String>>>,
+    pub proposed: Proposed,
     /// What became final, where and when.
     pub log: Log,
 }
@@ -62,8 +76,11 @@ impl Network {
         let mut genesis =
             Genesis { validators: validators.collect(), timestamp_ms: TimestampMs(0), ..genesis() };
         genesis.parameters.insert(CRON_INTERVAL_SECONDS_MIN.name.to_owned(), 1);
+        let marks = Marks::default();
+        let disk = Disk::new(marks.clone());
         let genesis_header = deterministic::Runner::default()
-            .start(|context| async { node::genesis_header(context, &genesis).await });
+            .start(|context| async { opened::genesis_header(Machine::new(context, disk), &genesis).await });
+        let disks = keys.iter().map(|_| [Disk::new(marks.clone()), Disk::new(marks.clone())]).collect();
         Self {
             validators: Arc::new(ValidatorSet::new(&genesis).unwrap()),
             state: genesis.state().unwrap(),
@@ -76,8 +93,13 @@ impl Network {
             lies: vec![Lie::None; keys.len()],
             keys,
             transactions: 20,
-            told: Arc::default(),
-            replayed: Arc::default(),
+            unsynced: Unsynced::Lost,
+            disks,
+            disk_failures: Vec::new(),
+            weather: Arc::new(Faults::default().weather(0, good())),
+            marks,
+            violations: Arc::default(),
+            proposed: Arc::default(),
             log: Arc::default(),
         }
     }
@@ -95,10 +117,23 @@ impl Network {
         self
     }
 
+    /// The clock that a validator or its twin proposes by: two that share a key do not propose the same block.
+    pub fn proposer_clock_of(&self, index: usize, half: Half) -> Skew {
+        match (self.proposer_clocks[index], half) {
+            (Skew::Offset(ahead), Half::Second) => Skew::Offset(ahead + 1),
+            (skew, _) => skew,
+        }
+    }
+
     /// Makes a liar of a validator.
     pub fn lie(mut self, index: usize, lie: Lie) -> Self {
         self.lies[index] = lie;
         self
+    }
+
+    /// The first thing that must never happen and did.
+    pub fn check_violations(&self) -> Result<(), String> {
+        self.violations.lock().unwrap().first().map_or(Ok(()), |what| Err(what.clone()))
     }
 
     /// The validators as a proposer sees them: one who lies about it has its tips go elsewhere.
@@ -131,9 +166,24 @@ impl Network {
         (0..self.keys.len()).filter(|index| self.has_application(*index))
     }
 
-    /// Whether a validator runs the application.
+    /// Whether a validator runs the application, and is one.
     pub fn has_application(&self, index: usize) -> bool {
-        self.lies[index] != Lie::Votes
+        self.lies[index] != Lie::Votes && !self.lies[index].is_twin()
+    }
+
+    /// The disk of a validator or its twin.
+    pub fn disk(&self, index: usize, half: Half) -> &Arc<Disk> {
+        &self.disks[index][half as usize]
+    }
+
+    /// What becomes of unsynced writes at the restarts of a validator.
+    pub fn leftovers(&self, index: usize) -> Draw {
+        Draw(self.weather.seed ^ (index as u64) << 48)
+    }
+
+    /// Notes what must never happen.
+    pub fn violated(&self, what: String) {
+        self.violations.lock().unwrap().push(what);
     }
 
     /// The validator that proposed a block.

@@ -1,49 +1,82 @@
 //! One validator of the simulation: the real application, state, archive, pool, gossip and engine.
 
-use crate::{client, clock::SimClock, durable::Durable, liar::Liar, network::Network, witness::Witness};
-use alloy_primitives::Bytes;
+use crate::{
+    client,
+    clock::{SimClock, Skew},
+    durable::Durable,
+    liar::{Liar, Lie},
+    line::{Line, Subject},
+    machine::Machine,
+    network::Network,
+    opened::{Opened, SimTip, Store, files},
+    twins::Half,
+    wire::{WireReceiver, WireSender},
+    witness::Witness,
+};
 use almanac_bft::{
     Channels, ConsensusBlock, Finalizer, Ledger, RuntimeClock, Timeouts, Validator, ValidatorSet, Voter,
     engine, finalizer::Deliveries, gossip::Gossip,
 };
-use almanac_consensus::{Admission, Application, SharedPool, Sink, TipState};
-use almanac_mempool::{Pool, PoolConfig};
-use almanac_primitives::{Header, StateKey, StateRead, StateReadError};
-use almanac_schedule::CalendarAgenda;
-use almanac_state::{BlockJournal, QmdbBatch, QmdbConfig, QmdbStore, StateView as _};
+use almanac_consensus::{Admission, Sink};
+use almanac_state::{ArchivedBlock, BlockJournal};
 use commonware_consensus::simplex::mocks::conflicter::{self, Conflicter};
 use commonware_cryptography::{Sha256, Signer as _, ed25519::PublicKey};
-use commonware_glue::simulate::{engine::InitContext, processed::ProcessedHeight, reporter::MonitorReporter};
-use commonware_runtime::{Handle, Spawner as _, Supervisor as _, deterministic::Context};
-use commonware_utils::{NZU64, NZUsize};
-use futures::FutureExt as _;
-use std::sync::{Arc, Mutex, Weak};
+use commonware_glue::simulate::{
+    engine::{ChannelPair, InitContext},
+    processed::ProcessedHeight,
+    reporter::MonitorReporter,
+    tracker::FinalizationUpdate,
+};
+use commonware_p2p::simulated::{Control, Manager, SplitTarget};
+use commonware_runtime::{Clock as _, Handle, Spawner as _, Supervisor as _, deterministic::Context};
+use commonware_utils::channel::mpsc;
+use std::{
+    sync::{Arc, Weak},
+    time::{Duration, UNIX_EPOCH},
+};
 use tokio::sync::oneshot;
-
-pub type Store = QmdbStore<Context>;
 
 /// What properties can see of a validator. It does not keep files open after a crash.
 #[derive(Clone)]
 pub struct Node {
     pub index: usize,
     ledger: Weak<Ledger<Store>>,
-    archive: Weak<BlockJournal<Context>>,
+    archive: Weak<BlockJournal<Machine>>,
 }
 
 impl Node {
-    pub fn ledger(&self) -> Arc<Ledger<Store>> {
-        self.ledger.upgrade().expect("the validator runs")
+    /// Its ledger, if it runs.
+    pub fn ledger(&self) -> Option<Arc<Ledger<Store>>> {
+        self.ledger.upgrade()
     }
 
-    pub fn archive(&self) -> Arc<BlockJournal<Context>> {
-        self.archive.upgrade().expect("the validator runs")
+    /// All its blocks.
+    pub async fn chain(&self) -> Result<Vec<ArchivedBlock>, String> {
+        let archive = self.archive.upgrade().ok_or("a validator does not run")?;
+        let height = archive.height().await.map_err(|error| error.to_string())?;
+        let mut chain = Vec::new();
+        for number in 1..=height {
+            let archived = archive.get(number).await.map_err(|error| error.to_string())?;
+            chain.push(archived.ok_or_else(|| format!("block {number} is missing"))?);
+        }
+        Ok(chain)
     }
 }
 
 impl ProcessedHeight for Node {
     async fn processed_height(&self) -> u64 {
-        self.ledger().tip().header.number
+        self.ledger().map_or(0, |ledger| ledger.tip().header.number)
     }
+}
+
+/// What both halves of a twin have in common.
+#[derive(Clone)]
+struct Surroundings {
+    network: Network,
+    index: usize,
+    peers: Manager<PublicKey, Context>,
+    blocker: Control<PublicKey, Context>,
+    monitor: mpsc::UnboundedSender<FinalizationUpdate<PublicKey>>,
 }
 
 /// Starts a validator under one task: a crash ends that task, and everything that hangs on it.
@@ -51,15 +84,87 @@ pub async fn start(network: Network, init: InitContext<'_, PublicKey>) -> (Handl
     let (ready, started) = oneshot::channel();
     let InitContext { context, index, oracle, channels, monitor, .. } = init;
     let (peers, blocker) = (oracle.manager(), oracle.control(network.keys[index].public_key()));
+    let is_twin = network.lies[index].is_twin();
+    let surroundings = Surroundings { network, index, peers, blocker, monitor };
     let root = context.spawn(move |context| async move {
-        let (ledger, archive, pool) = open(&context, &network, index).await;
+        if !is_twin {
+            return surroundings.run(context, Half::First, channels, ready).await;
+        }
+        let (first, second) = split(&context, channels);
+        let twin = surroundings.clone();
+        let (other, _) = oneshot::channel();
+        let context_of_twin = context.child("twin");
+        let twin = context_of_twin
+            .spawn(|context| async move { twin.run(context, Half::Second, second, other).await });
+        surroundings.run(context.child("first"), Half::First, first, ready).await;
+        let _ = twin.await;
+    });
+    (root, started.await.expect("the validator starts"))
+}
+
+type ChannelEnds = Vec<ChannelPair<PublicKey>>;
+
+/// Gives every message to both halves; what each of them hears is the wires' business.
+fn split(context: &Context, channels: ChannelEnds) -> (ChannelEnds, ChannelEnds) {
+    let halves = channels.into_iter().map(|(sender, receiver)| {
+        let (first, second) = receiver.split_with(context.child("split"), |_| SplitTarget::Both);
+        ((sender.clone(), first), (sender, second))
+    });
+    halves.unzip()
+}
+
+impl Surroundings {
+    /// Runs one validator until its disk fails.
+    async fn run(self, context: Context, half: Half, channels: ChannelEnds, ready: oneshot::Sender<Node>) {
+        let Self { network, index, .. } = &self;
+        let disk = network.disk(*index, half).clone();
+        let clock = Arc::new(context.child("wires"));
+        disk.restart(&clock, network.unsynced, &mut network.leftovers(*index)).await;
+        let wires = channels.into_iter().zip(Subject::ALL).map(|((sender, receiver), subject)| {
+            let line = Line::new(network, (*index, half), subject, clock.clone(), disk.clone());
+            (WireSender { inner: sender, line: line.clone() }, WireReceiver::new(receiver, line))
+        });
+        let wires = <[_; 6]>::try_from(wires.collect::<Vec<_>>()).expect("six channels");
+        self.fail_disk(&context);
+        let machine = Machine::new(context.child("machine"), disk.clone());
+        let validator = machine.spawn(move |context| self.validate(context, half, wires, ready));
+        tokio::select! {
+            biased;
+            () = disk.stopped() => {}
+            _ = validator => {}
+        }
+    }
+
+    /// Lets the disk fail when its time has come.
+    fn fail_disk(&self, context: &Context) {
+        for failure in self.network.disk_failures.iter().filter(|failure| failure.validator == self.index) {
+            let (failure, disk) = (*failure, self.network.disk(self.index, Half::First).clone());
+            let at = UNIX_EPOCH + failure.at;
+            if at > context.current() {
+                context.child("disk_failure").spawn(move |context| async move {
+                    context.sleep_until(at).await;
+                    disk.fail(failure.failure, failure.after);
+                });
+            }
+        }
+    }
+
+    async fn validate(
+        self,
+        context: Machine,
+        half: Half,
+        wires: [(WireSender, WireReceiver); 6],
+        ready: oneshot::Sender<Node>,
+    ) {
+        let Self { network, index, peers, blocker, monitor } = self;
+        let opened = Opened::open(&context, &network, index, half).await;
+        let (ledger, pool) = (opened.ledger, opened.pool);
         let key = network.keys[index].public_key();
-        let node = Node { index, ledger: Arc::downgrade(&ledger), archive: Arc::downgrade(&archive) };
+        let node = Node { index, ledger: Arc::downgrade(&ledger), archive: Arc::downgrade(&opened.archive) };
         let _ = ready.send(node);
-        let [votes, certificates, resolver, backfill, blocks, transactions] =
-            <[_; 6]>::try_from(channels).expect("six channels");
+        let [votes, certificates, resolver, backfill, blocks, transactions] = wires;
         let scheme = network.validators.signer(&network.namespace, &network.keys[index]).unwrap();
-        if !network.has_application(index) {
+        if network.lies[index] == Lie::Votes {
             // A digest is a digest on the wire, whatever made it.
             let context = context.child("conflicter");
             let conflicter = Conflicter::<_, _, Sha256>::new(context, conflicter::Config { scheme });
@@ -74,110 +179,54 @@ pub async fn start(network: Network, init: InitContext<'_, PublicKey>) -> (Handl
             time: network.time,
             validators,
         };
+        let proposer_clock = network.proposer_clock_of(index, half);
         let voter = Liar {
             voter: voter(network.clocks[index], network.validators.clone()),
-            proposer: voter(network.proposer_clocks[index], network.validators_for_proposals(index)),
+            proposer: voter(proposer_clock, network.validators_for_proposals(index)),
+            tampered: opened.tampered,
+            index,
             lie: network.lies[index],
-            told: network.told.clone(),
+            is_skewed: network.proposer_clocks[index] != Skew::Offset(0),
+            proposed: network.proposed.clone(),
+            marks: network.marks.clone(),
         };
         let validator = Validator {
             scheme,
             public_key: key.clone(),
-            partition: format!("v{index}-"),
+            partition: format!("{}-", files(index, half)),
             peers,
             blocker,
             genesis: ConsensusBlock::genesis(network.genesis_header.clone()),
-            timeouts: Timeouts::for_block_time(std::time::Duration::from_millis(network.time.block_time.0)),
+            timeouts: Timeouts::for_block_time(Duration::from_millis(network.time.block_time.0)),
         };
         let (deliveries, inbox) = Deliveries::channel();
-        let durable = Durable::new(&context, &ledger, &archive, deliveries);
+        let durable = Durable::new(&context, &network, &ledger, &opened.archive, deliveries);
         let reporter = MonitorReporter::new(key, monitor, durable);
         let channels = Channels { votes, certificates, resolver, backfill, blocks };
         let (engine, marshal) =
             engine::start(context.child("engine"), validator, voter, channels, reporter).await;
         let witness = Witness { validator: index, clock, log: network.log.clone() };
-        let sinks: Vec<Arc<dyn Sink>> = vec![Arc::new(witness)];
+        let sinks: Vec<Arc<dyn Sink>> =
+            if network.has_application(index) { vec![Arc::new(witness)] } else { Vec::new() };
         let finalizer = Finalizer { ledger: ledger.clone(), pool: pool.clone(), sinks };
-        context.child("finalizer").spawn(|_| async move {
-            finalizer.run(marshal, inbox).await.expect("final blocks can be committed");
+        let watched = network.clone();
+        context.child("finalizer").spawn(|context| async move {
+            let Err(error) = finalizer.run(marshal, inbox).await else { return };
+            if context.disk().has_failed() {
+                context.disk().stop();
+            } else {
+                watched.violated(format!("final blocks can be committed: {error}"));
+            }
         });
         let admission = Admission::new(network.genesis.chain_id, pool, Arc::new(SimTip(ledger.clone())));
         let gossip = Gossip::new(admission.clone(), RuntimeClock::new(context.child("gossip_clock")));
-        context
-            .child("client")
-            .spawn(move |context| client::run(context, index, admission, ledger, network.transactions));
+        if network.has_application(index) {
+            context
+                .child("client")
+                .spawn(move |context| client::run(context, index, admission, ledger, network.transactions));
+        }
         let (sender, receiver) = transactions;
         context.child("gossip").spawn(|_| gossip.run(sender, receiver));
         let _ = engine.await;
-    });
-    (root, started.await.expect("the validator starts"))
-}
-
-/// Opens what is on disk, and executes again what the archive has and the state lacks.
-async fn open(
-    context: &Context,
-    network: &Network,
-    index: usize,
-) -> (Arc<Ledger<Store>>, Arc<BlockJournal<Context>>, Arc<SharedPool>) {
-    let config = config(format!("v{index}-state"));
-    let archive = Arc::new(BlockJournal::open(context.child("blocks"), &config).await.unwrap());
-    let store = QmdbStore::open(context.child("state"), &config, &network.state).await.unwrap();
-    let header = match store.height() {
-        0 => network.genesis_header.clone(),
-        height => archive.get(height).await.unwrap().expect("an archived block").block.header,
-    };
-    let (mut application, mut tip) =
-        Application::resume(&network.genesis, store, Arc::new(CalendarAgenda), header).unwrap();
-    for number in tip.header.number + 1..=archive.height().await.unwrap() {
-        let archived = archive.get(number).await.unwrap().expect("an archived block");
-        let made = application.verify(&tip, archived.block).await.unwrap();
-        application.commit(&made).await.unwrap();
-        tip = made.tip;
-        *network.replayed.lock().unwrap() += 1;
     }
-    application.keep_archive(archive.clone());
-    let base_fee = application.next_environment(&tip).await.unwrap().base_fee;
-    let pool = SharedPool::new(Pool::new(PoolConfig::developer(), base_fee));
-    (Ledger::new(application, tip), archive, pool)
-}
-
-/// Small files and caches, so that a run of a hundred blocks crosses their borders.
-pub fn config(partition: String) -> QmdbConfig {
-    QmdbConfig {
-        page_cache_bytes: 256 << 10,
-        open_cache_keys: 1_000,
-        write_buffer_bytes: NZUsize!(4 << 10),
-        file_operations: NZU64!(256),
-        file_blocks: NZU64!(16),
-        ..QmdbConfig::new(partition)
-    }
-}
-
-/// The state after the last final block. Reads never have to wait in the simulator, except while a block is being
-/// committed; then admission fails, and the client tries again.
-struct SimTip(Arc<Ledger<Store>>);
-
-impl TipState for SimTip {
-    fn tip_state(&self) -> Box<dyn StateRead + Send> {
-        Box::new(SimState(Mutex::new(self.0.tip().state)))
-    }
-}
-
-struct SimState(Mutex<QmdbBatch<Context>>);
-
-impl StateRead for SimState {
-    fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
-        let batch = self.0.lock().unwrap().clone();
-        let answer = batch.get_many(&[key]).now_or_never();
-        let busy = || StateReadError { key, reason: "a block is being committed".to_owned() };
-        Ok(answer.ok_or_else(busy)??.remove(0))
-    }
-}
-
-/// The header of block 0, whose commitment only a store can tell.
-pub async fn genesis_header(context: Context, genesis: &almanac_primitives::Genesis) -> Header {
-    use almanac_state::{SealedBatch as _, StateStore as _};
-    let store =
-        QmdbStore::open(context, &config("genesis".to_owned()), &genesis.state().unwrap()).await.unwrap();
-    genesis.header(store.head().commitment()).unwrap()
 }

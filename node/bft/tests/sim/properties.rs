@@ -6,6 +6,7 @@ use crate::{
     network::Network,
     node::Node,
 };
+use alloy_primitives::U256;
 use almanac_bft::certificate;
 use almanac_primitives::{TimestampMs, testing::person};
 use almanac_state::ArchivedBlock;
@@ -20,7 +21,7 @@ use std::{
 
 type Checked<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
 
-/// All validators have reached a height, and all transfers are final on each of them.
+/// All validators have reached a height, and all transfers and jobs are final on each of them.
 #[derive(Clone)]
 pub struct Finished {
     pub network: Network,
@@ -45,19 +46,27 @@ impl ExitCondition<PublicKey, Node> for Finished {
         _: usize,
     ) -> Checked<'a, bool> {
         Box::pin(async move {
+            self.network.check_violations()?;
             if nodes.len() < self.network.keys.len() {
                 return Ok(false);
             }
             for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
-                let tip = node.ledger().tip().header;
+                // One whose disk has failed is over, and waits for its restart.
+                let Some(ledger) = node.ledger() else { return Ok(false) };
+                let tip = ledger.tip().header;
                 if tip.number < self.height || tip.timestamp < self.until {
                     return Ok(false);
                 }
                 for client in self.network.participants() {
-                    let account = account(&node.ledger(), person(client as u64).address).await;
+                    let account = account(&ledger, person(client as u64).address).await;
                     if account.is_none_or(|account| account.nonce < self.network.transactions) {
                         return Ok(false);
                     }
+                }
+            }
+            for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
+                if !jobs::is_over(&node.chain().await?)? {
+                    return Ok(false);
                 }
             }
             Ok(true)
@@ -110,29 +119,45 @@ impl Agreement {
     }
 
     async fn check(&self, nodes: &[&Node]) -> Result<(), String> {
+        self.network.check_violations()?;
         for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
-            let height = node.archive().height().await.map_err(|error| error.to_string())?;
-            let mut certified = 0;
-            for number in 1..=height {
-                let archived = node.archive().get(number).await.map_err(|error| error.to_string())?;
-                let archived = archived.ok_or_else(|| format!("block {number} is missing"))?;
+            let chain = node.chain().await?;
+            let (mut height, mut certified) = (0, 0);
+            for archived in chain {
+                height += 1;
                 certified += u64::from(self.check_certificate(&archived)?);
-                self.check_chain(node, number, archived)?;
+                self.check_chain(node, height, archived)?;
             }
             if certified * 2 < height {
                 return Err(format!("only {certified} of {height} blocks have a certificate"));
             }
             self.check_transfers(node).await?;
         }
-        jobs::check(&self.chain.lock().unwrap()).map(drop)
+        let runs = jobs::check(&self.chain.lock().unwrap())?;
+        self.check_count(nodes, runs).await
     }
 
     /// No transfer was lost or done twice.
     async fn check_transfers(&self, node: &Node) -> Result<(), String> {
         let expected = client::expected_balance(self.network.participants(), self.network.transactions);
-        let found = account(&node.ledger(), RECEIVER).await.ok_or("the chain moved on")?.balance;
+        let ledger = node.ledger().ok_or("a validator does not run")?;
+        let found = account(&ledger, RECEIVER).await.ok_or("the chain moved on")?.balance;
         if found != expected {
             return Err(format!("validator {}: {found} arrived instead of {expected}", node.index));
+        }
+        Ok(())
+    }
+}
+
+impl Agreement {
+    /// What receipts say of runs is what the contract says that they call.
+    async fn check_count(&self, nodes: &[&Node], runs: usize) -> Result<(), String> {
+        for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
+            let ledger = node.ledger().ok_or("a validator does not run")?;
+            let counted = jobs::counted(&ledger).await.ok_or("the chain moved on")?;
+            if counted != U256::from(runs) {
+                return Err(format!("validator {}: {counted} runs instead of {runs}", node.index));
+            }
         }
         Ok(())
     }

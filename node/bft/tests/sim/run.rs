@@ -1,8 +1,9 @@
 //! Runs a network with faults and checks what must hold after any of them.
 
 use crate::{
-    faults::Faults,
+    faults::{Faults, Links},
     jobs,
+    marks::{Mark, Marks},
     network::Network,
     properties::{Agreement, Finished},
 };
@@ -11,10 +12,16 @@ use almanac_primitives::TimestampMs;
 use almanac_state::ArchivedBlock;
 use commonware_glue::simulate::{action::Crash, plan::PlanBuilder};
 use commonware_p2p::simulated::Link;
-use std::time::Duration;
+use commonware_utils::probability;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
-/// Longest time from the end of the last fault until every validator makes new blocks final, where what stays wrong,
-/// lies and clocks, is within what a network of that size is made for.
+/// Longest time from the end of the last fault until every validator makes new blocks final and no due run waits,
+/// where what stays wrong is within what a network of that size is made for: at most a third of the validators lie
+/// or have a clock that is further off than the tolerance.
 const RECOVERY: Duration = Duration::from_secs(10);
 
 /// The same where more stays wrong: views run out while blocks are waited for.
@@ -28,31 +35,65 @@ pub struct Outcome {
     pub digest: B256,
     pub chain: Vec<ArchivedBlock>,
     pub crashes: u64,
+    pub marks: Marks,
 }
 
 /// Runs until all validators have `height` blocks and all transfers, and are past the last fault.
-pub fn run(network: &Network, seed: u64, link: Link, faults: Faults, height: u64) -> Outcome {
-    let (schedule, healed) = faults.schedule();
-    let agreement = Agreement::new(network);
+pub fn run(network: &Network, seed: u64, links: Links, faults: Faults, height: u64) -> Outcome {
+    let mut network = network.clone();
+    network.weather = Arc::new(faults.weather(seed, links));
+    network.disk_failures.clone_from(&faults.disks);
+    let ((crashes, is_cluster), healed) = (faults.crashes(network.keys.len()), faults.end());
+    let agreement = Agreement::new(&network);
     let chain = agreement.chain.clone();
     let until = milliseconds(healed + Duration::from_secs(2)).max(jobs::ENDED_BY);
     let finished = Finished { network: network.clone(), height, until };
+    let link = Link { latency: links.latency, jitter: links.jitter, success_rate: probability!(1.0) };
     let mut plan = PlanBuilder::new(network.clone())
         .seed(seed)
         .link(link)
         .exit_condition(finished)
         .property(agreement)
         .timeout(TIMEOUT);
+    let schedule = faults.schedule();
     if !schedule.events.is_empty() {
         plan = plan.crash(Crash::Schedule(schedule));
     }
-    let result = plan.run().unwrap_or_else(|error| panic!("{error}")).remove(0);
-    check_order(network, seed);
+    let result = catch_unwind(AssertUnwindSafe(|| plan.run())).unwrap_or_else(|panic| {
+        println!("seed {seed}: {}", standings(&network));
+        resume_unwind(panic)
+    });
+    let result = result.unwrap_or_else(|error| panic!("{error}")).remove(0);
+    assert_eq!(result.crashes, crashes, "seed {seed}");
+    (0..crashes).for_each(|_| network.marks.add(Mark::Crash));
+    if is_cluster {
+        network.marks.add(Mark::ClusterCrash);
+    }
+    check_order(&network, seed);
     if !healed.is_zero() {
-        check_recovery(network, seed, milliseconds(healed));
+        check_recovery(&network, seed, milliseconds(healed));
     }
     let chain = std::mem::take(&mut *chain.lock().unwrap());
-    Outcome { digest: digest(network, &result.state, &chain), chain, crashes: result.crashes }
+    let bound = TimestampMs(milliseconds(healed).0 + milliseconds(recovery(&network)).0);
+    jobs::check_delay(&chain, bound).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    let digest = digest(&network, &result.state, &chain);
+    Outcome { digest, chain, crashes: result.crashes, marks: network.marks }
+}
+
+/// How far each validator came.
+fn standings(network: &Network) -> String {
+    let log = network.log.lock().unwrap();
+    let of = |validator| {
+        let last = log.iter().rev().find(|seen| seen.validator == validator);
+        format!("{:?} {:?} {last:?}\n", network.lies[validator], network.clocks[validator])
+    };
+    (0..network.keys.len()).map(of).collect()
+}
+
+/// The time that a network may take to recover.
+fn recovery(network: &Network) -> Duration {
+    let is_bearable = network.lasting_faults() <= (network.keys.len() - 1) / 3;
+    if is_bearable { RECOVERY } else { SLOW_RECOVERY }
 }
 
 /// Of everything that happened: what the runtime saw, the chain, and who made which block final when.
@@ -79,12 +120,11 @@ fn check_order(network: &Network, seed: u64) {
     }
 }
 
-/// `finality_again_after_healing`: each validator makes a block final that was proposed after the last fault.
+/// `finality_again_after_healing`: within 10 simulated seconds of the last fault (60 where liars and wrong clocks are
+/// more than a third), each validator makes a block final that was proposed after it.
 fn check_recovery(network: &Network, seed: u64, healed: TimestampMs) {
     let log = network.log.lock().unwrap();
-    let is_bearable = network.lasting_faults() <= (network.keys.len() - 1) / 3;
-    let recovery = if is_bearable { RECOVERY } else { SLOW_RECOVERY };
-    let deadline = TimestampMs(healed.0 + milliseconds(recovery).0);
+    let deadline = TimestampMs(healed.0 + milliseconds(recovery(network)).0);
     for validator in network.participants() {
         let is_recovered = log
             .iter()

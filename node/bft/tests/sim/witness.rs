@@ -1,10 +1,10 @@
 //! Writes down when each validator made which block final.
 
+use crate::machine::Machine;
 use almanac_bft::RuntimeClock;
 use almanac_consensus::{Clock as _, Sink, SinkError};
 use almanac_exec::BlockOutput;
 use almanac_primitives::{Block, TimestampMs};
-use commonware_runtime::deterministic::Context;
 use std::sync::{Arc, Mutex};
 
 /// A block that a validator made final.
@@ -22,7 +22,7 @@ pub type Log = Arc<Mutex<Vec<Seen>>>;
 
 pub struct Witness {
     pub validator: usize,
-    pub clock: RuntimeClock<Context>,
+    pub clock: RuntimeClock<Machine>,
     pub log: Log,
 }
 

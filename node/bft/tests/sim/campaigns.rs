@@ -1,0 +1,134 @@
+//! Runs whose faults are drawn from their seeds, in four campaigns.
+//!
+//! `ALMANAC_SIM_SEED` runs one seed of each, `ALMANAC_SIM_SEEDS` so many of each.
+
+use crate::{
+    jobs,
+    liar::Lie,
+    marks::{Mark, Marks},
+    run::{Outcome, run},
+    scenario::{HEIGHT, Scenario},
+    setting,
+};
+use std::time::Instant;
+
+/// Scenarios of one kind.
+struct Campaign {
+    name: &'static str,
+    draw: fn(u64) -> Scenario,
+    /// What a continuous integration has time for.
+    seeds: u64,
+    /// What must have happened in one of them at least.
+    marks: Vec<Mark>,
+}
+
+impl Campaign {
+    fn swarm() -> Self {
+        let lies = Lie::OF_PROPOSERS.into_iter().chain([Lie::Votes]).map(Mark::Told);
+        let marks = [
+            Mark::Loss,
+            Mark::Duplicate,
+            Mark::Delay,
+            Mark::Partition,
+            Mark::OneWayCut,
+            Mark::Skew,
+            Mark::Crash,
+            Mark::ClusterCrash,
+            Mark::TornWrite,
+            Mark::LostWrite,
+        ];
+        Self {
+            name: "swarm",
+            draw: Scenario::swarm,
+            seeds: 100,
+            marks: marks.into_iter().chain(lies).collect(),
+        }
+    }
+
+    fn crash_storage() -> Self {
+        let marks = vec![
+            Mark::Crash,
+            Mark::ClusterCrash,
+            Mark::TornWrite,
+            Mark::LostWrite,
+            Mark::FailedWrite,
+            Mark::Halt,
+            Mark::Stopped,
+            Mark::Replay,
+        ];
+        Self { name: "crash-storage", draw: Scenario::crash_storage, seeds: 30, marks }
+    }
+
+    fn byzantine() -> Self {
+        let marks = vec![Mark::Equivocation, Mark::Loss, Mark::Duplicate];
+        Self { name: "byzantine", draw: Scenario::byzantine, seeds: 15, marks }
+    }
+
+    fn twins() -> Self {
+        let marks = vec![Mark::Equivocation, Mark::TwinSplit];
+        Self { name: "twins", draw: Scenario::twins, seeds: 8, marks }
+    }
+
+    /// Runs the one seed that is asked for; or all, and checks that everything went wrong that should.
+    fn run(&self) {
+        if let Some(seed) = setting("ALMANAC_SIM_SEED") {
+            self.report(seed);
+            return;
+        }
+        let (marks, mut runs) = (Marks::default(), 0);
+        let seeds = setting("ALMANAC_SIM_SEEDS").unwrap_or(self.seeds);
+        for seed in 0..seeds {
+            let outcome = self.report(seed);
+            marks.merge(&outcome.marks);
+            runs += jobs::check(&outcome.chain).expect("checked at the end of the run");
+        }
+        marks.require(&self.marks);
+        assert!(runs as u64 > 5 * seeds, "{runs} runs of jobs in {seeds} simulations");
+    }
+
+    fn run_seed(&self, seed: u64) -> Outcome {
+        let Scenario { network, links, faults } = (self.draw)(seed);
+        run(&network, seed, links, faults, HEIGHT)
+    }
+
+    /// Runs a seed and says how it went.
+    fn report(&self, seed: u64) -> Outcome {
+        let begin = Instant::now();
+        let outcome = self.run_seed(seed);
+        let (blocks, crashes, took) = (outcome.chain.len(), outcome.crashes, begin.elapsed().as_secs_f64());
+        let runs = jobs::check(&outcome.chain).expect("checked at the end of the run");
+        println!("{} {seed}: {blocks} blocks, {runs} runs, {crashes} crashes, {took:.1} s", self.name);
+        println!("digest {:x}", outcome.digest);
+        outcome
+    }
+}
+
+#[test]
+fn swarm_of_100_seeds() {
+    Campaign::swarm().run();
+}
+
+#[test]
+fn crash_storage_of_30_seeds() {
+    Campaign::crash_storage().run();
+}
+
+#[test]
+fn byzantine_of_15_seeds() {
+    Campaign::byzantine().run();
+}
+
+#[test]
+fn twins_of_8_seeds() {
+    Campaign::twins().run();
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    for campaign in [Campaign::swarm(), Campaign::crash_storage(), Campaign::twins()] {
+        let (first, again) = (campaign.run_seed(7), campaign.run_seed(7));
+        assert_eq!(first.digest, again.digest, "{}", campaign.name);
+        assert_eq!(first.chain, again.chain);
+        assert_ne!(first.digest, campaign.run_seed(8).digest);
+    }
+}

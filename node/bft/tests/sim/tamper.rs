@@ -1,0 +1,36 @@
+//! An agenda that is not the calendar's: what a proposer would execute by who cheats with due runs.
+
+use crate::liar::Lie;
+use almanac_primitives::{Lane, StateRead, TimestampMs, params::Parameters};
+use almanac_schedule::{Agenda, CalendarAgenda, Due, calendar::CalendarError};
+
+pub struct Tampered(pub Lie);
+
+impl Agenda for Tampered {
+    fn due(
+        &self,
+        state: &dyn StateRead,
+        lane: Lane,
+        now: TimestampMs,
+        count_max: usize,
+    ) -> Result<Vec<Due>, CalendarError> {
+        let mut due = CalendarAgenda.due(state, lane, now, count_max)?;
+        match self.0 {
+            Lie::DropRun if !due.is_empty() => {
+                due.remove(0);
+            }
+            Lie::RepeatRun if !due.is_empty() => due.insert(0, due[0].clone()),
+            Lie::ReorderRuns => due.reverse(),
+            _ => {}
+        }
+        Ok(due)
+    }
+
+    fn next_due(
+        &self,
+        state: &dyn StateRead,
+        parameters: &Parameters,
+    ) -> Result<Option<TimestampMs>, CalendarError> {
+        CalendarAgenda.next_due(state, parameters)
+    }
+}
