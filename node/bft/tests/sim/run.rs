@@ -74,8 +74,8 @@ pub fn run(network: &Network, seed: u64, links: Links, faults: Faults, height: u
         check_recovery(&network, seed, milliseconds(healed));
     }
     let chain = std::mem::take(&mut *chain.lock().unwrap());
-    let bound = TimestampMs(milliseconds(healed).0 + milliseconds(recovery(&network)).0);
-    jobs::check_delay(&chain, bound).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    jobs::check_delay(&chain, milliseconds(healed), recovery(&network))
+        .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     let digest = digest(&network, &result.state, &chain);
     Outcome { digest, chain, crashes: result.crashes, marks: network.marks }
 }
