@@ -13,6 +13,7 @@ pub mod ledger;
 pub mod network;
 pub mod prover;
 pub mod time;
+pub mod transport;
 pub mod validators;
 pub mod voter;
 
@@ -24,8 +25,9 @@ pub use finality::{Finality, FinalityError, FinalityReader};
 pub use finalizer::{FinalizeError, Finalizer};
 pub use keys::ValidatorKey;
 pub use ledger::Ledger;
-pub use network::{Bft, NetworkConfig, NetworkError, Parts, Peer};
+pub use network::{Bft, Parts};
 pub use prover::Prover;
 pub use time::{RuntimeClock, TimeConfig};
+pub use transport::{NetworkConfig, NetworkError, Peer};
 pub use validators::{Namespace, ValidatorSet, ValidatorSetError};
 pub use voter::Voter;

@@ -28,12 +28,12 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Start a developer's chain with ten funded accounts.
     Dev(DevConfig),
-    /// Run one validator of a network.
+    /// Run one node of a network: a validator, or a follower.
     Node(NodeCommand),
-    /// Make a network of validators, or run one on this machine.
+    /// Make a network of validators and followers, or run one on this machine.
     #[command(subcommand)]
     Network(NetworkCommand),
-    /// Make and show keys of validators.
+    /// Make and show keys of nodes.
     #[command(subcommand)]
     Keys(KeysCommand),
     /// Back up a data directory, or make one from a backup.

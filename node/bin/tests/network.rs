@@ -9,27 +9,9 @@ use commonware_utils::test_rng;
 use serde_json::{Value, json};
 use std::{path::Path, time::Duration};
 use support::{
-    network::{agree_at, new_network, start, wait_for},
+    network::{agree_at, new_network, start, transfer_seen_by_all},
     *,
 };
-
-/// Sends a transfer to one node, and answers with the receipt once all of them have the same.
-fn transfer_seen_by_all(nodes: &[Node], sender: usize, nonce: u64) -> Value {
-    let hash = nodes[sender].send(&to_bob(nonce))["result"].clone();
-    assert!(hash.is_string(), "{hash}");
-    let receipt = |node: &Node| {
-        wait_for("receipt", || {
-            let receipt = node.result("eth_getTransactionReceipt", json!([hash]));
-            (!receipt.is_null()).then_some(receipt)
-        })
-    };
-    let first = receipt(&nodes[0]);
-    assert_eq!(first["status"], "0x1", "{first}");
-    for node in nodes {
-        assert_eq!(receipt(node), first);
-    }
-    first
-}
 
 /// Checks with the genesis alone that a block is final, and that it is the one that RPC shows.
 fn check_finality(node: &Node, genesis: &Path, height: u64) {

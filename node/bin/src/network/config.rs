@@ -1,4 +1,4 @@
-//! The configuration file of a validator.
+//! The configuration file of a node: a validator, or a follower.
 
 use super::keys;
 use alloy_primitives::B256;
@@ -12,13 +12,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a validator needs to know beside the genesis. Paths are relative to the file.
+/// What a node needs to know beside the genesis. Paths are relative to the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct NodeConfig {
     /// The genesis of the chain.
     pub(super) genesis: PathBuf,
-    /// The validator's key.
+    /// The node's key. It votes if the genesis names the key as a validator's, and follows otherwise.
     pub(super) key: PathBuf,
     /// Where the chain is kept.
     pub(super) datadir: PathBuf,
@@ -30,6 +30,9 @@ pub(super) struct NodeConfig {
     pub(super) block_time_ms: DurationMs,
     /// The other validators.
     pub(super) peers: Vec<PeerConfig>,
+    /// Public keys of the followers that may connect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) followers: Vec<B256>,
 }
 
 /// Another validator.
@@ -48,7 +51,7 @@ impl NodeConfig {
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let json = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut config: Self = serde_json::from_str(&json)
-            .with_context(|| format!("{} is no configuration of a validator", path.display()))?;
+            .with_context(|| format!("{} is no configuration of a node", path.display()))?;
         let directory = path.parent().unwrap_or(Path::new(""));
         for place in [&mut config.genesis, &mut config.key, &mut config.datadir] {
             *place = directory.join(&*place);
@@ -63,13 +66,14 @@ impl NodeConfig {
         Ok(config)
     }
 
-    /// How the validator takes part in the network. Reads its key.
+    /// How the node takes part in the network. Reads its key.
     pub(super) fn network(&self) -> anyhow::Result<NetworkConfig> {
         let peer = |peer: &PeerConfig| Peer { public_key: peer.public_key, address: peer.address };
         Ok(NetworkConfig {
             key: keys::read(&self.key)?,
             listen: self.listen,
             peers: self.peers.iter().map(peer).collect(),
+            followers: self.followers.clone(),
             time: TimeConfig { block_time: self.block_time_ms, ..TimeConfig::default() },
         })
     }

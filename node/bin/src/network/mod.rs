@@ -1,31 +1,35 @@
-//! Chains with many validators: their keys, their files, and running them.
+//! Chains with many validators, and nodes that follow them: their keys, their files, and running them.
 
 mod config;
 mod keys;
 mod new;
+mod node;
 mod up;
-mod validator;
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 pub(crate) use keys::{KeysCommand, run as keys};
-pub(crate) use validator::run as node;
+pub(crate) use node::run as node;
 
 /// Makes and runs networks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum NetworkCommand {
-    /// Write keys, a genesis and a configuration for each validator of a new network on this machine.
+    /// Write keys, a genesis and a configuration for each node of a new network on this machine.
     New(new::NewNetwork),
-    /// Run all validators of a directory that `network new` wrote.
+    /// Run all nodes of a directory that `network new` wrote.
     Up(up::NetworkUp),
 }
 
-/// Runs one validator.
+/// Runs one node: a validator, or a follower if the genesis does not name its key.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
-  almanac network new --validators 4 --dir net    write keys, genesis and configurations
-  almanac node --config net/v0/config.json        run the first validator")]
+  almanac network new --validators 4 --followers 1 --dir net    write keys, genesis and configurations
+  almanac node --config net/v0/config.json                      run the first validator
+  almanac node --config net/f0/config.json                      run the follower
+
+A follower serves the same JSON-RPC as a validator and has no vote. The validators let it in if their
+configurations list its public key (almanac keys show) under \"followers\".")]
 pub(crate) struct NodeCommand {
     /// Its configuration, as `almanac network new` writes it.
     #[arg(long, value_name = "FILE")]

@@ -5,6 +5,7 @@
 //! DIR/v0/config.json        how the first validator runs
 //! DIR/v0/validator.key      its key, readable by the owner only
 //! DIR/v0/data/              its chain, once it has run
+//! DIR/f0/                   the same for the first follower
 //! ```
 
 use super::{
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::{accounts, datadir};
 use alloy_primitives::{Address, keccak256};
-use almanac_bft::ValidatorKey;
+use almanac_bft::{ValidatorKey, transport::FOLLOWERS_MAX};
 use almanac_consensus::{Clock as _, SystemClock};
 use almanac_primitives::{
     DurationMs, Genesis, addresses::DEVELOPER, genesis::Validator, params::VALIDATORS_MAX,
@@ -33,6 +34,9 @@ pub(crate) struct NewNetwork {
     /// How many validators; 3f + 1 of them stand f that fail.
     #[arg(long, default_value_t = 4)]
     validators: u16,
+    /// How many followers: nodes that serve the chain without a vote.
+    #[arg(long, default_value_t = 0)]
+    followers: u16,
     /// Where to write; there must be nothing of that name.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
@@ -42,44 +46,90 @@ pub(crate) struct NewNetwork {
     /// Time between blocks, in milliseconds.
     #[arg(long, default_value_t = 500)]
     block_time_ms: u64,
-    /// Port of the first validator for its peers; the others follow.
+    /// Port of the first validator for its peers; the others come next, then the followers.
     #[arg(long, default_value_t = 30_300)]
     p2p_port: u16,
-    /// Port of the first validator for JSON-RPC; the others follow.
+    /// Port of the first validator for JSON-RPC; the others come next, then the followers.
     #[arg(long, default_value_t = 8_545)]
     rpc_port: u16,
 }
 
 /// Writes the network and says how to start it.
 pub(super) fn run(network: &NewNetwork) -> anyhow::Result<()> {
-    let count = usize::from(network.validators);
-    ensure!(
-        (1..=VALIDATORS_MAX).contains(&count),
-        "{count} validators are asked for, a network has from 1 to {VALIDATORS_MAX}"
-    );
-    for (name, first) in [("--p2p-port", network.p2p_port), ("--rpc-port", network.rpc_port)] {
-        let last = u32::from(first) + u32::from(network.validators) - 1;
-        ensure!(first > 0 && last <= 65_535, "{name} {first}: {count} ports from there end at {last}");
-    }
+    check(network)?;
     fs::create_dir(&network.dir).with_context(|| format!("cannot make {}", network.dir.display()))?;
-    let mut validators = Vec::new();
-    for index in 0..network.validators {
-        let home = home(&network.dir, index);
-        fs::create_dir(&home).with_context(|| format!("cannot make {}", home.display()))?;
-        validators.push(keys::create(&home.join("validator.key"))?);
-    }
+    let validators = create_keys(network, network.validators, Kind::Validator)?;
+    let followers = create_keys(network, network.followers, Kind::Follower)?;
     let genesis = genesis(network, &validators);
     genesis.check()?;
     datadir::write_genesis(&network.dir.join("genesis.json"), &genesis)?;
-    for index in 0..network.validators {
-        write_config(network, &validators, index)?;
+    let places = Places { network, validators, followers };
+    for (kind, index) in members(network) {
+        places.write_config(kind, index)?;
     }
     explain(network)
 }
 
-/// The folder of a validator.
-pub(super) fn home(directory: &Path, index: u16) -> PathBuf {
-    directory.join(format!("v{index}"))
+/// What a node is in its network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Validator,
+    Follower,
+}
+
+impl Kind {
+    /// The name of a node, and of its folder.
+    pub(super) fn name(self, index: u16) -> String {
+        match self {
+            Self::Validator => format!("v{index}"),
+            Self::Follower => format!("f{index}"),
+        }
+    }
+
+    fn key_file(self) -> &'static str {
+        match self {
+            Self::Validator => "validator.key",
+            Self::Follower => "follower.key",
+        }
+    }
+}
+
+/// All nodes of a network, in the order of their ports.
+fn members(network: &NewNetwork) -> impl Iterator<Item = (Kind, u16)> {
+    let validators = (0..network.validators).map(|index| (Kind::Validator, index));
+    validators.chain((0..network.followers).map(|index| (Kind::Follower, index)))
+}
+
+fn check(network: &NewNetwork) -> anyhow::Result<()> {
+    let (validators, followers) = (usize::from(network.validators), usize::from(network.followers));
+    ensure!(
+        (1..=VALIDATORS_MAX).contains(&validators),
+        "{validators} validators are asked for, a network has from 1 to {VALIDATORS_MAX}"
+    );
+    ensure!(
+        followers <= FOLLOWERS_MAX,
+        "{followers} followers are asked for, validators let in at most {FOLLOWERS_MAX}"
+    );
+    let count = members(network).count();
+    for (name, first) in [("--p2p-port", network.p2p_port), ("--rpc-port", network.rpc_port)] {
+        let last = usize::from(first) + count - 1;
+        ensure!(first > 0 && last <= 65_535, "{name} {first}: {count} ports from there end at {last}");
+    }
+    Ok(())
+}
+
+fn create_keys(network: &NewNetwork, count: u16, kind: Kind) -> anyhow::Result<Vec<ValidatorKey>> {
+    let create = |index| {
+        let home = home(&network.dir, kind, index);
+        fs::create_dir(&home).with_context(|| format!("cannot make {}", home.display()))?;
+        keys::create(&home.join(kind.key_file()))
+    };
+    (0..count).map(create).collect()
+}
+
+/// The folder of a node.
+pub(super) fn home(directory: &Path, kind: Kind, index: u16) -> PathBuf {
+    directory.join(kind.name(index))
 }
 
 /// The accounts of a developer's chain, without a developer's rights.
@@ -97,31 +147,53 @@ fn genesis(network: &NewNetwork, validators: &[ValidatorKey]) -> Genesis {
     genesis
 }
 
-fn write_config(network: &NewNetwork, validators: &[ValidatorKey], index: u16) -> anyhow::Result<()> {
-    let at = |first: u16, index: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, first + index));
-    let peers = (0u16..).zip(validators).filter(|(peer, _)| *peer != index);
-    let config = NodeConfig {
-        genesis: "../genesis.json".into(),
-        key: "validator.key".into(),
-        datadir: "data".into(),
-        listen: at(network.p2p_port, index),
-        rpc: at(network.rpc_port, index),
-        block_time_ms: DurationMs(network.block_time_ms),
-        peers: peers
-            .map(|(peer, key)| PeerConfig { public_key: key.public(), address: at(network.p2p_port, peer) })
-            .collect(),
-    };
-    let path = home(&network.dir, index).join("config.json");
-    let json = serde_json::to_string_pretty(&config).expect("a configuration has only string keys");
-    fs::write(&path, json + "\n").with_context(|| format!("cannot write {}", path.display()))
+/// Who is where in a new network.
+struct Places<'a> {
+    network: &'a NewNetwork,
+    validators: Vec<ValidatorKey>,
+    followers: Vec<ValidatorKey>,
+}
+
+impl Places<'_> {
+    fn write_config(&self, kind: Kind, index: u16) -> anyhow::Result<()> {
+        let network = self.network;
+        let at = |first: u16, position: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, first + position));
+        let position = match kind {
+            Kind::Validator => index,
+            Kind::Follower => network.validators + index,
+        };
+        let peers = (0u16..).zip(&self.validators).filter(|(peer, _)| *peer != position);
+        let config = NodeConfig {
+            genesis: "../genesis.json".into(),
+            key: kind.key_file().into(),
+            datadir: "data".into(),
+            listen: at(network.p2p_port, position),
+            rpc: at(network.rpc_port, position),
+            block_time_ms: DurationMs(network.block_time_ms),
+            peers: peers
+                .map(|(peer, key)| PeerConfig {
+                    public_key: key.public(),
+                    address: at(network.p2p_port, peer),
+                })
+                .collect(),
+            followers: self.followers.iter().map(ValidatorKey::public).collect(),
+        };
+        let path = home(&network.dir, kind, index).join("config.json");
+        let json = serde_json::to_string_pretty(&config).expect("a configuration has only string keys");
+        fs::write(&path, json + "\n").with_context(|| format!("cannot write {}", path.display()))
+    }
 }
 
 fn explain(network: &NewNetwork) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
     let directory = network.dir.display();
-    writeln!(out, "{} validators in {directory}. Start each:", network.validators)?;
-    for index in 0..network.validators {
-        let config = home(&network.dir, index).join("config.json");
+    let followers = match network.followers {
+        0 => String::new(),
+        count => format!(" and {count} followers"),
+    };
+    writeln!(out, "{} validators{followers} in {directory}. Start each:", network.validators)?;
+    for (kind, index) in members(network) {
+        let config = home(&network.dir, kind, index).join("config.json");
         writeln!(out, "  almanac node --config {}", config.display())?;
     }
     writeln!(out, "or all at once:\n  almanac network up --dir {directory}")?;

@@ -1,6 +1,9 @@
-//! Runs all validators of a directory as processes of their own, and shows how far they are and what is due.
+//! Runs all nodes of a directory as processes of their own, and shows how far they are and what is due.
 
-use super::{config::NodeConfig, new};
+use super::{
+    config::NodeConfig,
+    new::{self, Kind},
+};
 use crate::{http::Endpoint, shutdown::Shutdown};
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
@@ -11,7 +14,7 @@ use std::{
     fs::File,
     io::Write as _,
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -24,30 +27,30 @@ pub(crate) struct NetworkUp {
     dir: PathBuf,
 }
 
-/// Time between two looks at the validators.
+/// Time between two looks at the nodes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Time that a validator has to answer.
+/// Time that a node has to answer.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(300);
 
-/// Time that a validator has to stop before it is killed.
+/// Time that a node has to stop before it is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Runs the validators until this process is asked to end, or one of them ends.
+/// Runs the nodes until this process is asked to end, or one of them ends.
 pub(super) async fn run(network: &NetworkUp) -> anyhow::Result<()> {
     let mut shutdown = Shutdown::listen()?;
-    let mut validators = start_all(network)?;
+    let mut nodes = start_all(network)?;
     let result = tokio::select! {
         _ = shutdown.requested() => Ok(()),
-        ended = watch(&mut validators) => ended,
+        ended = watch(&mut nodes) => ended,
     };
-    for validator in &mut validators {
-        validator.stop();
+    for node in &mut nodes {
+        node.stop();
     }
     result
 }
 
-/// A validator that runs. Dropping it kills it.
+/// A node that runs. Dropping it kills it.
 struct Running {
     name: String,
     rpc: SocketAddr,
@@ -55,52 +58,58 @@ struct Running {
 }
 
 fn start_all(network: &NetworkUp) -> anyhow::Result<Vec<Running>> {
-    let mut validators = Vec::new();
-    for index in 0.. {
-        let home = new::home(&network.dir, index);
-        let path = home.join("config.json");
-        if !path.exists() {
-            break;
+    let mut nodes = Vec::new();
+    for kind in [Kind::Validator, Kind::Follower] {
+        for index in 0.. {
+            let home = new::home(&network.dir, kind, index);
+            if !home.join("config.json").exists() {
+                break;
+            }
+            nodes.push(start(kind.name(index), &home)?);
         }
-        let config = NodeConfig::read(&path)?;
-        let log = home.join("node.log");
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(&log)
-            .with_context(|| format!("cannot write {}", log.display()))?;
-        let program = std::env::current_exe().context("cannot find this program")?;
-        let child = Command::new(program)
-            .args(["node", "--config"])
-            .arg(&path)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .with_context(|| format!("cannot start {}", path.display()))?;
-        validators.push(Running { name: format!("v{index}"), rpc: config.rpc, child });
+        ensure!(!nodes.is_empty(), "{} holds no validators: run almanac network new", network.dir.display());
     }
-    ensure!(!validators.is_empty(), "{} holds no validators: run almanac network new", network.dir.display());
-    Ok(validators)
+    Ok(nodes)
 }
 
-/// Prints a line now and then. Ends when a validator does.
-async fn watch(validators: &mut [Running]) -> anyhow::Result<()> {
-    let rpc: Vec<String> = validators.iter().map(|validator| format!("http://{}", validator.rpc)).collect();
+fn start(name: String, home: &Path) -> anyhow::Result<Running> {
+    let path = home.join("config.json");
+    let config = NodeConfig::read(&path)?;
+    let log = home.join("node.log");
+    let log = File::options()
+        .create(true)
+        .append(true)
+        .open(&log)
+        .with_context(|| format!("cannot write {}", log.display()))?;
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let child = Command::new(program)
+        .args(["node", "--config"])
+        .arg(&path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .with_context(|| format!("cannot start {}", path.display()))?;
+    Ok(Running { name, rpc: config.rpc, child })
+}
+
+/// Prints a line now and then. Ends when a node does.
+async fn watch(nodes: &mut [Running]) -> anyhow::Result<()> {
+    let rpc: Vec<String> = nodes.iter().map(|node| format!("http://{}", node.rpc)).collect();
     writeln!(std::io::stdout(), "rpc {}\nCtrl-C stops all.", rpc.join(" "))?;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let mut heights = Vec::new();
-        for validator in &mut *validators {
-            if let Some(status) = validator.child.try_wait()? {
-                bail!("{} ended ({status}): see its node.log", validator.name);
+        for node in &mut *nodes {
+            if let Some(status) = node.child.try_wait()? {
+                bail!("{} ended ({status}): see its node.log", node.name);
             }
-            let rpc = validator.rpc;
+            let rpc = node.rpc;
             heights.push(tokio::task::spawn_blocking(move || height(rpc)).await?);
         }
-        let names = validators.iter().map(|validator| validator.name.as_str());
+        let names = nodes.iter().map(|node| node.name.as_str());
         let heights = describe(names.zip(heights.iter().copied()));
-        writeln!(std::io::stdout(), "{heights}  {}", next_due(validators).await?)?;
+        writeln!(std::io::stdout(), "{heights}  {}", next_due(nodes).await?)?;
     }
 }
 
@@ -115,9 +124,9 @@ fn describe<'a>(heights: impl Iterator<Item = (&'a str, Option<u64>)> + Clone) -
     heights.map(one).collect::<Vec<_>>().join("  ")
 }
 
-/// What is due next, as the first validator that answers says.
-async fn next_due(validators: &[Running]) -> anyhow::Result<String> {
-    let nodes: Vec<Endpoint> = validators.iter().map(|validator| Endpoint::at(validator.rpc)).collect();
+/// What is due next, as the first node that answers says.
+async fn next_due(nodes: &[Running]) -> anyhow::Result<String> {
+    let nodes: Vec<Endpoint> = nodes.iter().map(|node| Endpoint::at(node.rpc)).collect();
     let ask = move || {
         let first = json!([{ "limit": 1 }]);
         nodes.iter().find_map(|node| node.call("almanac_agenda", &first, ANSWER_PATIENCE).ok())
@@ -134,7 +143,7 @@ fn describe_due(agenda: Option<&Value>) -> String {
     }
 }
 
-/// The height that a validator's health page says.
+/// The height that a node's health page says.
 fn height(rpc: SocketAddr) -> Option<u64> {
     #[derive(Deserialize)]
     struct Health {

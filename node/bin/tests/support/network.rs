@@ -3,7 +3,7 @@
 use super::{
     Node,
     relay::{Relay, Wire},
-    run,
+    run, to_bob,
 };
 use serde_json::{Value, json};
 use std::{
@@ -12,6 +12,7 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
@@ -34,31 +35,42 @@ pub fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Ports of one network: four for peers, four for RPC.
-const PORTS: u16 = 8;
+/// Most ports of one network: of four validators and two followers, each with one for peers and one for RPC.
+const PORTS: u16 = 12;
 
 /// The first of so many ports in a row that nobody uses now. Below those that the system gives to connections:
 /// the port of a validator that is down must be free when it comes back. Processes that run at the same time
-/// begin to look at different places.
+/// begin to look at different places, and the tests of one process get different ports.
 fn free_ports() -> u16 {
-    let start = 20_000 + PORTS * u16::try_from(std::process::id() % 1_500).unwrap();
+    static GIVEN: AtomicU16 = AtomicU16::new(0);
+    let start = 20_000 + PORTS * u16::try_from(std::process::id() % 1_000).unwrap();
     let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    (start..32_700)
-        .step_by(usize::from(PORTS))
-        .find(|first| (*first..first + PORTS).all(is_free))
-        .expect("free ports")
+    loop {
+        let first = start + PORTS * GIVEN.fetch_add(1, Ordering::Relaxed);
+        assert!(first < 32_700, "free ports");
+        if (first..first + PORTS).all(is_free) {
+            return first;
+        }
+    }
 }
 
 /// Makes the files of four validators, and answers with their configurations as the command said them.
 pub fn new_network(directory: &Path, block_time_ms: u64) -> Vec<String> {
+    with_followers(directory, block_time_ms, 0)
+}
+
+/// Makes the files of four validators and some followers, which come last.
+pub fn with_followers(directory: &Path, block_time_ms: u64, followers: usize) -> Vec<String> {
     let first = free_ports();
-    let (p2p, rpc) = (first.to_string(), (first + 4).to_string());
+    let (p2p, rpc) = (first.to_string(), (first + PORTS / 2).to_string());
     let path = directory.to_str().unwrap();
     let made = run(&[
         "network",
         "new",
         "--validators",
         "4",
+        "--followers",
+        &followers.to_string(),
         "--dir",
         path,
         "--p2p-port",
@@ -75,11 +87,11 @@ pub fn new_network(directory: &Path, block_time_ms: u64) -> Vec<String> {
         .filter_map(|line| line.trim().strip_prefix("almanac node --config "))
         .map(str::to_owned)
         .collect();
-    assert_eq!(configs.len(), VALIDATORS, "{said}");
+    assert_eq!(configs.len(), VALIDATORS + followers, "{said}");
     configs
 }
 
-/// Starts a validator by the command that `network new` printed. What it logs is next to its configuration.
+/// Starts a node by the command that `network new` printed. What it logs is next to its configuration.
 pub fn start(config: &str) -> Node {
     let log = File::options().create(true).append(true).open(log_of(config)).unwrap();
     // With SIGXFSZ ignored, a limit on the size of files is an error of the write, as a full disk is.
@@ -97,7 +109,7 @@ pub fn start(config: &str) -> Node {
     let address =
         banner.lines().find_map(|line| line.strip_prefix("rpc http://")).unwrap_or_default().to_owned();
     let log = || fs::read_to_string(log_of(config)).unwrap();
-    assert!(!address.is_empty(), "the validator says where it serves: {banner:?}\n{}", log());
+    assert!(!address.is_empty(), "the node says where it serves: {banner:?}\n{}", log());
     Node { child, address, banner }
 }
 
@@ -118,6 +130,24 @@ pub fn agree_at(nodes: &[Node], height: u64) {
     for node in nodes {
         assert_eq!(block(node), first, "block {height}");
     }
+}
+
+/// Sends a transfer to one node, and answers with the receipt once all of them have the same.
+pub fn transfer_seen_by_all(nodes: &[Node], sender: usize, nonce: u64) -> Value {
+    let hash = nodes[sender].send(&to_bob(nonce))["result"].clone();
+    assert!(hash.is_string(), "{hash}");
+    let receipt = |node: &Node| {
+        wait_for("receipt", || {
+            let receipt = node.result("eth_getTransactionReceipt", json!([hash]));
+            (!receipt.is_null()).then_some(receipt)
+        })
+    };
+    let first = receipt(&nodes[0]);
+    assert_eq!(first["status"], "0x1", "{first}");
+    for node in nodes {
+        assert_eq!(receipt(node), first);
+    }
+    first
 }
 
 /// Four validators that run, and the wires between them.
@@ -202,7 +232,8 @@ fn wire(configs: &[String], near: usize) -> Vec<(usize, usize, Relay)> {
     wires
 }
 
-fn edit(path: &Path, change: impl FnOnce(&mut Value)) {
+/// Changes a file of JSON.
+pub fn edit(path: &Path, change: impl FnOnce(&mut Value)) {
     let mut json: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     change(&mut json);
     fs::write(path, json.to_string()).unwrap();

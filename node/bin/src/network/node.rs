@@ -1,4 +1,4 @@
-//! Puts a validator together, runs it, and takes it apart again.
+//! Puts a node of a network together, runs it, and takes it apart again.
 
 use super::{NodeCommand, config::NodeConfig, keys};
 use crate::{
@@ -39,21 +39,20 @@ use commonware_runtime::{Metrics as _, Runner as _, Spawner as _, Supervisor as 
 use std::{any::Any, future::Future, io::Write as _, pin::Pin, sync::Arc, thread::JoinHandle};
 use tokio::sync::oneshot;
 
-/// Runs a validator until a signal or a failure ends it.
+/// Runs a node until a signal or a failure ends it.
 pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     let mut shutdown = Shutdown::listen()?;
     let config = NodeConfig::read(&command.config)?;
     let network = config.network()?;
     let genesis = datadir::read_genesis(&config.genesis)?;
-    // Both are held as long as the validator runs: the same key started twice would sign two votes.
+    // Both are held as long as the node runs: the same key started twice would sign two votes.
     let _key = keys::hold(&config.key)?;
     let datadir = Datadir::take(&config.datadir)?;
     datadir.adopt_genesis(&genesis)?;
     let directory = datadir.path().to_owned();
-    let name = command.config.display();
-    tracing::info!("{name}: validator {} of {}", network.key.public(), genesis.validators.len());
+    tracing::info!("{}: {}", command.config.display(), describe(&network, &genesis));
     let (thread, started) = spawn(genesis.clone(), datadir, network)?;
-    let mut started = started.await.context("the validator's thread ended before it began")??;
+    let mut started = started.await.context("the node's thread ended before it began")??;
 
     let _control = Control::serve(&directory, genesis.clone(), started.index.clone())?;
     let heavy = Heavy::new(HeavyLimits::default());
@@ -71,13 +70,13 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
         ended = started.bft.ended() => {
             // The libraries below panic where a disk fails; what they said is the reason.
             join(thread)?;
-            ended.context("the validator ended")?;
-            anyhow::bail!("the validator ended without a reason");
+            ended.context("the node ended")?;
+            anyhow::bail!("the node ended without a reason");
         }
     }
     heavy.close();
     server.stop().await;
-    let stopped = started.bft.stop().await.context("the validator did not stop in good order");
+    let stopped = started.bft.stop().await.context("the node did not stop in good order");
     join(thread)?;
     stopped
 }
@@ -90,10 +89,19 @@ fn join(thread: JoinHandle<()>) -> anyhow::Result<()> {
             panic.downcast::<&str>().map_or_else(|_| "no message".to_owned(), |text| text.to_string())
         }
     };
-    thread.join().map_err(|panic| anyhow::anyhow!("the validator panicked: {}", said(panic)))
+    thread.join().map_err(|panic| anyhow::anyhow!("the node panicked: {}", said(panic)))
 }
 
-/// What the rest of the node needs of a running validator.
+/// What the node is in its network.
+fn describe(network: &NetworkConfig, genesis: &Genesis) -> String {
+    let (key, count) = (network.key.public(), genesis.validators.len());
+    match genesis.validators.iter().find(|validator| validator.public_key == key) {
+        Some(validator) => format!("validator {} ({key}) of {count}", validator.name),
+        None => format!("follower {key} of {count} validators, which must list this key under followers"),
+    }
+}
+
+/// What the rest of the node needs of its part in the network.
 struct Started {
     bft: Bft,
     prover: LedgerProver,
@@ -113,21 +121,21 @@ fn spawn(
     network: NetworkConfig,
 ) -> anyhow::Result<(JoinHandle<()>, oneshot::Receiver<anyhow::Result<Started>>)> {
     let (ready, started) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("validator".to_owned());
+    let thread = std::thread::Builder::new().name("node".to_owned());
     let thread = thread
         .spawn(move || {
-            // The directory stays locked until the validator has ended.
+            // The directory stays locked until the node has ended.
             datadir.runner().start(|context| async {
                 match start(context, &genesis, &datadir, network).await {
-                    Ok((started, validator)) => {
+                    Ok((started, node)) => {
                         tell(ready, Ok(started));
-                        validator.await;
+                        node.await;
                     }
                     Err(error) => tell(ready, Err(error)),
                 }
             });
         })
-        .context("cannot start the validator's thread")?;
+        .context("cannot start the node's thread")?;
     Ok((thread, started))
 }
 
@@ -168,8 +176,8 @@ async fn start(
         sinks,
     };
     let counters = context.child("counters");
-    let (bft, validator) = Bft::start(context, network, parts)?;
-    Ok((Started { bft, prover, admission, index, heads, counters }, validator))
+    let (bft, node) = Bft::start(context, network, parts)?;
+    Ok((Started { bft, prover, admission, index, heads, counters }, node))
 }
 
 /// Serves the same as a developer's chain, without what only a developer may do.
@@ -222,7 +230,7 @@ impl Prover for Proofs {
     }
 }
 
-/// The validator's certificates as RPC shows them.
+/// The node's certificates as RPC shows them.
 struct Certificates(FinalityReader);
 
 impl FinalitySource for Certificates {
