@@ -163,6 +163,11 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         Some(Tip { hash: header.hash(), header, state })
     }
 
+    /// The store below.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
     /// Appends every block that is committed from here on to `archive`, before anyone hears of it.
     pub fn keep_archive(&mut self, archive: Arc<dyn BlockArchive>) {
         self.archive = Some(archive);

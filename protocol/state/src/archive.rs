@@ -1,6 +1,7 @@
 //! Blocks, their receipts and certificates on disk, by height.
 //!
-//! Block n is item n − 1 of one append-only journal. A block is in the archive before its state is committed, so
+//! Block n is item n − 1 of one append-only journal, which begins at block 1, or behind the block whose state was
+//! copied from peers. A block is in the archive before its state is committed, so
 //! after a crash the archive may be ahead of the state, never behind it; what is ahead is executed again.
 
 use crate::qmdb::QmdbConfig;
@@ -67,15 +68,17 @@ pub enum ArchiveError {
         /// What is wrong with it.
         error: DecodeError,
     },
-    /// The first blocks are gone.
+    /// The first blocks are gone, or there are some that were never copied.
     #[error(
-        "blocks 1 to {missing} are missing (from {partition}_data); restore a backup, or remove the chain and sync \
-         again"
+        "the first block is {}, it should be {first} (in {partition}_data); restore a backup, or remove the chain \
+         and sync again", missing + 1
     )]
     Incomplete {
         /// Where they should be.
         partition: String,
-        /// Height of the last one that is missing.
+        /// Height of the first block that should be there.
+        first: u64,
+        /// Height of the last one that is not.
         missing: u64,
     },
     /// Another block than the one that belongs there.
@@ -137,33 +140,45 @@ pub struct BlockJournal<E: Context> {
 }
 
 impl<E: Context> BlockJournal<E> {
-    /// Opens the archive at its last durable block.
+    /// Opens the archive of a chain that began at its genesis, at its last durable block.
     pub async fn open(context: E, config: &QmdbConfig) -> Result<Self, ArchiveError> {
+        Self::open_after(context, config, 0).await
+    }
+
+    /// Opens the archive of a chain whose first block is the one after `floor`, at its last durable block.
+    pub async fn open_after(context: E, config: &QmdbConfig, floor: u64) -> Result<Self, ArchiveError> {
         let journal = Journal::init(context, config.blocks()).await;
-        Self::opened(config, journal)
+        Self::opened(config, journal, floor)
     }
 
     /// Opens the archive and forgets the blocks above `height`.
     pub async fn open_at(context: E, config: &QmdbConfig, height: u64) -> Result<Self, ArchiveError> {
         let journal = Journal::init_at_most(context, config.blocks(), height).await;
-        Self::opened(config, journal)
+        Self::opened(config, journal, 0)
+    }
+
+    /// An empty archive whose first block will be the one after `floor`. What was there is removed.
+    pub async fn begin_after(context: E, config: &QmdbConfig, floor: u64) -> Result<Self, ArchiveError> {
+        let journal = Journal::init_at_size(context, config.blocks(), floor).await;
+        Self::opened(config, journal, floor)
     }
 
     fn opened(
         config: &QmdbConfig,
         journal: Result<Journal<E, Record>, journal::Error>,
+        floor: u64,
     ) -> Result<Self, ArchiveError> {
         let partition = config.blocks().partition;
         let journal = journal.map_err(|error| failed(&partition, "opened", &error))?;
         // The journal takes a missing first file for one that was pruned, and blocks are never pruned.
-        let missing = journal.bounds().start;
-        if missing > 0 {
-            return Err(ArchiveError::Incomplete { partition, missing });
+        let (first, missing) = (floor + 1, journal.bounds().start);
+        if missing != floor {
+            return Err(ArchiveError::Incomplete { partition, first, missing });
         }
         Ok(Self { journal: AsyncRwLock::new(Some(journal)), partition })
     }
 
-    /// Height of the last block, 0 where there is none.
+    /// Height of the last block, or of the one before the first where there is none.
     pub async fn height(&self) -> Result<u64, ArchiveError> {
         let guard = self.journal.read().await;
         Ok(guard.as_ref().ok_or(ArchiveError::Closed)?.size())

@@ -49,7 +49,7 @@
 //! from the bottom. The location's bit in the chunk must be set, and a chunk that is not full must have the
 //! partial chunk digest, which is there exactly if leaves mod 256 is not 0.
 
-mod key;
+pub mod key;
 mod verify;
 
 pub use verify::{ContentError, ProvenValue, VerifyError, verify};

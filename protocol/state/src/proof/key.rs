@@ -1,4 +1,4 @@
-//! How a proof names a value: the bytes that [`StateKey::hashed`] hashes.
+//! How proofs and peers name a value: the bytes that [`StateKey::hashed`] hashes.
 
 use almanac_primitives::{
     ScheduleId, StateKey,
@@ -7,13 +7,15 @@ use almanac_primitives::{
 };
 
 /// The longest: a slot.
-pub(super) const KEY_BYTES_MAX: usize = 1 + 20 + 32;
+pub const KEY_BYTES_MAX: usize = 1 + 20 + 32;
 
-pub(super) fn write(key: &StateKey, out: &mut Writer) {
+/// Writes a key's bytes, whose first one fixes their number.
+pub fn write(key: &StateKey, out: &mut Writer) {
     key.with_bytes(|bytes| out.raw(bytes));
 }
 
-pub(super) fn read(input: &mut Reader<'_>) -> Result<StateKey, DecodeError> {
+/// Reads a key.
+pub fn read(input: &mut Reader<'_>) -> Result<StateKey, DecodeError> {
     Ok(match input.u8("kind of key")? {
         0 => StateKey::Account(input.address("address")?),
         1 => StateKey::Slot(input.address("address")?, input.u256("slot")?),

@@ -10,6 +10,7 @@ mod layer;
 mod open;
 mod prove;
 mod stamp;
+pub mod sync;
 mod value;
 
 pub use config::QmdbConfig;
@@ -52,7 +53,8 @@ use value::Key;
 /// Bytes of one chunk of QMDB's activity bitmap. Part of the format of roots and proofs.
 pub(crate) const CHUNK_BYTES: usize = 32;
 
-pub(crate) type Family = mmr::Family;
+/// The tree over the log of operations.
+pub type Family = mmr::Family;
 pub(crate) type Database<E> = variable::Db<Family, E, Key, Value, Sha256, EightCap, CHUNK_BYTES, Sequential>;
 type Sealed = Arc<
     MerkleizedBatch<Family, sha256::Digest, Update<Key, VariableEncoding<Value>>, CHUNK_BYTES, Sequential>,
@@ -102,14 +104,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
         ops_end: Option<u64>,
     ) -> Result<Self, OpenError> {
         let (database, stamp) = open::open(context, config, genesis, ops_end).await?;
-        let head = Layer::committed(database.to_batch(), stamp.height);
-        let shared = Shared {
-            database: AsyncRwLock::new(Some(database)),
-            head: std::sync::Mutex::new(head),
-            partition: config.partition.clone(),
-            genesis: stamp.genesis,
-        };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self::opened(database, stamp, config))
     }
 
     /// Height of the last durable block.

@@ -203,7 +203,7 @@ impl<E: Context + Spawner> Opening<'_, E> {
 }
 
 /// Whether an error says that something was pruned, and not that something is broken.
-fn is_pruned(error: &QmdbError) -> bool {
+pub(super) fn is_pruned(error: &QmdbError) -> bool {
     matches!(
         error,
         QmdbError::HistoricalFloorPruned(_)

@@ -1,0 +1,289 @@
+//! Copies the state after a final block from peers, and serves it to them: operations of the log, each proven
+//! against the root that the block's header names.
+
+use super::{
+    CHUNK_BYTES, Database, Family, Layer, QmdbConfig, QmdbError, QmdbStore, Shared,
+    open::{damage, is_pruned},
+    stamp::{self, Stamp},
+    value::{Key, Value},
+};
+use crate::store::SealedBatch as _;
+use alloy_primitives::{B256, Bytes};
+use almanac_primitives::{Header, StateCommitment, StateKey};
+use commonware_codec::{Encode as _, EncodeSize as _};
+use commonware_cryptography::{Sha256, sha256};
+use commonware_runtime::Spawner;
+use commonware_storage::{
+    Context,
+    mmr::Location,
+    qmdb::{
+        self,
+        any::unordered::variable,
+        sync::{self, Source as _, Target},
+    },
+};
+use commonware_utils::{NZU64, NZUsize, range::NonEmptyRange, sync::AsyncRwLock};
+use std::{
+    collections::BTreeMap,
+    num::{NonZeroU64, NonZeroUsize},
+    sync::Arc,
+};
+
+/// A digest of the log's tree.
+pub type Digest = sha256::Digest;
+
+/// One entry of the log.
+pub type Operation = variable::Operation<Family, Key, Value>;
+
+/// A question for operations.
+pub type SyncRequest = sync::Request<Family>;
+
+/// Operations with their proof.
+pub type SyncResponse = sync::Response<Family, Operation, Digest>;
+
+/// Most operations in one answer.
+pub const ANSWER_OPERATIONS_MAX: NonZeroU64 = NZU64!(1_024);
+
+/// Largest answer, except that a single operation is always answered.
+pub const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+/// Questions that are under way at once.
+const QUESTIONS_MAX: NonZeroUsize = NZUsize!(8);
+
+/// Operations that are looked at in one go when the live ones are counted.
+const COUNTED_AT_ONCE: NonZeroU64 = NZU64!(4_096);
+
+/// Why a question is not answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServeError {
+    /// The log is not that long yet.
+    #[error("the log has {newest} operations, not {asked}")]
+    Ahead {
+        /// The size that was asked for.
+        asked: u64,
+        /// The size of the log.
+        newest: u64,
+    },
+    /// What was asked for is gone.
+    #[error("the log was pruned beyond operation {start} of the state with {size}: ask for a newer state")]
+    Pruned {
+        /// The first operation that was asked for.
+        start: u64,
+        /// The size that was asked for.
+        size: u64,
+    },
+    /// The store failed.
+    #[error("the operations cannot be read: {reason}")]
+    Store {
+        /// What the database said.
+        reason: String,
+    },
+    /// An earlier mutation failed.
+    #[error("the store is closed after an earlier failure: start again")]
+    Closed,
+}
+
+/// Why a state could not be copied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SyncError {
+    /// A header that names no operations.
+    #[error("block {number} says that its state is operations {start} to {end}")]
+    Range {
+        /// Height of the block.
+        number: u64,
+        /// First operation.
+        start: u64,
+        /// One past the last.
+        end: u64,
+    },
+    /// Peers did not give what is needed.
+    #[error("the state of block {number} cannot be had: {reason}")]
+    Source {
+        /// Height of the block.
+        number: u64,
+        /// What the source said.
+        reason: String,
+    },
+    /// The files cannot be written.
+    #[error("the state of block {number} cannot be stored: {reason}")]
+    Store {
+        /// Height of the block.
+        number: u64,
+        /// What the database said.
+        reason: String,
+    },
+    /// The operations are proven, and make another state than the header says.
+    #[error("the operations of block {number} give the state {found:?}, its header says {expected:?}")]
+    OtherState {
+        /// Height of the block.
+        number: u64,
+        /// What the header says.
+        expected: Box<StateCommitment>,
+        /// What was made.
+        found: Box<StateCommitment>,
+    },
+    /// The state says of itself that it is another block's, or another chain's.
+    #[error("the state of block {number} is stamped for another block or genesis: {found}")]
+    OtherStamp {
+        /// Height of the block.
+        number: u64,
+        /// What it says.
+        found: String,
+    },
+}
+
+/// Whether an answer is to the question, and proven against the root of the log in a header.
+pub fn is_proven(request: &SyncRequest, ops_root: B256, response: &SyncResponse) -> bool {
+    let (hasher, root) = (qmdb::hasher::<Sha256>(), Digest::from(ops_root.0));
+    if response.proof().leaves != request.size() {
+        return false;
+    }
+    match (request, response) {
+        (SyncRequest::Operations { start, max_ops, .. }, SyncResponse::Operations { proof, operations }) => {
+            let elements: Vec<_> = operations.iter().map(|operation| operation.encode()).collect();
+            let count = u64::try_from(elements.len()).expect("a length fits 64 bits");
+            (1..=max_ops.get()).contains(&count)
+                && proof.verify_range_inclusion(&hasher, &elements, *start, &root)
+        }
+        (SyncRequest::Boundary { start, .. }, SyncResponse::Boundary { proof, op, pinned_nodes }) => {
+            proof.verify_proof_and_pinned_nodes(&hasher, &[op.encode()], *start, pinned_nodes, &root)
+        }
+        _ => false,
+    }
+}
+
+impl<E: Context + Spawner> QmdbStore<E> {
+    /// Answers a peer that copies the state. It may get fewer operations than it asked for, never none.
+    pub async fn serve(&self, request: SyncRequest) -> Result<SyncResponse, ServeError> {
+        let guard = self.shared.database.read().await;
+        let database = guard.as_ref().ok_or(ServeError::Closed)?;
+        let (asked, newest) = (*request.size(), *database.bounds().end);
+        if asked > newest {
+            return Err(ServeError::Ahead { asked, newest });
+        }
+        let mut request = at_most(request, ANSWER_OPERATIONS_MAX);
+        loop {
+            let (response, _) =
+                database.serve(request).await.map_err(|error| self.refusal(&request, &error))?;
+            let count = request.max_ops();
+            if response.encode_size() <= ANSWER_BYTES_MAX || count == NonZeroU64::MIN {
+                return Ok(response);
+            }
+            request = at_most(request, NonZeroU64::new(count.get() / 2).unwrap_or(NonZeroU64::MIN));
+        }
+    }
+
+    fn refusal(&self, request: &SyncRequest, error: &QmdbError) -> ServeError {
+        if is_pruned(error) {
+            return ServeError::Pruned { start: *request.start(), size: *request.size() };
+        }
+        ServeError::Store { reason: self.shared.damage(error) }
+    }
+
+    /// Fills an empty store with the state after the block with this header, from a source that is not trusted.
+    /// The header is: whoever calls this has seen what makes it final.
+    ///
+    /// What is on disk after a failure or a crash is no state: its files are removed before the next attempt.
+    pub async fn sync<S>(
+        context: E,
+        config: &QmdbConfig,
+        genesis: &BTreeMap<StateKey, Bytes>,
+        header: &Header,
+        source: S,
+    ) -> Result<Self, SyncError>
+    where
+        S: sync::Source<Family = Family, Op = Operation, Digest = Digest> + 'static,
+    {
+        let number = header.number;
+        let reason =
+            |error: &QmdbError| SyncError::Store { number, reason: damage(&config.partition, error) };
+        let fetched = sync::sync(sync::engine::Config {
+            context,
+            source,
+            target: target(header)?,
+            max_outstanding_requests: QUESTIONS_MAX,
+            fetch_batch_size: ANSWER_OPERATIONS_MAX,
+            apply_batch_size: ANSWER_OPERATIONS_MAX,
+            db_config: config.database(),
+            update_rx: None,
+            finish_rx: None,
+            reached_target_tx: None,
+        })
+        .await;
+        let database: Database<E> = fetched.map_err(|error| match error {
+            sync::Error::Database(error) => reason(&error),
+            sync::Error::Source(error) => SyncError::Source { number, reason: error.to_string() },
+            sync::Error::Engine(error) => SyncError::Source { number, reason: error.to_string() },
+        })?;
+        let database = database.sync().await.map_err(|error| reason(&error))?;
+        let metadata = database.get_metadata().await.map_err(|error| reason(&error))?;
+        let expected = Stamp { height: number, genesis: stamp::digest(genesis) };
+        let stamp = metadata.as_ref().map(Stamp::decode);
+        if stamp != Some(Ok(expected)) {
+            return Err(SyncError::OtherStamp { number, found: format!("{stamp:?}") });
+        }
+        let store = Self::opened(database, expected, config);
+        let found = crate::store::StateStore::head(&store).commitment();
+        if found != header.commitment {
+            let (expected, found) = (Box::new(header.commitment), Box::new(found));
+            return Err(SyncError::OtherState { number, expected, found });
+        }
+        Ok(store)
+    }
+
+    /// How many values the last committed state has. Reads the whole log.
+    pub async fn live_values(&self) -> Result<u64, ServeError> {
+        let guard = self.shared.database.read().await;
+        let database = guard.as_ref().ok_or(ServeError::Closed)?;
+        let failed = |error: QmdbError| ServeError::Store { reason: self.shared.damage(&error) };
+        let (mut next, end) = (*database.sync_boundary(), *database.bounds().end);
+        let mut live = 0;
+        while next < end {
+            let proven = database.range_proof(Location::new(next), COUNTED_AT_ONCE).await;
+            let (_, operations, chunks) = proven.map_err(failed)?;
+            let first_chunk = next / CHUNK_BITS;
+            for operation in operations {
+                let position = usize::try_from(next / CHUNK_BITS - first_chunk).expect("few chunks at once");
+                let is_update = matches!(operation, Operation::Update(_));
+                live += u64::from(is_update && is_set(&chunks[position], next % CHUNK_BITS));
+                next += 1;
+            }
+        }
+        Ok(live)
+    }
+
+    pub(super) fn opened(database: Database<E>, stamp: Stamp, config: &QmdbConfig) -> Self {
+        let head = Layer::committed(database.to_batch(), stamp.height);
+        let shared = Shared {
+            database: AsyncRwLock::new(Some(database)),
+            head: std::sync::Mutex::new(head),
+            partition: config.partition.clone(),
+            genesis: stamp.genesis,
+        };
+        Self { shared: Arc::new(shared) }
+    }
+}
+
+/// Operations that one chunk of the activity bitmap is about.
+const CHUNK_BITS: u64 = CHUNK_BYTES as u64 * 8;
+
+fn is_set(chunk: &[u8; CHUNK_BYTES], bit: u64) -> bool {
+    let bit = usize::try_from(bit).expect("a bit of a chunk");
+    chunk[bit / 8] & (1 << (bit % 8)) != 0
+}
+
+fn at_most(request: SyncRequest, count: NonZeroU64) -> SyncRequest {
+    match request {
+        SyncRequest::Operations { size, start, max_ops } => {
+            SyncRequest::Operations { size, start, max_ops: max_ops.min(count) }
+        }
+        boundary @ SyncRequest::Boundary { .. } => boundary,
+    }
+}
+
+fn target(header: &Header) -> Result<Target<Family, Digest>, SyncError> {
+    let StateCommitment { ops_root, ops_start: start, ops_end: end, .. } = header.commitment;
+    let range = NonEmptyRange::new(Location::new(start)..Location::new(end));
+    let range = range.map_err(|_| SyncError::Range { number: header.number, start, end })?;
+    Ok(Target::new(Digest::from(ops_root.0), range))
+}
