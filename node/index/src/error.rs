@@ -169,6 +169,16 @@ pub enum LogsError {
         /// Up to here the search got.
         complete_to: Option<u64>,
     },
+    /// Blocks that this node never had.
+    #[error(
+        "logs from block {from} on are asked for, this node has blocks from {first} on: start the range there"
+    )]
+    NotKept {
+        /// First height that was asked for.
+        from: u64,
+        /// First height that is kept.
+        first: u64,
+    },
     /// The disk failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     tip: ArcSwap<IndexedBlock>,
     /// Lowest height whose state may be asked for.
     oldest: AtomicU64,
+    /// The block behind which the kept ones begin: 0, or the one whose state was copied.
+    floor: u64,
     blocks: BlockCache,
     pub(crate) store: Store,
 }
@@ -79,7 +81,7 @@ impl Index {
         genesis: Header,
         state: impl IntoIterator<Item = (StateKey, Bytes)>,
     ) -> Result<Self, OpenError> {
-        let Head { tip, oldest } = open::open(&store, genesis, state)?;
+        let Head { tip, oldest, floor } = open::open(&store, genesis, state)?;
         let readable = oldest.max(tip.number().saturating_sub(config.history_depth));
         Ok(Self(Arc::new(Shared {
             config,
@@ -87,6 +89,7 @@ impl Index {
             reverts: RwLock::default(),
             tip: ArcSwap::from_pointee(tip),
             oldest: AtomicU64::new(readable),
+            floor,
             blocks: BlockCache::default(),
             store,
         })))
@@ -178,10 +181,34 @@ impl Index {
         self.0.tip.load_full()
     }
 
+    /// The block behind which the kept ones begin: 0, or the one whose state was copied. Of that one only the
+    /// header is known.
+    pub fn floor(&self) -> u64 {
+        self.0.floor
+    }
+
+    /// The bytes of up to `limit` names of values after the last block, ascending, behind one of them.
+    pub fn names_after(&self, after: Option<&StateKey>, limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.0.store.ask(|view| read::names_after(view, after, limit))
+    }
+
+    /// The bytes of the names of the values that a block changed, ascending, or `None` where that is not kept.
+    pub fn changed_in(&self, height: u64) -> Result<Option<Vec<Vec<u8>>>, StoreError> {
+        self.0.store.ask(|view| read::changed_in(view, height))
+    }
+
     /// The block at a height.
     pub fn block(&self, number: u64) -> Result<Option<Arc<IndexedBlock>>, StoreError> {
         let _reverts = self.0.reverts();
         self.0.block(number)
+    }
+
+    /// The header of the block at a height, also of the one whose state was copied.
+    pub fn header(&self, number: u64) -> Result<Option<Header>, StoreError> {
+        let _reverts = self.0.reverts();
+        self.0
+            .store
+            .ask(|view| read::hash_at(view, number)?.map(|_| read::header_at(view, number)).transpose())
     }
 
     /// The block with a hash.
@@ -225,6 +252,9 @@ impl Index {
     /// The logs that a filter asks for, in the order in which they happened, or an error if there are more
     /// than `max`.
     pub fn logs(&self, filter: &LogFilter, max: usize) -> Result<Vec<LogEntry>, LogsError> {
+        if self.0.floor > 0 && filter.from <= self.0.floor {
+            return Err(LogsError::NotKept { from: filter.from, first: self.0.floor + 1 });
+        }
         let mut search = Search::new(filter, max, self.0.config.search_rows_max);
         match search.run(&self.0.store.view()) {
             Ok(()) => Ok(search.finish()),
@@ -375,6 +405,9 @@ impl Shared {
     }
 
     fn block(&self, number: u64) -> Result<Option<Arc<IndexedBlock>>, StoreError> {
+        if number > 0 && number <= self.floor {
+            return Ok(None);
+        }
         self.store.ask(|view| {
             let hash = read::hash_at(view, number)?;
             hash.map(|hash| self.load(view, number, hash)).transpose()

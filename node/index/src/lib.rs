@@ -3,6 +3,7 @@
 pub mod block;
 mod cache;
 pub mod config;
+mod copied;
 mod digest;
 pub mod error;
 pub mod event;
@@ -19,6 +20,7 @@ mod write;
 
 pub use block::{IndexedBlock, Location, Parties};
 pub use config::IndexConfig;
+pub use copied::CopiedIndex;
 pub use error::{ApplyError, LogsError, OpenError, RevertError, StoreError};
 pub use event::ScheduleEvent;
 pub use history::HistoricalState;

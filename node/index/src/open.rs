@@ -3,7 +3,7 @@
 use crate::{
     block::IndexedBlock,
     error::{Fault, OpenError, StoreError},
-    read::{self, META_FORMAT, META_GENESIS, META_OLDEST, META_TIP, meta},
+    read::{self, META_FLOOR, META_FORMAT, META_GENESIS, META_OLDEST, META_TIP, meta},
     rows,
     store::{Batch, Store, Table, View},
     write,
@@ -13,7 +13,7 @@ use almanac_primitives::{Block, Header, StateKey};
 use std::sync::Arc;
 
 /// Version of everything that [`rows`] and [`Table`] say. Raised with any change of theirs.
-const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 3;
 
 /// A genesis can be large. It is written in pieces of this many rows, and counts only once all are there.
 const GENESIS_ROWS: usize = 20_000;
@@ -27,6 +27,8 @@ pub(crate) struct Head {
     pub(crate) tip: IndexedBlock,
     /// Lowest height whose state is there.
     pub(crate) oldest: u64,
+    /// The block behind which the kept ones begin: 0, or the one whose state was copied.
+    pub(crate) floor: u64,
 }
 
 /// Opens what is there, or begins with the genesis.
@@ -95,22 +97,23 @@ fn begin(
     batch.insert(Table::Meta, META_FORMAT, FORMAT.to_be_bytes());
     store.commit(batch)?;
     store.sync()?;
-    Ok(Head { tip, oldest: 0 })
+    Ok(Head { tip, oldest: 0, floor: 0 })
 }
 
 fn head(view: &View<'_>) -> Result<Head, Fault> {
     let (tip, hash) = meta(view, META_TIP, rows::read_tip)?;
     let oldest = meta(view, META_OLDEST, |row| rows::read_height("meta", row))?;
-    check_headers(view, tip)?;
+    let floor = view.get(Table::Meta, META_FLOOR, |row| rows::read_height("meta", row))?.unwrap_or_default();
+    check_headers(view, floor, tip)?;
     let tip = read::block_at(view, tip)?;
     if tip.hash != hash {
         return Err(Fault::Missing(format!("block {hash}, the tip,")));
     }
-    Ok(Head { tip, oldest })
+    Ok(Head { tip, oldest, floor })
 }
 
-fn check_headers(view: &View<'_>, tip: u64) -> Result<(), Fault> {
-    let first = tip.saturating_sub(HEADERS_CHECKED);
+fn check_headers(view: &View<'_>, floor: u64, tip: u64) -> Result<(), Fault> {
+    let first = tip.saturating_sub(HEADERS_CHECKED).max(floor);
     let mut expected = first..=tip;
     for row in view.range(Table::Headers, &first.to_be_bytes()..=&u64::MAX.to_be_bytes()) {
         let height = rows::height_of(&row?.0)?;

@@ -16,6 +16,8 @@ pub(crate) const META_FORMAT: &[u8] = b"format";
 pub(crate) const META_GENESIS: &[u8] = b"genesis";
 pub(crate) const META_TIP: &[u8] = b"tip";
 pub(crate) const META_OLDEST: &[u8] = b"oldest";
+/// Only where the state was copied.
+pub(crate) const META_FLOOR: &[u8] = b"floor";
 
 /// What a row of `meta` says.
 pub(crate) fn meta<T>(
@@ -45,6 +47,25 @@ pub(crate) fn accounts_and_slots(view: &View<'_>) -> Result<Vec<(StateKey, Bytes
     let last = [&[1][..], &[u8::MAX; 52]].concat();
     let rows = view.range(Table::State, &[0]..=&last);
     rows.map(|row| row.and_then(|(key, value)| Ok((rows::read_account_key(&key)?, value.into())))).collect()
+}
+
+/// The bytes of up to `limit` state keys at the tip after one of them, ascending.
+pub(crate) fn names_after(
+    view: &View<'_>,
+    after: Option<&StateKey>,
+    limit: usize,
+) -> Result<Vec<Vec<u8>>, Fault> {
+    // No key begins another, so what follows a key begins with it and one more byte.
+    let first = after.map_or_else(Vec::new, |after| [&rows::state_key(after)[..], &[0]].concat());
+    let rows = view.range(Table::State, &first..=&[u8::MAX]);
+    rows.take(limit).map(|row| Ok(row?.0)).collect()
+}
+
+/// The bytes of the state keys that a block changed, or `None` where that is not kept.
+pub(crate) fn changed_in(view: &View<'_>, height: u64) -> Result<Option<Vec<Vec<u8>>>, Fault> {
+    view.get(Table::Changes, &height.to_be_bytes(), |row| {
+        Ok(rows::read_changes(row)?.into_iter().map(<[u8]>::to_vec).collect())
+    })
 }
 
 /// The heights at which a state key changed.

@@ -12,7 +12,7 @@
 //! locations  transaction hash         -> height, index
 //! involved   address, part, height, index -> transaction hash  who had a part in what, see [`Part`]
 //! postings   term, height             -> indexes         receipts that have a log with this term
-//! meta       name                     -> format, genesis, tip, oldest
+//! meta       name                     -> format, genesis, tip, oldest, floor
 //! ```
 //!
 //! Those of schedules are in [`crate::schedules`].

@@ -113,10 +113,7 @@ fn take_back_block(batch: &mut Batch, indexed: &IndexedBlock) {
 
 /// The state keys that a block changed.
 fn changes(view: &View<'_>, number: u64) -> Result<Vec<Vec<u8>>, Fault> {
-    let keys = view.get(Table::Changes, &number.to_be_bytes(), |row| {
-        Ok(rows::read_changes(row)?.into_iter().map(<[u8]>::to_vec).collect())
-    })?;
-    keys.ok_or_else(|| Fault::Missing(format!("block {number} in changes")))
+    read::changed_in(view, number)?.ok_or_else(|| Fault::Missing(format!("block {number} in changes")))
 }
 
 fn transactions(indexed: &IndexedBlock) -> impl Iterator<Item = (Location, TxHash)> {

@@ -32,11 +32,10 @@ impl<'r> Replay<'r> {
         let Some(before) = number.checked_sub(1) else { return Ok(None) };
         let gone = || TraceError::StateGone { number, oldest: index.oldest_state().saturating_add(1) };
         let state = index.state_at(before).ok_or_else(gone)?;
-        let parent = index.block(before)?.ok_or_else(gone)?;
-        if parent.hash != block.block.header.parent_hash {
+        let parent = index.header(before)?.ok_or_else(gone)?;
+        if parent.hash() != block.block.header.parent_hash {
             return Err(TraceError::TakenBack { number });
         }
-        let parent = parent.block.header.clone();
         Ok(Some(Self { block, parent, state, agenda, chain_id }))
     }
 

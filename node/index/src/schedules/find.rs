@@ -44,7 +44,7 @@ fn complete(view: &View<'_>, schedule: Schedule) -> Result<KnownSchedule, Fault>
 }
 
 /// The state after the last block, as a view of the rows has it.
-struct Tip<'v, 's>(&'v View<'s>);
+pub(super) struct Tip<'v, 's>(pub(super) &'v View<'s>);
 
 impl StateRead for Tip<'_, '_> {
     fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {

@@ -4,10 +4,12 @@
 //! ended. Each fact names its block, so that taking a block back takes back what it said and nothing else.
 
 mod find;
+mod living;
 mod rows;
 mod write;
 
 pub(crate) use find::{find, known, runs_of};
+pub(crate) use living::{add_living, living};
 pub(crate) use write::{add, take_back};
 
 use crate::block::Location;

@@ -140,7 +140,7 @@ fn apply(
 }
 
 /// Writes what has changed of a schedule, and moves it to the lists that it is in now.
-fn replace(batch: &mut Batch, old: Option<&Schedule>, new: Option<&Schedule>) {
+pub(super) fn replace(batch: &mut Batch, old: Option<&Schedule>, new: Option<&Schedule>) {
     if old == new {
         return;
     }

@@ -54,15 +54,15 @@ struct Terms {
     charge: &'static str,
 }
 
-/// A transaction and when it was.
+/// A transaction and when it was; of a block that this node never had, only the number is known.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RpcPlace {
     block_number: U64,
-    block_hash: BlockHash,
-    transaction_hash: TxHash,
-    transaction_index: U64,
-    time: RpcTime,
+    block_hash: Option<BlockHash>,
+    transaction_hash: Option<TxHash>,
+    transaction_index: Option<U64>,
+    time: Option<RpcTime>,
 }
 
 /// How a schedule ended, or what put it aside.
@@ -132,15 +132,26 @@ impl Terms {
 
 impl RpcPlace {
     pub(super) fn new(view: &View, location: Location) -> RpcResult<Self> {
+        let block_number = U64::from(location.number);
+        if (1..=view.index.floor()).contains(&location.number) {
+            let (block_hash, transaction_hash) = (None, None);
+            return Ok(Self {
+                block_number,
+                block_hash,
+                transaction_hash,
+                transaction_index: None,
+                time: None,
+            });
+        }
         let block = view.block(Some(location.number.into()))?;
         let missing = || error::internal(format!("there is no receipt at {location:?}"));
         let receipt = block.receipts.get(location.index).ok_or_else(missing)?;
         Ok(Self {
-            block_number: U64::from(location.number),
-            block_hash: block.hash,
-            transaction_hash: receipt.transaction_hash,
-            transaction_index: U64::from(location.index.saturating_sub(block.unseen())),
-            time: RpcTime::new(block.block.header.timestamp),
+            block_number,
+            block_hash: Some(block.hash),
+            transaction_hash: Some(receipt.transaction_hash),
+            transaction_index: Some(U64::from(location.index.saturating_sub(block.unseen()))),
+            time: Some(RpcTime::new(block.block.header.timestamp)),
         })
     }
 }

@@ -118,7 +118,9 @@ impl FeesApiServer for Eth {
     ) -> RpcResult<FeeHistory> {
         let percentiles = check_percentiles(percentiles)?;
         let last = self.view.block(Some(newest.into()))?.number();
-        let count = count.to::<u64>().min(HISTORY_BLOCKS_MAX).min(last + 1);
+        let floor = self.view.index.floor();
+        let first = if last > floor && floor > 0 { floor + 1 } else { 0 };
+        let count = count.to::<u64>().min(HISTORY_BLOCKS_MAX).min(last + 1 - first);
         let oldest_block = last + 1 - count;
         let mut history = FeeHistory { oldest_block: U64::from(oldest_block), ..FeeHistory::default() };
         let mut rewards = Vec::new();

@@ -188,6 +188,7 @@ impl Eth {
         let found = self.heavy.run(move || Ok(index.logs(&filter, LOGS_MAX))).await?;
         found.map(|entries| entries.iter().map(RpcLog::new).collect()).map_err(|reason| match reason {
             LogsError::Store(reason) => error::internal(reason),
+            not_kept @ LogsError::NotKept { .. } => error::invalid(not_kept),
             too_much => error::limit(format!("query returned too much: {too_much}")),
         })
     }
