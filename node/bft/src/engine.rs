@@ -3,7 +3,7 @@
 use crate::{
     block::{BlockContext, ConsensusBlock},
     digest::BlockDigest,
-    gossip,
+    gossip, sync,
 };
 use commonware_broadcast::buffered;
 use commonware_consensus::{
@@ -19,6 +19,7 @@ use commonware_consensus::{
         config::{Floor, ForwardPolicy, SkipBudget, SkipPolicy},
         elector::RoundRobin,
         scheme::ed25519::Scheme,
+        types::Finalization,
     },
     types::{Epoch, FixedEpocher, ViewDelta},
 };
@@ -42,7 +43,7 @@ use std::{
 pub type Marshal = Mailbox<Scheme, Standard<ConsensusBlock>>;
 
 /// Channels between validators: votes, certificates, missing certificates, missing blocks, new blocks,
-/// transactions.
+/// transactions. State sync has one of its own behind them.
 pub const CHANNELS: u64 = 6;
 
 /// Messages that a peer may send on each channel: several times what a network at ten blocks a second needs. So
@@ -74,6 +75,7 @@ pub fn message_bytes_max(validators: u32) -> u32 {
         simplex::max_payload_size::<Scheme, BlockDigest>(validators),
         marshal::max_payload_size::<Standard<ConsensusBlock>, Scheme>(validators, &()),
         gossip::MESSAGE_BYTES_MAX,
+        sync::message::MESSAGE_BYTES_MAX,
     ])
 }
 
@@ -91,6 +93,8 @@ pub struct Validator<P, B> {
     pub blocker: B,
     /// Block 0.
     pub genesis: ConsensusBlock,
+    /// What was signed about the block that it starts from, where it has none of those before.
+    pub floor: Option<Finalization<Scheme, BlockDigest>>,
     /// How long it waits for others.
     pub timeouts: Timeouts,
 }
@@ -158,12 +162,15 @@ where
     A: Application<E, SigningScheme = Scheme, Context = BlockContext, Block = ConsensusBlock, Input = ()>,
     M: Reporter<Activity = Update<ConsensusBlock>>,
 {
-    let Validator { public_key, scheme, partition, peers, blocker, genesis, timeouts } = validator;
+    let Validator { public_key, scheme, partition, peers, blocker, genesis, floor, timeouts } = validator;
     let partition = format!("{partition}{PARTITION}");
     let cache = CacheRef::new(NZU16!(4096), NZUsize!(1024));
     let fetch_timeout = NZDuration!(timeouts.fetch);
     let fetch_retry_delay = timeouts.fetch / 10;
-    let genesis_digest = genesis.digest();
+    let (start, simplex_floor) = match floor {
+        None => (Start::Genesis(genesis.clone().digested()), Floor::Genesis(genesis.digest())),
+        Some(signed) => (Start::Floor(signed.clone()), Floor::Finalized(signed)),
+    };
 
     let resolver = backfill::init(
         context.child("backfill"),
@@ -205,7 +212,7 @@ where
         marshal::Config {
             provider: ConstantProvider::new(scheme.clone()),
             epocher: epocher.clone(),
-            start: Start::Genesis(genesis.digested()),
+            start,
             partition_prefix: partition.clone(),
             mailbox_size: MAILBOX,
             view_retention: VIEW_RETENTION,
@@ -238,7 +245,7 @@ where
             partition: format!("{partition}-votes"),
             mailbox_size: MAILBOX,
             epoch: Epoch::zero(),
-            floor: Floor::Genesis(genesis_digest),
+            floor: simplex_floor,
             replay_buffer: BUFFER_BYTES,
             write_buffer: BUFFER_BYTES,
             page_cache: cache,

@@ -12,6 +12,7 @@ pub mod keys;
 pub mod ledger;
 pub mod network;
 pub mod prover;
+pub mod sync;
 pub mod time;
 pub mod transport;
 pub mod validators;

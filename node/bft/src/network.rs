@@ -9,6 +9,7 @@ use crate::{
     finalizer::{Deliveries, Finalizer},
     gossip::Gossip,
     ledger::Ledger,
+    sync::{self, Floor, KnownKeys, Server},
     time::RuntimeClock,
     transport::{self, NetworkConfig, NetworkError, Peers},
     validators::{Namespace, ValidatorSet},
@@ -31,10 +32,14 @@ pub struct Parts {
     pub ledger: Arc<DiskLedger>,
     /// The header of block 0.
     pub genesis: Header,
+    /// Where the chain starts, if its beginning is not here.
+    pub floor: Option<Floor>,
     /// Who may propose and vote.
     pub validators: ValidatorSet,
     /// The way into the pool.
     pub admission: Admission,
+    /// The names of the values in the state, for nodes that copy it.
+    pub keys: Arc<dyn KnownKeys>,
     /// Hear of every final block, in this order.
     pub sinks: Vec<Arc<dyn Sink>>,
 }
@@ -106,10 +111,14 @@ async fn run(
     namespace: Namespace,
     finality: FinalityReader,
 ) -> EngineError {
-    let Parts { ledger, genesis, validators, admission, sinks } = parts;
+    let Parts { ledger, genesis, floor, validators, admission, keys, sinks } = parts;
     let private = config.key.private().clone();
     // A verifier takes part in everything and signs nothing.
     let scheme = validators.signer(&namespace, &private).unwrap_or_else(|_| validators.verifier(&namespace));
+    let floor = match floor.map(|floor| floor.finalization(&validators, &namespace)).transpose() {
+        Ok(floor) => floor,
+        Err(error) => return EngineError::Died { reason: error.to_string() },
+    };
     let (mut network, oracle) = transport::open(&context, &config, &namespace, peers);
     let mut channel = |number| network.register(number, CHANNEL_QUOTA);
     let channels = Channels {
@@ -120,6 +129,7 @@ async fn run(
         blocks: channel(4),
     };
     let (transactions_out, transactions_in) = channel(5);
+    let (answers, questions) = network.register(sync::CHANNEL, sync::QUOTA);
     network.start();
 
     let pool = admission.pool().clone();
@@ -138,6 +148,7 @@ async fn run(
         peers: oracle.clone(),
         blocker: oracle,
         genesis: ConsensusBlock::genesis(genesis),
+        floor,
         timeouts: Timeouts::for_block_time(Duration::from_millis(config.time.block_time.0)),
     };
     let (deliveries, inbox) = Deliveries::channel();
@@ -146,6 +157,8 @@ async fn run(
     finality.connect(&marshal);
     let gossip = Gossip::new(admission, clock);
     context.child("gossip").spawn(|_| gossip.run(transactions_out, transactions_in));
+    let server = Server { ledger: ledger.clone(), marshal: marshal.clone(), keys };
+    context.child("state_server").spawn(|_| server.run(answers, questions));
     let finalizer = Finalizer { ledger, pool, sinks };
     // Commits execute blocks that were not executed before: on a thread of its own, as votes do.
     let finalizer = context.child("finalizer").dedicated().spawn(|_| finalizer.run(marshal, inbox));

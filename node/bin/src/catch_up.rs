@@ -48,7 +48,7 @@ pub(crate) fn drop_above(index: &Index, height: u64) -> anyhow::Result<()> {
 
 async fn check_same_chain<E: Context>(index: &Index, archive: &BlockJournal<E>) -> anyhow::Result<()> {
     let tip = index.tip();
-    if tip.number() == 0 {
+    if tip.number() == index.floor() {
         return Ok(());
     }
     let archived = archive.get(tip.number()).await?;

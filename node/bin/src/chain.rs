@@ -32,7 +32,8 @@ pub(crate) fn in_memory(genesis: &Genesis, keeping: IndexConfig) -> anyhow::Resu
     Ok(Chain { application, tip, index })
 }
 
-/// The chain that `context` has on disk, at the last block of its archive, with its index at `place`.
+/// The chain that `context` has on disk, at the last block of its archive, with its index at `place`. Where its
+/// state was copied, `floor` is the header of that block, and there are no blocks before.
 ///
 /// After a crash the archive is ahead of the state, and both of the index: what they lack is executed again, with
 /// everything compared that the blocks say.
@@ -41,11 +42,13 @@ pub(crate) async fn on_disk<E: Context + Spawner>(
     genesis: &Genesis,
     place: &Path,
     keeping: IndexConfig,
+    floor: Option<&Header>,
 ) -> anyhow::Result<Chain<QmdbStore<E>>> {
     let state = genesis.state()?;
     let origin = genesis_header(context, genesis).await?;
+    let first = floor.unwrap_or(&origin).clone();
     let config = QmdbConfig::new(PARTITION);
-    let archive = BlockJournal::open(context.child("blocks"), &config).await?;
+    let archive = BlockJournal::open_after(context.child("blocks"), &config, first.number).await?;
     let archived = archive.height().await?;
     let store = QmdbStore::open(context.child("state"), &config, &state).await?;
     ensure!(
@@ -53,10 +56,15 @@ pub(crate) async fn on_disk<E: Context + Spawner>(
         "the state is at block {} but the archive ends at {archived}: restore a backup, or remove the chain",
         store.height()
     );
-    let index = Arc::new(Index::open(place, keeping, origin.clone(), state)?);
+    ensure!(
+        floor.is_none() || place.is_dir(),
+        "{} is missing, and the blocks to make it from are not here: remove the directory and sync again",
+        place.display()
+    );
+    let index = Arc::new(Index::open(place, keeping, origin, state)?);
     catch_up::drop_above(&index, archived)?;
     catch_up::catch_up(&index, &archive, &CalendarAgenda, genesis.chain_id, store.height()).await?;
-    let header = header_at(&archive, &origin, store.height()).await?;
+    let header = header_at(&archive, &first, store.height()).await?;
     let (application, tip) = Application::resume(genesis, store, Arc::new(CalendarAgenda), header)?;
     let mut chain = Chain { application, tip, index };
     replay(&mut chain, &archive, archived).await?;
@@ -111,7 +119,7 @@ pub(crate) async fn import<E: Context + Spawner>(
     blocks: impl Iterator<Item = anyhow::Result<Block>>,
     total: u64,
 ) -> anyhow::Result<()> {
-    let mut chain = on_disk(context, genesis, place, IndexConfig::archive()).await?;
+    let mut chain = on_disk(context, genesis, place, IndexConfig::archive(), None).await?;
     let mut progress = Progress::new("imported", total);
     for block in blocks {
         advance(&mut chain, block?).await?;
@@ -130,13 +138,14 @@ pub(crate) async fn genesis_header<E: Context + Spawner>(
     Ok(genesis.header(store.head().commitment())?)
 }
 
+/// The header of the block at `height`, of a chain whose blocks follow the one with the header `first`.
 async fn header_at<E: Context>(
     archive: &BlockJournal<E>,
-    origin: &Header,
+    first: &Header,
     height: u64,
 ) -> anyhow::Result<Header> {
-    if height == 0 {
-        return Ok(origin.clone());
+    if height == first.number {
+        return Ok(first.clone());
     }
     let archived = archive.get(height).await?;
     Ok(archived.with_context(|| format!("block {height} is missing from the archive"))?.block.header)

@@ -5,15 +5,19 @@
 //! DIR/genesis.json   the start of the chain
 //! DIR/chain/         blocks and state
 //! DIR/index/         what answers requests; can be made anew from the blocks
+//! DIR/floor          the block whose state was copied from peers, where the chain does not begin at its genesis
+//! DIR/copying        there while a state is being copied: what else is there is worth nothing
 //! DIR/control.sock   by which other commands talk to a running node
 //! ```
 
 use crate::accounts;
+use almanac_bft::sync::Floor;
 use almanac_primitives::{Genesis, TimestampMs};
 use anyhow::{Context as _, bail, ensure};
 use commonware_runtime::tokio::{Config, Runner};
 use std::{
     fs::{self, File, TryLockError},
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -69,6 +73,59 @@ impl Datadir {
     /// The directory itself.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The block whose state was copied, if one was.
+    pub(crate) fn floor(&self) -> anyhow::Result<Option<Floor>> {
+        let path = self.path.join("floor");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Some(Floor::decode(&bytes).with_context(|| format!("{} is damaged", path.display()))?))
+    }
+
+    /// Refuses what needs every block where the first ones are not here.
+    pub(crate) fn check_whole(&self) -> anyhow::Result<()> {
+        if let Some(floor) = self.floor()? {
+            bail!(
+                "{} has no blocks up to {}: it began with a copy of the state; use a node that has all blocks",
+                self.path.display(),
+                floor.header.number
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether there is a chain to go on with: not where there is none, nor where copying one did not end.
+    pub(crate) fn is_usable(&self) -> anyhow::Result<bool> {
+        Ok(self.has_chain() && !self.is_half_copied()?)
+    }
+
+    /// Whether a copy of a state was begun and not ended.
+    pub(crate) fn is_half_copied(&self) -> anyhow::Result<bool> {
+        Ok(self.path.join("copying").exists() && self.floor()?.is_none())
+    }
+
+    /// Removes what an earlier attempt to copy a state may have left, and notes that another one begins.
+    pub(crate) fn begin_copy(&self) -> anyhow::Result<()> {
+        write_durably(&self.path.join("copying"), b"")?;
+        for place in [self.chain(), self.index()] {
+            match fs::remove_dir_all(&place) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(error).with_context(|| format!("cannot remove {}", place.display()));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that the copied state is whole.
+    pub(crate) fn finish_copy(&self, floor: &Floor) -> anyhow::Result<()> {
+        write_durably(&self.path.join("floor"), &floor.encode())?;
+        let copying = self.path.join("copying");
+        fs::remove_file(&copying).with_context(|| format!("cannot remove {}", copying.display()))
     }
 
     /// Starts the directory with a genesis.
@@ -135,10 +192,63 @@ pub(crate) fn read_genesis(path: &Path) -> anyhow::Result<Genesis> {
 
 /// Writes a genesis file.
 pub(crate) fn write_genesis(path: &Path, genesis: &Genesis) -> anyhow::Result<()> {
-    // Written beside and renamed, so that a crash leaves a whole file or none.
-    let draft = path.with_extension("json.new");
-    fs::write(&draft, genesis.to_json() + "\n")
+    write_durably(path, (genesis.to_json() + "\n").as_bytes())
+}
+
+/// Writes a file beside its place and renames it, so that a crash leaves a whole file or none.
+fn write_durably(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let draft = path.with_extension("new");
+    let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    fs::write(&draft, bytes)
         .and_then(|()| File::open(&draft)?.sync_all())
         .and_then(|()| fs::rename(&draft, path))
+        .and_then(|()| File::open(directory)?.sync_all())
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use almanac_primitives::Header;
+
+    fn floor(number: u64) -> Floor {
+        Floor { header: Header { number, ..Header::default() }, certificate: b"signed".into() }
+    }
+
+    /// Whatever a copy was stopped at, the next one begins with nothing, and a whole one is never removed.
+    #[test]
+    fn a_copy_counts_when_it_is_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let datadir = Datadir::take(&directory.path().join("data")).unwrap();
+        assert!(!datadir.is_usable().unwrap(), "nothing yet");
+        for _ in 0..2 {
+            datadir.begin_copy().unwrap();
+            assert!(!datadir.has_chain(), "the rest of the last attempt is gone");
+            fs::create_dir(datadir.chain()).unwrap();
+            fs::create_dir(datadir.index()).unwrap();
+            assert!(!datadir.is_usable().unwrap() && datadir.is_half_copied().unwrap(), "cut short");
+        }
+        assert_eq!(datadir.floor().unwrap(), None);
+        datadir.check_whole().unwrap();
+        datadir.finish_copy(&floor(7)).unwrap();
+        assert!(datadir.is_usable().unwrap());
+        assert_eq!(datadir.floor().unwrap(), Some(floor(7)));
+        assert!(datadir.check_whole().unwrap_err().to_string().contains("no blocks up to 7"));
+        // A crash between the two steps of the end.
+        fs::write(datadir.path().join("copying"), "").unwrap();
+        assert!(datadir.is_usable().unwrap());
+    }
+
+    #[test]
+    fn a_chain_that_was_not_copied_is_usable_and_a_damaged_note_is_not_believed() {
+        let directory = tempfile::tempdir().unwrap();
+        let datadir = Datadir::take(directory.path()).unwrap();
+        fs::create_dir(datadir.chain()).unwrap();
+        assert!(datadir.is_usable().unwrap());
+        let whole = floor(7).encode();
+        for length in 0..whole.len() {
+            fs::write(datadir.path().join("floor"), &whole[..length]).unwrap();
+            assert!(datadir.floor().is_err(), "{length} bytes");
+        }
+    }
 }

@@ -70,6 +70,7 @@ fn export(config: &ExportConfig) -> anyhow::Result<()> {
 }
 
 fn export_stopped(datadir: &Datadir, file: &File) -> anyhow::Result<()> {
+    datadir.check_whole()?;
     let genesis = datadir.kept_genesis()?;
     datadir.runner().start(|context| async move {
         let blocks = chain::archived_blocks(&context).await?;

@@ -48,6 +48,7 @@ pub(crate) fn keeping(history: Option<u64>) -> IndexConfig {
 
 fn rebuild(arguments: &IndexArguments) -> anyhow::Result<()> {
     let datadir = take(arguments)?;
+    datadir.check_whole()?;
     let genesis = datadir.kept_genesis()?;
     // Beside and renamed, so that an interrupted rebuild leaves the old index or none, never half of one.
     let (place, draft) = (datadir.index(), datadir.path().join("index.unfinished"));

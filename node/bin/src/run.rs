@@ -192,7 +192,7 @@ fn sequence_in_memory(genesis: &Genesis, setup: Setup, ready: Ready) {
 fn sequence_on_disk(genesis: &Genesis, datadir: &Datadir, setup: Setup, ready: Ready) {
     let place = datadir.index();
     datadir.runner().start(|context| async move {
-        match chain::on_disk(&context, genesis, &place, setup.keeping.clone()).await {
+        match chain::on_disk(&context, genesis, &place, setup.keeping.clone(), None).await {
             Ok(chain) => sequence(chain, setup, ready).await,
             Err(error) => tell(ready, Err(error)),
         }

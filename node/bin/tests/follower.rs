@@ -2,8 +2,57 @@
 
 mod support;
 
-use serde_json::json;
-use support::{network::*, *};
+use alloy_consensus::TxLegacy;
+use alloy_primitives::{Address, hex};
+use almanac_primitives::testing;
+use serde_json::{Value, json};
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+use support::{
+    cron::{self, Job},
+    network::*,
+    *,
+};
+
+/// Changes a setting in a configuration.
+fn set(config: &str, name: &str, value: Option<Value>) {
+    edit(Path::new(config), |json| {
+        let settings = json.as_object_mut().unwrap();
+        match value {
+            Some(value) => settings.insert(name.to_owned(), value),
+            None => settings.remove(name),
+        };
+    });
+}
+
+/// Sends transfers, one after the other, until it is told to stop. Answers with how many.
+fn load(address: &str, first: u64) -> (Arc<AtomicBool>, JoinHandle<u64>) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (stopped, address) = (stop.clone(), address.to_owned());
+    let sender = thread::spawn(move || {
+        for nonce in first.. {
+            if stopped.load(Ordering::Relaxed) {
+                return nonce;
+            }
+            let signed = hex::encode_prefixed(to_bob(nonce).encoded());
+            let body =
+                json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendRawTransaction", "params": [signed] });
+            let answer: Value = serde_json::from_str(&post(&address, &body.to_string())).unwrap();
+            assert!(answer["result"].is_string(), "{answer}");
+            thread::sleep(Duration::from_millis(20));
+        }
+        unreachable!("there is always a next nonce")
+    });
+    (stop, sender)
+}
 
 /// A follower that starts late fetches every block, serves the same RPC, passes transactions on, and comes back
 /// after it was killed. The validators do not need it.
@@ -11,6 +60,7 @@ use support::{network::*, *};
 fn a_follower_fetches_all_blocks_and_serves_them() {
     let directory = tempfile::tempdir().unwrap();
     let configs = with_followers(&directory.path().join("net"), 200, 1);
+    set(&configs[4], "sync", Some(json!("blocks")));
     let mut nodes: Vec<Node> = configs[..4].iter().map(|config| start(config)).collect();
     agree_at(&nodes, 3);
     transfer_seen_by_all(&nodes, 0, 0);
@@ -44,13 +94,134 @@ fn a_stranger_hears_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let configs = with_followers(&directory.path().join("net"), 200, 1);
     for config in &configs[..4] {
-        let text = std::fs::read_to_string(config).unwrap();
-        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(json["followers"].as_array().unwrap().len(), 1);
-        json.as_object_mut().unwrap().remove("followers");
-        std::fs::write(config, json.to_string()).unwrap();
+        set(config, "followers", None);
     }
+    set(&configs[4], "sync", None);
     let nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
     agree_at(&nodes[..4], 10);
     assert_eq!(nodes[4].height(), 0);
+}
+
+/// A fifth node that has nothing, while transactions come in, copies the state after a recent block, goes on from
+/// there, and serves what it has. Being killed on the way, or later, costs it nothing but time.
+#[test]
+fn a_fresh_node_copies_the_state_under_load() {
+    let directory = tempfile::tempdir().unwrap();
+    let configs = with_followers(&directory.path().join("net"), 200, 1);
+    let mut nodes: Vec<Node> = configs[..4].iter().map(|config| start(config)).collect();
+    agree_at(&nodes, 2);
+    let old = transfer_seen_by_all(&nodes, 0, 0);
+    let job = make_job(&nodes[0], 1);
+    let (stop, sender) = load(&nodes[0].address, 2);
+    agree_at(&nodes, 12);
+
+    for delay_ms in [100, 400, 900] {
+        kill_after(&configs[4], Duration::from_millis(delay_ms));
+    }
+    nodes.push(start(&configs[4]));
+    let first = first_block(&nodes[4]);
+    assert!(first > 10, "it did not fetch all blocks: block {first} is its first");
+    check_what_it_lacks(&nodes[4], first, &old);
+    check_what_it_has(&nodes[4], &nodes[0], first, &job);
+    let height = nodes[4].height();
+    for height in first..=height + 5 {
+        agree_at(&nodes, height);
+    }
+
+    // Killed and started again, it goes on from the same block.
+    let mut killed = nodes.pop().unwrap();
+    killed.signal("-KILL");
+    killed.wait();
+    let height = nodes[0].height();
+    agree_at(&nodes, height + 5);
+    nodes.push(start(&configs[4]));
+    assert_eq!(first_block(&nodes[4]), first);
+    stop.store(true, Ordering::Relaxed);
+    let nonce = sender.join().unwrap();
+    let receipt = transfer_seen_by_all(&nodes, 4, nonce);
+    let at = json!([BOB, receipt["blockNumber"]]);
+    let balance = nodes[0].result("eth_getBalance", at.clone());
+    assert_eq!(nodes[4].result("eth_getBalance", at), balance);
+    let number = receipt["blockNumber"].as_str().unwrap();
+    assert!(nodes[4].result("almanac_getFinality", json!([number]))["certificate"].is_string());
+    nodes[4].signal("-TERM");
+    assert!(nodes[4].wait().success(), "a follower stops in good order");
+    check_commands(&directory.path().join("net/f0/data"), first);
+}
+
+/// Makes a job with runs far ahead, signed by Alice with this nonce. Answers with its number.
+fn make_job(node: &Node, nonce: u64) -> Value {
+    let job = Job::once(node, 3_600).every(3_600, 3);
+    let registry: Address = cron::REGISTRY.parse().unwrap();
+    let transaction = TxLegacy {
+        value: job.value,
+        input: job.call().into(),
+        gas_limit: 0x0020_0000,
+        ..testing::legacy(nonce, registry, 0)
+    };
+    let signed = testing::sign(transaction, ALICE_KEY.parse().unwrap());
+    let hash = node.send(&signed)["result"].clone();
+    Job::made(node.receipt(&hash)).0
+}
+
+/// What lives in the copied state is there, its schedules listed; and the first block can be looked into.
+fn check_what_it_has(node: &Node, validator: &Node, first: u64, job: &Value) {
+    let schedule = |node: &Node| node.result("almanac_getSchedule", json!([job]));
+    let (found, mut expected) = (schedule(node), schedule(validator));
+    assert!(expected["created"]["blockHash"].is_string());
+    for unknown in ["blockHash", "transactionHash", "transactionIndex", "time"] {
+        expected["created"][unknown] = Value::Null;
+    }
+    assert_eq!(found, expected, "of the block that made it only the number is known");
+    let fees = node.result("eth_feeHistory", json!(["0x40", "latest", []]));
+    assert_eq!(number(&fees["oldestBlock"]), first, "{fees}");
+    let block = json!([format!("{first:#x}"), { "tracer": "callTracer" }]);
+    let traces = |node: &Node| node.result("debug_traceBlockByNumber", block.clone());
+    assert_eq!(traces(node), traces(validator));
+}
+
+/// Starts a node, and kills it in the middle of whatever it does then.
+fn kill_after(config: &str, delay: Duration) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_almanac"))
+        .args(["node", "--config", config])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    thread::sleep(delay);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// The first block after the genesis that a node has.
+fn first_block(node: &Node) -> u64 {
+    let has =
+        |height: &u64| !node.result("eth_getBlockByNumber", json!([format!("{height:#x}"), false])).is_null();
+    assert!(has(&0), "the genesis is known to everyone");
+    (1..=node.height()).find(has).expect("a block")
+}
+
+/// What is before the first block is not there, and nothing pretends that it never was.
+fn check_what_it_lacks(node: &Node, first: u64, old: &Value) {
+    let block = |height: u64| json!([format!("{height:#x}"), true]);
+    for height in [1, first - 1] {
+        assert_eq!(node.result("eth_getBlockByNumber", block(height)), Value::Null, "block {height}");
+    }
+    assert_eq!(node.result("eth_getTransactionReceipt", json!([old["transactionHash"]])), Value::Null);
+    let balance = node.call("eth_getBalance", json!([BOB, "0x1"]));
+    assert!(balance["error"].is_object(), "{balance}");
+    let logs = node.call("eth_getLogs", json!([{ "fromBlock": "0x1", "toBlock": "latest" }]));
+    assert!(logs["error"]["message"].as_str().unwrap().contains(&format!("from {first} on")), "{logs}");
+    let logs = node.call("eth_getLogs", json!([{ "fromBlock": format!("{first:#x}"), "toBlock": "latest" }]));
+    assert!(logs["result"].is_array(), "{logs}");
+}
+
+/// Commands that need all blocks say that they are not here.
+fn check_commands(data: &Path, first: u64) {
+    let data = data.to_str().unwrap();
+    let rebuilt = run(&["index", "rebuild", "--datadir", data]);
+    let said = String::from_utf8_lossy(&rebuilt.stderr);
+    assert!(!rebuilt.status.success() && said.contains(&format!("no blocks up to {}", first - 1)), "{said}");
+    let proof = run(&["proof", "get", "--datadir", data, "--account", BOB]);
+    assert!(proof.status.success(), "{proof:?}");
 }

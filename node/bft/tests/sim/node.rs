@@ -197,6 +197,7 @@ impl Surroundings {
             peers,
             blocker,
             genesis: ConsensusBlock::genesis(network.genesis_header.clone()),
+            floor: None,
             timeouts: Timeouts::for_block_time(Duration::from_millis(network.time.block_time.0)),
         };
         let (deliveries, inbox) = Deliveries::channel();

@@ -33,6 +33,26 @@ pub(super) struct NodeConfig {
     /// Public keys of the followers that may connect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) followers: Vec<B256>,
+    /// How a node with an empty directory gets to where the others are.
+    #[serde(default, skip_serializing_if = "Sync::is_default")]
+    pub(super) sync: Sync,
+}
+
+/// How a node with an empty directory gets to where the others are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Sync {
+    /// It fetches and executes every block.
+    #[default]
+    Blocks,
+    /// It copies the state after a recent final block, and has no blocks before.
+    State,
+}
+
+impl Sync {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Another validator.

@@ -1,6 +1,7 @@
 //! Chains with many validators, and nodes that follow them: their keys, their files, and running them.
 
 mod config;
+mod copy;
 mod keys;
 mod new;
 mod node;
@@ -29,7 +30,10 @@ pub(crate) enum NetworkCommand {
   almanac node --config net/f0/config.json                      run the follower
 
 A follower serves the same JSON-RPC as a validator and has no vote. The validators let it in if their
-configurations list its public key (almanac keys show) under \"followers\".")]
+configurations list its public key (almanac keys show) under \"followers\".
+
+With \"sync\": \"state\" a node whose directory is empty copies the state after a recent final block, checked
+against what the validators signed, and has no blocks before it. With \"blocks\" it fetches and executes all.")]
 pub(crate) struct NodeCommand {
     /// Its configuration, as `almanac network new` writes it.
     #[arg(long, value_name = "FILE")]

@@ -9,7 +9,7 @@
 //! ```
 
 use super::{
-    config::{NodeConfig, PeerConfig},
+    config::{NodeConfig, PeerConfig, Sync},
     keys,
 };
 use crate::{accounts, datadir};
@@ -177,6 +177,10 @@ impl Places<'_> {
                 })
                 .collect(),
             followers: self.followers.iter().map(ValidatorKey::public).collect(),
+            sync: match kind {
+                Kind::Validator => Sync::Blocks,
+                Kind::Follower => Sync::State,
+            },
         };
         let path = home(&network.dir, kind, index).join("config.json");
         let json = serde_json::to_string_pretty(&config).expect("a configuration has only string keys");

@@ -1,6 +1,11 @@
 //! Puts a node of a network together, runs it, and takes it apart again.
 
-use super::{NodeCommand, config::NodeConfig, keys};
+use super::{
+    NodeCommand,
+    config::{NodeConfig, Sync},
+    copy::{self, IndexKeys},
+    keys,
+};
 use crate::{
     chain,
     control::Control,
@@ -36,7 +41,9 @@ use almanac_rpc::{
 use almanac_schedule::CalendarAgenda;
 use anyhow::Context as _;
 use commonware_runtime::{Metrics as _, Runner as _, Spawner as _, Supervisor as _, tokio::Context};
-use std::{any::Any, future::Future, io::Write as _, pin::Pin, sync::Arc, thread::JoinHandle};
+use std::{
+    any::Any, future::Future, io::Write as _, pin::Pin, sync::Arc, thread::JoinHandle, time::Duration,
+};
 use tokio::sync::oneshot;
 
 /// Runs a node until a signal or a failure ends it.
@@ -51,8 +58,26 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     datadir.adopt_genesis(&genesis)?;
     let directory = datadir.path().to_owned();
     tracing::info!("{}: {}", command.config.display(), describe(&network, &genesis));
-    let (thread, started) = spawn(genesis.clone(), datadir, network)?;
-    let mut started = started.await.context("the node's thread ended before it began")??;
+    let (thread, started) = spawn(genesis.clone(), datadir, network, config.sync)?;
+    let mut started = tokio::select! {
+        started = started => started.context("the node's thread ended before it began")??,
+        // Whatever was being done is begun again at the next start.
+        signal = shutdown.requested() => {
+            tracing::info!("{signal}: stopping before the node was up");
+            return Ok(());
+        }
+    };
+    tokio::select! {
+        () = first_block(&started.index) => {}
+        signal = shutdown.requested() => {
+            tracing::info!("{signal}: stopping before the first block");
+            return stop(started.bft, thread).await;
+        }
+        ended = started.bft.ended() => {
+            join(thread)?;
+            return ended.context("the node ended before the first block");
+        }
+    }
 
     let _control = Control::serve(&directory, genesis.clone(), started.index.clone())?;
     let heavy = Heavy::new(HeavyLimits::default());
@@ -76,7 +101,21 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     }
     heavy.close();
     server.stop().await;
-    let stopped = started.bft.stop().await.context("the node did not stop in good order");
+    stop(started.bft, thread).await
+}
+
+/// Returns when there is a block to show: of the one whose state was copied, only the header is here.
+async fn first_block(index: &Index) {
+    while index.floor() > 0 && index.height() == index.floor() {
+        tokio::time::sleep(FIRST_BLOCK_PAUSE).await;
+    }
+}
+
+/// Time between two looks for the first block.
+const FIRST_BLOCK_PAUSE: Duration = Duration::from_millis(20);
+
+async fn stop(bft: Bft, thread: JoinHandle<()>) -> anyhow::Result<()> {
+    let stopped = bft.stop().await.context("the node did not stop in good order");
     join(thread)?;
     stopped
 }
@@ -119,11 +158,15 @@ fn spawn(
     genesis: Genesis,
     datadir: Datadir,
     network: NetworkConfig,
+    sync: Sync,
 ) -> anyhow::Result<(JoinHandle<()>, oneshot::Receiver<anyhow::Result<Started>>)> {
     let (ready, started) = oneshot::channel();
     let thread = std::thread::Builder::new().name("node".to_owned());
     let thread = thread
         .spawn(move || {
+            if let Err(error) = copy::run(sync, &genesis, &datadir, &network) {
+                return tell(ready, Err(error));
+            }
             // The directory stays locked until the node has ended.
             datadir.runner().start(|context| async {
                 match start(context, &genesis, &datadir, network).await {
@@ -150,7 +193,10 @@ async fn start(
     datadir: &Datadir,
     network: NetworkConfig,
 ) -> anyhow::Result<(Started, impl Future<Output = ()> + Send)> {
-    let chain = chain::on_disk(&context, genesis, &datadir.index(), index_command::keeping(None)).await?;
+    let floor = datadir.floor()?;
+    let header = floor.as_ref().map(|floor| &floor.header);
+    let keeping = index_command::keeping(None);
+    let chain = chain::on_disk(&context, genesis, &datadir.index(), keeping, header).await?;
     let chain::Chain { application, tip, index } = chain;
     let base_fee = application.next_environment(&tip).await?.base_fee;
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
@@ -171,8 +217,10 @@ async fn start(
     let parts = Parts {
         ledger,
         genesis: origin.block.header.clone(),
+        floor,
         validators: ValidatorSet::new(genesis)?,
         admission: admission.clone(),
+        keys: Arc::new(IndexKeys(index.clone())),
         sinks,
     };
     let counters = context.child("counters");

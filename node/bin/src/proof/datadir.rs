@@ -3,6 +3,7 @@
 use super::file::ProofFile;
 use crate::{chain::PARTITION, datadir::Datadir};
 use alloy_primitives::U64;
+use almanac_bft::sync::Floor;
 use almanac_primitives::{Genesis, ScheduleId, StateKey, addresses::LEDGER};
 use almanac_rpc::{
     finality::BlockFinality,
@@ -34,32 +35,35 @@ pub(super) fn prove(directory: &Path, subject: Subject) -> anyhow::Result<ProofF
     let datadir = Datadir::take(directory)?;
     ensure!(datadir.has_chain(), "{} holds no state: start the chain once", directory.display());
     let genesis = datadir.kept_genesis()?;
-    datadir.runner().start(|context| async move { prove_in(&context, &genesis, subject).await })
+    let floor = datadir.floor()?;
+    datadir.runner().start(|context| async move { prove_in(&context, &genesis, floor, subject).await })
 }
 
 async fn prove_in<E: Context + Spawner>(
     context: &E,
     genesis: &Genesis,
+    floor: Option<Floor>,
     subject: Subject,
 ) -> anyhow::Result<ProofFile> {
     let config = QmdbConfig::new(PARTITION);
     let store = QmdbStore::open(context.child("state"), &config, &genesis.state()?).await?;
-    let (header, finality) = match store.height() {
-        0 => (genesis.header(store.head().commitment())?, None),
-        height => {
-            let archive = BlockJournal::open(context.child("blocks"), &config).await?;
+    let first = floor.as_ref().map_or(0, |floor| floor.header.number);
+    let (header, certificate) = match (store.height(), floor) {
+        (0, _) => (genesis.header(store.head().commitment())?, None),
+        (height, Some(floor)) if height == first => (floor.header, Some(floor.certificate)),
+        (height, _) => {
+            let archive = BlockJournal::open_after(context.child("blocks"), &config, first).await?;
             let archived = archive.get(height).await?;
             let archived = archived.with_context(|| format!("block {height} is not in the archive"))?;
-            let header = archived.block.header;
-            let finality = archived.certificate.map(|certificate| BlockFinality {
-                number: U64::from(height),
-                hash: header.hash(),
-                headers: vec![header.encode().into()],
-                certificate,
-            });
-            (header, finality)
+            (archived.block.header, archived.certificate)
         }
     };
+    let finality = certificate.map(|certificate| BlockFinality {
+        number: U64::from(header.number),
+        hash: header.hash(),
+        headers: vec![header.encode().into()],
+        certificate,
+    });
     let (claim, keys) = match subject {
         Subject::Value(key) => (ClaimJson::Value {}, vec![key]),
         Subject::Schedule(id) => {

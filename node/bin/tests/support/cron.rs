@@ -54,8 +54,8 @@ impl Job {
         Self { interval, runs, ..self }
     }
 
-    /// Makes it for Alice, and answers with its number and the receipt.
-    pub fn make(&self, node: &Node) -> (Value, Value) {
+    /// The call of the registry that makes it for Alice.
+    pub fn call(&self) -> Vec<u8> {
         let call = ICronRegistry::scheduleWithCall {
             target: self.target,
             data: self.data.clone(),
@@ -66,7 +66,17 @@ impl Job {
             refundTo: ALICE.parse().unwrap(),
             options: U256::from(self.options),
         };
-        let receipt = send(node, self.value, &call.abi_encode());
+        call.abi_encode()
+    }
+
+    /// Makes it for Alice, and answers with its number and the receipt.
+    pub fn make(&self, node: &Node) -> (Value, Value) {
+        let receipt = send(node, self.value, &self.call());
+        Self::made(receipt)
+    }
+
+    /// Its number, by the receipt of what made it, and that receipt.
+    pub fn made(receipt: Value) -> (Value, Value) {
         assert_eq!(receipt["status"], "0x1", "{receipt}");
         let id: U256 = receipt["logs"][0]["topics"][1].as_str().unwrap().parse().unwrap();
         (json!(format!("{id:#x}")), receipt)

@@ -1,0 +1,41 @@
+//! A session on a real network, with nothing else on it.
+
+use super::{CHANNEL, QUOTA, Session, ask::Asker};
+use crate::{
+    engine::CHANNEL_QUOTA,
+    transport::{self, NetworkConfig, NetworkError, Peers},
+    validators::{Namespace, ValidatorSet},
+};
+use commonware_cryptography::{Signer as _, ed25519::PublicKey};
+use commonware_p2p::{Blocker, Sender};
+use commonware_runtime::{Clock, Spawner as _, Supervisor as _, tokio::Context};
+
+/// Connects to the validators. The session lives until the runtime ends.
+pub fn connect(
+    context: &Context,
+    config: &NetworkConfig,
+    validators: ValidatorSet,
+    namespace: Namespace,
+) -> Result<
+    Session<
+        impl Clock + use<>,
+        impl Sender<PublicKey = PublicKey> + use<>,
+        impl Blocker<PublicKey = PublicKey> + Sync + use<>,
+    >,
+    NetworkError,
+> {
+    let peers = Peers::new(config, &validators)?;
+    let own = config.key.private().public_key();
+    let others = validators.keys().iter().filter(|key| **key != own).cloned().collect();
+    let (mut network, oracle) = transport::open(context, config, &namespace, peers);
+    // Peers send on all channels from the first moment on, and a message on an unknown one ends the connection.
+    let unheard: Vec<_> = (0..CHANNEL).map(|number| network.register(number, CHANNEL_QUOTA)).collect();
+    let channel = network.register(CHANNEL, QUOTA);
+    network.start();
+    let (asker, listener) = Asker::new(context.child("patience"), others, oracle, channel);
+    context.child("answers").spawn(|_| async move {
+        let _unheard = unheard;
+        listener.await;
+    });
+    Ok(Session { asker: asker.into(), validators, namespace })
+}

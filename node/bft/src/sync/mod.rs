@@ -1,0 +1,152 @@
+//! State sync: a node that has nothing copies the state after a recent final block, and goes on from there.
+//!
+//! ```text
+//! tip          header + certificate        checked with the validators of the genesis
+//! operations   of the log that the header  each answer proven against the header's root of the log; the whole
+//!              names                       must give the header's state root
+//! keys         names of the values         a name counts if its hash is in the copied state; done when there are
+//!                                          as many as live values
+//! ```
+//!
+//! Nothing that a peer says is believed: what cannot be checked is not used, and who says it is cut off.
+
+pub mod ask;
+mod connect;
+mod floor;
+pub mod message;
+mod names;
+mod serve;
+mod source;
+
+pub use connect::connect;
+pub use floor::Floor;
+pub use names::ValueSink;
+pub use serve::{KnownKeys, Server};
+
+use crate::validators::{Namespace, ValidatorSet};
+use alloy_primitives::Bytes;
+use almanac_primitives::{StateKey, StateReadError};
+use almanac_state::{
+    QmdbConfig, QmdbStore,
+    qmdb::sync::{ServeError, SyncError as StateSyncError},
+};
+use ask::Asker;
+use commonware_cryptography::ed25519::PublicKey;
+use commonware_p2p::{Blocker, Sender};
+use commonware_runtime::{Clock, Quota, Spawner};
+use commonware_storage::Context;
+use commonware_utils::NZU32;
+use message::{Answer, Question};
+use rand_core::CryptoRng;
+use source::PeerSource;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+/// The channel of questions and answers, after those of consensus and of transactions.
+pub const CHANNEL: u64 = crate::engine::CHANNELS;
+
+/// Questions that a peer may ask each second, and at once. An answer takes up to a mebibyte.
+pub const QUOTA: Quota = Quota::per_second(NZU32!(128)).allow_burst(NZU32!(32));
+
+/// How long a node looks for a final block before it says that there is none.
+const TIP_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Time between two looks.
+const TIP_PAUSE: Duration = Duration::from_secs(1);
+
+/// Why a node could not copy the state.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// Nobody named a final block.
+    #[error(
+        "no peer named a final block within {TIP_PATIENCE:?}: do the validators run, and do their configurations \
+         list this node's key under followers?"
+    )]
+    NoTip,
+    /// The state could not be fetched.
+    #[error(transparent)]
+    State(#[from] StateSyncError),
+    /// The copied state could not be read.
+    #[error(transparent)]
+    Read(#[from] StateReadError),
+    /// The copied state could not be counted.
+    #[error("the copied state cannot be read: {0}")]
+    Count(#[from] ServeError),
+    /// Names are missing.
+    #[error("the state of block {number} has {live} values, and peers knew the names of {found} only")]
+    KeysMissing {
+        /// Height of the block.
+        number: u64,
+        /// How many values there are.
+        live: u64,
+        /// How many have a name.
+        found: u64,
+    },
+    /// Whoever takes the values failed.
+    #[error("the copied values cannot be kept: {reason}")]
+    Sink {
+        /// What it said.
+        reason: String,
+    },
+}
+
+/// A node that copies the state from its peers.
+pub struct Session<E, S, B> {
+    /// Asks the peers.
+    pub asker: Arc<Asker<E, S, B>>,
+    /// Who signs certificates.
+    pub validators: ValidatorSet,
+    /// What keeps the chain's signatures apart.
+    pub namespace: Namespace,
+}
+
+impl<E, S, B> Session<E, S, B>
+where
+    E: Clock,
+    S: Sender<PublicKey = PublicKey>,
+    B: Blocker<PublicKey = PublicKey> + Sync,
+{
+    /// The newest final block that a peer has the state of. Waits for one where there is none yet.
+    pub async fn find_floor(&self, rng: &mut impl CryptoRng) -> Result<Floor, SyncError> {
+        let clock = self.asker.clock();
+        let begin = clock.current();
+        while clock.current().duration_since(begin).unwrap_or_default() < TIP_PATIENCE {
+            let mut best: Option<Floor> = None;
+            for peer in self.asker.peers() {
+                let found = self.asker.ask(&peer, &Question::Tip, |answer| self.check_tip(answer, rng)).await;
+                match found {
+                    Ok(floor)
+                        if best.as_ref().is_none_or(|best| best.header.number < floor.header.number) =>
+                    {
+                        best = Some(floor);
+                    }
+                    Ok(_) => {}
+                    Err(error) => tracing::debug!("{peer} names no final block: {error}"),
+                }
+            }
+            if let Some(best) = best {
+                return Ok(best);
+            }
+            clock.sleep(TIP_PAUSE).await;
+        }
+        Err(SyncError::NoTip)
+    }
+
+    fn check_tip(&self, answer: Answer, rng: &mut impl CryptoRng) -> Result<Floor, String> {
+        let Answer::Tip { header, certificate } = answer else { return Err("not a tip".to_owned()) };
+        let floor = Floor { header: *header, certificate };
+        floor.verify(&self.validators, &self.namespace, rng).map_err(|error| error.to_string())?;
+        Ok(floor)
+    }
+
+    /// Copies the state after a block into an empty store.
+    pub async fn fetch_state<C: Context + Spawner>(
+        &self,
+        context: C,
+        config: &QmdbConfig,
+        genesis: &BTreeMap<StateKey, Bytes>,
+        floor: &Floor,
+    ) -> Result<QmdbStore<C>, SyncError> {
+        let source = PeerSource { asker: self.asker.clone(), ops_root: floor.header.commitment.ops_root };
+        Ok(QmdbStore::sync(context, config, genesis, &floor.header, source).await?)
+    }
+}

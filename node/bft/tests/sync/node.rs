@@ -1,0 +1,235 @@
+//! A whole node in the simulator: application, state, archive, engine, and the server of states.
+
+use crate::chain;
+use alloy_primitives::{Address, Bytes};
+use almanac_bft::{
+    CHANNEL_QUOTA, Channels, ConsensusBlock, Finalizer, Ledger, Namespace, RuntimeClock, TimeConfig,
+    Timeouts, Validator, ValidatorSet, Voter,
+    block::key_bytes,
+    engine,
+    finalizer::Deliveries,
+    sync::{self, Floor, KnownKeys, Server},
+};
+use almanac_consensus::{Application, SharedPool, Sink, SinkError};
+use almanac_exec::BlockOutput;
+use almanac_mempool::{Pool, PoolConfig};
+use almanac_primitives::{Block, DurationMs, Genesis, Header, StateKey, TimestampMs, genesis, testing};
+use almanac_schedule::CalendarAgenda;
+use almanac_state::{BlockJournal, QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _};
+use commonware_cryptography::{
+    Signer as _,
+    ed25519::{PrivateKey, PublicKey},
+};
+use commonware_p2p::simulated::Oracle;
+use commonware_runtime::{Handle, Spawner as _, Supervisor as _, deterministic::Context};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::sync::oneshot;
+
+pub type Store = QmdbStore<Context>;
+
+/// What all nodes of a network know.
+pub struct World {
+    /// Of the validators, then of the followers.
+    pub keys: Vec<PrivateKey>,
+    pub genesis: Genesis,
+    pub header: Header,
+    pub state: BTreeMap<StateKey, Bytes>,
+    pub validators: ValidatorSet,
+    pub namespace: Namespace,
+}
+
+impl World {
+    pub async fn new(context: &Context, validators: usize, followers: usize) -> Self {
+        let mut keys: Vec<_> = (0..validators as u64).map(PrivateKey::from_seed).collect();
+        keys.sort_by_key(PrivateKey::public_key);
+        let validator = |(index, key): (usize, &PrivateKey)| genesis::Validator {
+            name: format!("v{index}"),
+            public_key: key_bytes(&key.public_key()),
+            fee_recipient: Address::repeat_byte(1),
+        };
+        let genesis = Genesis {
+            validators: keys.iter().enumerate().map(validator).collect(),
+            // The simulated clock starts at 0.
+            timestamp_ms: TimestampMs(0),
+            ..testing::genesis()
+        };
+        keys.extend((0..followers as u64).map(|n| PrivateKey::from_seed(100 + n)));
+        let state = genesis.state().unwrap();
+        let store =
+            QmdbStore::open(context.child("genesis"), &chain::config("genesis"), &state).await.unwrap();
+        let header = genesis.header(store.head().commitment()).unwrap();
+        let validators = ValidatorSet::new(&genesis).unwrap();
+        Self { keys, namespace: Namespace(header.hash()), header, state, validators, genesis }
+    }
+
+    pub fn public(&self, index: usize) -> PublicKey {
+        self.keys[index].public_key()
+    }
+
+    pub fn config(&self, index: usize) -> QmdbConfig {
+        chain::config(&format!("n{index}-state"))
+    }
+}
+
+/// A node that runs. Aborting its root ends everything that belongs to it.
+pub struct Node {
+    pub ledger: Arc<Ledger<Store>>,
+    pub seen: Arc<Seen>,
+    pub root: Handle<()>,
+}
+
+/// Starts a node on what it has on disk: all of the chain, or what follows a floor.
+pub async fn start(
+    context: Context,
+    world: &Arc<World>,
+    oracle: &Oracle<PublicKey, Context>,
+    index: usize,
+    floor: Option<Floor>,
+) -> Node {
+    let (ready, started) = oneshot::channel();
+    let (world, oracle) = (world.clone(), oracle.clone());
+    let root = context.spawn(move |context| async move {
+        let (ledger, pool) = open(&context, &world, index, floor.as_ref()).await;
+        let seen = Arc::new(Seen::new(&world));
+        let _ = ready.send((ledger.clone(), seen.clone()));
+        run(context, &world, &oracle, index, floor, ledger, pool, seen).await;
+    });
+    let (ledger, seen) = started.await.expect("the node starts");
+    Node { ledger, seen, root }
+}
+
+/// Opens the chain, and executes again what the archive has and the state lacks.
+async fn open(
+    context: &Context,
+    world: &World,
+    index: usize,
+    floor: Option<&Floor>,
+) -> (Arc<Ledger<Store>>, Arc<SharedPool>) {
+    let first = floor.map_or(&world.header, |floor| &floor.header);
+    let config = world.config(index);
+    let archive = BlockJournal::open_after(context.child("blocks"), &config, first.number).await.unwrap();
+    let store = QmdbStore::open(context.child("state"), &config, &world.state).await.unwrap();
+    let header = match store.height() {
+        height if height == first.number => first.clone(),
+        height => archive.get(height).await.unwrap().expect("an archived block").block.header,
+    };
+    let (mut application, mut tip) =
+        Application::resume(&world.genesis, store, Arc::new(CalendarAgenda), header).unwrap();
+    for number in tip.header.number + 1..=archive.height().await.unwrap() {
+        let archived = archive.get(number).await.unwrap().expect("an archived block");
+        let made = application.verify(&tip, archived.block).await.unwrap();
+        application.commit(&made).await.unwrap();
+        tip = made.tip;
+    }
+    application.keep_archive(Arc::new(archive));
+    let base_fee = application.next_environment(&tip).await.unwrap().base_fee;
+    (Ledger::new(application, tip), SharedPool::new(Pool::new(PoolConfig::developer(), base_fee)))
+}
+
+#[allow(clippy::too_many_arguments, reason = "the parts of a node")]
+async fn run(
+    context: Context,
+    world: &World,
+    oracle: &Oracle<PublicKey, Context>,
+    index: usize,
+    floor: Option<Floor>,
+    ledger: Arc<Ledger<Store>>,
+    pool: Arc<SharedPool>,
+    seen: Arc<Seen>,
+) {
+    let (key, control) = (world.public(index), oracle.control(world.public(index)));
+    let scheme = world.validators.signer(&world.namespace, &world.keys[index]);
+    let scheme = scheme.unwrap_or_else(|_| world.validators.verifier(&world.namespace));
+    let time = TimeConfig { block_time: DurationMs(100), ..TimeConfig::default() };
+    let voter = Voter {
+        ledger: ledger.clone(),
+        pool: pool.clone(),
+        clock: RuntimeClock::new(context.child("clock")),
+        time,
+        validators: Arc::new(world.validators.clone()),
+    };
+    let validator = Validator {
+        public_key: key,
+        scheme,
+        partition: format!("n{index}-"),
+        peers: oracle.manager(),
+        blocker: control.clone(),
+        genesis: ConsensusBlock::genesis(world.header.clone()),
+        floor: floor.map(|floor| floor.finalization(&world.validators, &world.namespace).unwrap()),
+        timeouts: Timeouts::for_block_time(Duration::from_millis(time.block_time.0)),
+    };
+    let channel = |number| control.register(number, CHANNEL_QUOTA);
+    let channels = Channels {
+        votes: channel(0).await.unwrap(),
+        certificates: channel(1).await.unwrap(),
+        resolver: channel(2).await.unwrap(),
+        backfill: channel(3).await.unwrap(),
+        blocks: channel(4).await.unwrap(),
+    };
+    let (answers, questions) = control.register(sync::CHANNEL, sync::QUOTA).await.unwrap();
+    let (deliveries, inbox) = Deliveries::channel();
+    let (engine, marshal) =
+        engine::start(context.child("engine"), validator, voter, channels, deliveries).await;
+    let server = Server { ledger: ledger.clone(), marshal: marshal.clone(), keys: seen.clone() };
+    context.child("server").spawn(|_| server.run(answers, questions));
+    let finalizer = Finalizer { ledger, pool, sinks: vec![seen] };
+    context.child("finalizer").spawn(|_| async move {
+        finalizer.run(marshal, inbox).await.expect("final blocks can be committed");
+    });
+    let _ = engine.await;
+}
+
+/// What a node has seen: its blocks, and the names of values as an index knows them.
+pub struct Seen {
+    pub headers: Mutex<BTreeMap<u64, Header>>,
+    names: Mutex<BTreeSet<StateKey>>,
+    changed: Mutex<BTreeMap<u64, Vec<StateKey>>>,
+}
+
+impl Seen {
+    fn new(world: &World) -> Self {
+        let names = world.state.keys().copied().collect();
+        Self { headers: Mutex::default(), names: Mutex::new(names), changed: Mutex::default() }
+    }
+
+    /// Takes the names of a copied state.
+    pub fn copied(&self, names: impl IntoIterator<Item = StateKey>) {
+        *self.names.lock().unwrap() = names.into_iter().collect();
+    }
+}
+
+impl Sink for Seen {
+    fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
+        let number = block.header.number;
+        self.headers.lock().unwrap().insert(number, block.header.clone());
+        let mut names = self.names.lock().unwrap();
+        for change in output.diff.changes() {
+            match change.new {
+                Some(_) => names.insert(change.key),
+                None => names.remove(&change.key),
+            };
+        }
+        let changed = output.diff.changes().iter().map(|change| change.key).collect();
+        self.changed.lock().unwrap().insert(number, changed);
+        Ok(())
+    }
+
+    fn reverted(&self, _: u64) -> Result<(), SinkError> {
+        unreachable!("final blocks stay")
+    }
+}
+
+impl KnownKeys for Seen {
+    fn after(&self, after: Option<&StateKey>, limit: usize) -> Result<Vec<StateKey>, String> {
+        let names = self.names.lock().unwrap();
+        Ok(names.iter().filter(|name| after.is_none_or(|after| *name > after)).take(limit).copied().collect())
+    }
+
+    fn changed_in(&self, height: u64) -> Result<Option<Vec<StateKey>>, String> {
+        Ok(self.changed.lock().unwrap().get(&height).cloned())
+    }
+}

@@ -1,0 +1,108 @@
+//! Fills an empty data directory with a copy of the state after a recent final block.
+
+use super::config::Sync;
+use crate::{
+    chain::{self, PARTITION},
+    datadir::Datadir,
+};
+use alloy_primitives::Bytes;
+use almanac_bft::{
+    Namespace, NetworkConfig, ValidatorSet,
+    sync::{self, Floor, KnownKeys, ValueSink},
+};
+use almanac_index::{CopiedIndex, Index, IndexConfig};
+use almanac_primitives::{Genesis, StateKey, codec::Reader};
+use almanac_state::{BlockJournal, QmdbConfig, proof::key};
+use anyhow::ensure;
+use commonware_runtime::{Runner as _, Supervisor as _, tokio::Context};
+use std::{path::Path, sync::Arc};
+
+/// Attempts, each with a newer block, before the node gives up: peers may have pruned what the last one needed.
+const ATTEMPTS: usize = 3;
+
+/// Copies the state where that is asked for and there is no chain yet. Blocks the thread until it is done.
+pub(super) fn run(
+    sync: Sync,
+    genesis: &Genesis,
+    datadir: &Datadir,
+    network: &NetworkConfig,
+) -> anyhow::Result<()> {
+    if sync == Sync::Blocks {
+        ensure!(
+            !datadir.is_half_copied()?,
+            "copying a state into {} was begun and not ended: say \"sync\": \"state\" again, or remove the directory",
+            datadir.path().display()
+        );
+        return Ok(());
+    }
+    if datadir.is_usable()? {
+        return Ok(());
+    }
+    let place = datadir.index();
+    let mut attempt = 1;
+    let floor = loop {
+        datadir.begin_copy()?;
+        // A runtime of its own: when it ends, so do its files and connections.
+        let copied = datadir.runner().start(|context| copy(context, genesis, &place, network));
+        match copied {
+            Ok(floor) => break floor,
+            Err(error) if attempt < ATTEMPTS => {
+                tracing::warn!("attempt {attempt} to copy the state failed: {error:#}");
+            }
+            Err(error) => return Err(error.context("the state cannot be copied")),
+        }
+        attempt += 1;
+    };
+    datadir.finish_copy(&floor)
+}
+
+async fn copy(
+    context: Context,
+    genesis: &Genesis,
+    place: &Path,
+    network: &NetworkConfig,
+) -> anyhow::Result<Floor> {
+    let origin = chain::genesis_header(&context, genesis).await?;
+    let namespace = Namespace(origin.hash());
+    let session = sync::connect(&context, network, ValidatorSet::new(genesis)?, namespace)?;
+    let floor = session.find_floor(&mut context.child("weights")).await?;
+    let number = floor.header.number;
+    let operations = floor.header.commitment.ops_end - floor.header.commitment.ops_start;
+    tracing::info!("copying the state after block {number}: {operations} operations");
+    let config = QmdbConfig::new(PARTITION);
+    let store = session.fetch_state(context.child("state"), &config, &genesis.state()?, &floor).await?;
+    let mut index = CopiedIndex::begin(place, &IndexConfig::default(), origin)?;
+    let values = session.fetch_values(&store, &floor, &mut IndexSink(&mut index)).await?;
+    index.finish(floor.header.clone())?;
+    BlockJournal::begin_after(context.child("blocks"), &config, number).await?;
+    tracing::info!("the state after block {number} is here: {values} values");
+    Ok(floor)
+}
+
+/// The index as a copy fills it.
+struct IndexSink<'a>(&'a mut CopiedIndex);
+
+impl ValueSink for IndexSink<'_> {
+    fn add(&mut self, values: Vec<(StateKey, Bytes)>) -> Result<u64, String> {
+        self.0.add(values).map_err(|error| error.to_string())
+    }
+}
+
+/// The names of values as the index knows them.
+pub(super) struct IndexKeys(pub(super) Arc<Index>);
+
+impl KnownKeys for IndexKeys {
+    fn after(&self, after: Option<&StateKey>, limit: usize) -> Result<Vec<StateKey>, String> {
+        let names = self.0.names_after(after, limit).map_err(|error| error.to_string())?;
+        names.iter().map(|name| read(name)).collect()
+    }
+
+    fn changed_in(&self, height: u64) -> Result<Option<Vec<StateKey>>, String> {
+        let names = self.0.changed_in(height).map_err(|error| error.to_string())?;
+        names.map(|names| names.iter().map(|name| read(name)).collect()).transpose()
+    }
+}
+
+fn read(name: &[u8]) -> Result<StateKey, String> {
+    key::read(&mut Reader::new(name)).map_err(|error| error.to_string())
+}
