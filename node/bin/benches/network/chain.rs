@@ -2,7 +2,10 @@
 
 use crate::{
     heads::Heads,
-    support::{Node, exchange, network::Network},
+    support::{
+        Node, exchange,
+        network::{Network, wait_for},
+    },
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -59,7 +62,12 @@ impl Chain {
     }
 
     pub(crate) fn block(&self, number: u64) -> Value {
-        self.nodes()[0].result("eth_getBlockByNumber", json!([format!("{number:#x}"), false]))
+        // The first node need not be one of the quorum that has it.
+        wait_for("block", || {
+            let block =
+                self.nodes()[0].result("eth_getBlockByNumber", json!([format!("{number:#x}"), false]));
+            (!block.is_null()).then_some(block)
+        })
     }
 
     pub(crate) fn usage(&self) -> Usage {

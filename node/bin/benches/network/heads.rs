@@ -4,6 +4,7 @@ use crate::support::{Node, number, socket::Socket};
 use serde_json::json;
 use std::{
     collections::BTreeMap,
+    io::ErrorKind,
     sync::{Arc, Mutex},
     thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -17,7 +18,7 @@ pub(crate) struct Heads {
 }
 
 /// Longest wait for a block.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Milliseconds since 1970.
 pub(crate) fn now_ms() -> f64 {
@@ -32,7 +33,13 @@ impl Heads {
             let (arrivals, mut socket) = (heads.arrivals.clone(), Socket::open(&node.address));
             socket.call("eth_subscribe", json!(["newHeads"]));
             thread::spawn(move || {
-                while let Ok(message) = socket.receive() {
+                loop {
+                    let message = match socket.receive() {
+                        Ok(message) => message,
+                        // No block for long; the node may still make one.
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+                        Err(_) => return,
+                    };
                     let now = now_ms();
                     let message: serde_json::Value = serde_json::from_slice(&message).unwrap();
                     let block = number(&message["params"]["result"]["number"]);

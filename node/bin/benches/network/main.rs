@@ -1,4 +1,6 @@
 //! Measures four validators against a chain of one, in the same run, both on disk with a block every 100 ms.
+//!
+//! `ALMANAC_BENCH_PER_BLOCK` sets the steady load, in transactions per block (300 without it).
 
 mod chain;
 mod heads;
@@ -8,7 +10,7 @@ mod support;
 mod transfers;
 
 use chain::Chain;
-use measure::{Load, Measured, STEADY_PER_BLOCK, Times, Work, measure};
+use measure::{Load, Measured, Times, Work, measure};
 
 fn main() {
     // `cargo test --all-targets` starts benches too, to see that they start.
@@ -16,13 +18,15 @@ fn main() {
         return;
     }
     eprintln!("bench-network: signing");
-    let work = Work::sign();
+    let per_block =
+        std::env::var("ALMANAC_BENCH_PER_BLOCK").map_or(300, |text| text.parse().expect("a number"));
+    let work = Work::sign(per_block);
     println!("{}", machine());
     eprintln!("bench-network: solo");
     let solo = measure(&Chain::solo(), &work);
     eprintln!("bench-network: four validators");
     let four = measure(&Chain::four(), &work);
-    print(&solo, &four);
+    print(work.steady_per_block, &solo, &four);
     println!("\n{}", machine());
 }
 
@@ -34,12 +38,13 @@ fn machine() -> String {
     format!("{cores} cores, load average {load}")
 }
 
-fn print(solo: &Measured, four: &Measured) {
+fn print(per_block: u64, solo: &Measured, four: &Measured) {
     println!("| | solo | four validators | goal |");
     println!("|---|---|---|---|");
     idle(&solo.idle, &four.idle);
-    load(&format!("{STEADY_PER_BLOCK} transactions per 100 ms"), &solo.steady, &four.steady, "p50 ≤ 50");
-    load("as fast as taken", &solo.flood, &four.flood, "");
+    let steady = format!("{per_block} transactions per 100 ms");
+    load(&steady, &solo.steady, &four.steady, [&per_block.to_string(), "p50 ≤ 50"]);
+    load("as fast as taken", &solo.flood, &four.flood, ["", ""]);
     rate("transactions/s final", solo.flood_per_second, four.flood_per_second);
     rate("runs/s final", solo.runs_per_second, four.runs_per_second);
     row("runs: from due to final, p50 / p99, ms", &both(&solo.run_lateness), &both(&four.run_lateness), "");
@@ -51,17 +56,16 @@ fn idle(solo: &Load, four: &Load) {
     used("idle", solo, four);
 }
 
-fn load(name: &str, solo: &Load, four: &Load, goal: &str) {
+fn load(name: &str, solo: &Load, four: &Load, [held, finality]: [&str; 2]) {
     let figure = |load: &Load| format!("{:.0}", load.per_block);
-    let held = if goal.is_empty() { String::new() } else { STEADY_PER_BLOCK.to_string() };
-    row(&format!("{name}: transactions per block"), &figure(solo), &figure(four), &held);
+    row(&format!("{name}: transactions per block"), &figure(solo), &figure(four), held);
     row(
         &format!("{name}: from one block to the next, p50 / p99, ms"),
         &both(&solo.interval),
         &both(&four.interval),
         "",
     );
-    row(&format!("{name}: from proposal to final, p50 / p99, ms"), "–", &both(&four.finality), goal);
+    row(&format!("{name}: from proposal to final, p50 / p99, ms"), "–", &both(&four.finality), finality);
     row(
         &format!("{name}: from sending to final, p50 / p99, ms"),
         &both(&solo.receipt),
@@ -69,6 +73,8 @@ fn load(name: &str, solo: &Load, four: &Load, goal: &str) {
         "",
     );
     used(name, solo, four);
+    let cpu = |load: &Load| format!("{:.2}", load.cpu_ms_per_transaction);
+    row(&format!("{name}: processor time per transaction and node, ms"), &cpu(solo), &cpu(four), "");
 }
 
 fn used(name: &str, solo: &Load, four: &Load) {

@@ -3,31 +3,32 @@
 use crate::{
     chain::{BLOCK_TIME_MS, Chain, Usage},
     heads::{Heads, now_ms},
-    transfers::{Senders, Sent, included, send},
+    transfers::{SENDERS, Senders, Sent, included, send},
 };
 use alloy_primitives::{TxHash, hex};
 use almanac_primitives::{Header, UserTransaction};
 use serde_json::json;
 use std::{thread::sleep, time::Duration};
 
-/// Transactions in each block of the steady load.
-pub(crate) const STEADY_PER_BLOCK: u64 = 300;
+/// Blocks that the steady load is meant to fill.
+const STEADY_BLOCKS: u64 = 80;
 
-/// Transactions of each account in the steady load and in the flood. A pool takes a hundred of each at a time.
-const STEADY_EACH: u64 = 150;
-const FLOOD_EACH: u64 = 80;
+/// Transactions of each account in the flood. A pool takes a hundred of each at a time.
+const FLOOD_EACH: u64 = 40;
 
 /// Jobs of each account, due together.
-const JOBS_EACH: u64 = 16;
+const JOBS_EACH: u64 = 8;
 
-/// Time in which the jobs must be in blocks.
-const JOBS_AHEAD_S: u64 = 15;
+/// Transfers that take as long as making a job, at most.
+const JOB_TRANSFERS: f64 = 8.0;
 
 /// How long an idle chain is looked at.
 const IDLE: Duration = Duration::from_secs(5);
 
 /// The same signed transactions for every chain.
 pub(crate) struct Work {
+    /// Transactions in each block of the steady load.
+    pub(crate) steady_per_block: u64,
     funding: Vec<UserTransaction>,
     steady: Vec<UserTransaction>,
     flood: Vec<UserTransaction>,
@@ -59,19 +60,26 @@ pub(crate) struct Load {
     pub(crate) receipt: Times,
     /// Processors that each node kept busy.
     pub(crate) cores_per_node: f64,
+    /// Processor time of each node for a transaction, in milliseconds.
+    pub(crate) cpu_ms_per_transaction: f64,
     /// Bytes that all nodes sent, per block.
     pub(crate) wire_bytes_per_block: f64,
 }
 
 impl Work {
-    pub(crate) fn sign() -> Self {
+    pub(crate) fn sign(steady_per_block: u64) -> Self {
         let mut senders = Senders::new();
         Self {
+            steady_per_block,
             funding: senders.funding(),
-            steady: senders.transfers(STEADY_EACH),
+            steady: senders.transfers(steady_each(steady_per_block)),
             flood: senders.transfers(FLOOD_EACH),
         }
     }
+}
+
+fn steady_each(per_block: u64) -> u64 {
+    (per_block * STEADY_BLOCKS).div_ceil(SENDERS as u64)
 }
 
 pub(crate) fn measure(chain: &Chain, work: &Work) -> Measured {
@@ -81,27 +89,27 @@ pub(crate) fn measure(chain: &Chain, work: &Work) -> Measured {
     send(chain, &work.funding, None);
     sleep(Duration::from_secs(2));
 
-    let idle = watch(chain, &heads, || {
+    let idle = watch("idle", chain, &heads, || {
         sleep(IDLE);
         Sent::new()
     });
-    let rate = STEADY_PER_BLOCK as f64 * 1e3 / BLOCK_TIME_MS as f64;
-    senders.skip(STEADY_EACH);
-    let steady = watch(chain, &heads, || {
+    let rate = work.steady_per_block as f64 * 1e3 / BLOCK_TIME_MS as f64;
+    senders.skip(steady_each(work.steady_per_block));
+    let steady = watch("steady", chain, &heads, || {
         let sent = send(chain, &work.steady, Some(rate));
         included(chain, &senders);
         sent
     });
     senders.skip(FLOOD_EACH);
     let mut flood_per_second = 0.0;
-    let flood = watch(chain, &heads, || {
+    let flood = watch("flood", chain, &heads, || {
         let begin = now_ms();
         let sent = send(chain, &work.flood, None);
         let last = included(chain, &senders);
         flood_per_second = sent.len() as f64 * 1e3 / (last_final(chain, &heads, last) - begin);
         sent
     });
-    let (runs_per_second, run_lateness) = runs(chain, &heads, &mut senders);
+    let (runs_per_second, run_lateness) = runs(chain, &heads, &mut senders, flood_per_second);
     Measured { idle, steady, flood_per_second, flood, runs_per_second, run_lateness }
 }
 
@@ -113,7 +121,8 @@ fn last_final(chain: &Chain, heads: &Heads, highest: u64) -> f64 {
 }
 
 /// Looks at the chain while something happens to it.
-fn watch(chain: &Chain, heads: &Heads, act: impl FnOnce() -> Sent) -> Load {
+fn watch(name: &str, chain: &Chain, heads: &Heads, act: impl FnOnce() -> Sent) -> Load {
+    eprintln!("bench-network:   {name}");
     let first = chain.nodes()[0].height() + 1;
     let (begin, before) = (now_ms(), chain.usage());
     let sent = act();
@@ -159,13 +168,17 @@ fn describe(
         finality,
         receipt,
         cores_per_node: used.cpu_s / seconds / chain.nodes().len() as f64,
+        cpu_ms_per_transaction: used.cpu_s * 1e3 / chain.nodes().len() as f64 / transactions as f64,
         wire_bytes_per_block: used.wire_bytes / count,
     }
 }
 
 /// Runs per second that a quorum has, of jobs that are all due in the same second, and how late each was final.
-fn runs(chain: &Chain, heads: &Heads, senders: &mut Senders) -> (f64, Times) {
-    let due_s = now_ms() as u64 / 1_000 + JOBS_AHEAD_S;
+fn runs(chain: &Chain, heads: &Heads, senders: &mut Senders, transfers_per_second: f64) -> (f64, Times) {
+    eprintln!("bench-network:   runs");
+    // All must be in blocks before they are due.
+    let ahead_s = (SENDERS as u64 * JOBS_EACH) as f64 * JOB_TRANSFERS / transfers_per_second;
+    let due_s = now_ms() as u64 / 1_000 + 10 + ahead_s as u64;
     let jobs = senders.jobs(JOBS_EACH, due_s);
     send(chain, &jobs, None);
     let first = included(chain, senders) + 1;
@@ -174,7 +187,7 @@ fn runs(chain: &Chain, heads: &Heads, senders: &mut Senders) -> (f64, Times) {
     let (mut number, mut lateness) = (first, Times::new());
     while lateness.len() < jobs.len() {
         let moment = heads.final_at(number);
-        assert!(moment < due_ms + 60_000.0, "{} of {} jobs ran", lateness.len(), jobs.len());
+        assert!(moment < due_ms + 180_000.0, "{} of {} jobs ran", lateness.len(), jobs.len());
         let runs = hashes(chain, number).len();
         lateness.extend(std::iter::repeat_n(moment - due_ms, runs));
         number += 1;
