@@ -24,7 +24,8 @@ struct Campaign {
 
 impl Campaign {
     fn swarm() -> Self {
-        let lies = Lie::OF_PROPOSERS.into_iter().chain([Lie::Votes]).map(Mark::Told);
+        // Whoever cheats with due runs needs something due in its turn: `lies.rs` sees to it that each happens.
+        let lies = Lie::OF_PROPOSERS.into_iter().filter(|lie| !lie.is_about_runs()).chain([Lie::Votes]);
         let marks = [
             Mark::Loss,
             Mark::Duplicate,
@@ -40,8 +41,8 @@ impl Campaign {
         Self {
             name: "swarm",
             draw: Scenario::swarm,
-            seeds: 100,
-            marks: marks.into_iter().chain(lies).collect(),
+            seeds: 60,
+            marks: marks.into_iter().chain(lies.map(Mark::Told)).collect(),
         }
     }
 
@@ -104,7 +105,7 @@ impl Campaign {
 }
 
 #[test]
-fn swarm_of_100_seeds() {
+fn swarm_of_60_seeds() {
     Campaign::swarm().run();
 }
 

@@ -149,7 +149,7 @@ impl Network {
     }
 
     /// How many validators lie, or have a clock that the others have to wait for or that makes it wait for them.
-    pub fn lasting_faults(&self) -> usize {
+    fn lasting_faults(&self) -> usize {
         let tolerance = self.time.tolerance.0;
         let is_faulty = |index: &usize| {
             let is_late = match self.clocks[*index] {
@@ -159,6 +159,11 @@ impl Network {
             self.lies[*index] != Lie::None || is_late
         };
         (0..self.keys.len()).filter(is_faulty).count()
+    }
+
+    /// Whether no more stays wrong than a network of this size is made for.
+    pub fn is_bearable(&self) -> bool {
+        self.lasting_faults() <= (self.keys.len() - 1) / 3
     }
 
     /// The validators that run the application, and so have a chain and a client.

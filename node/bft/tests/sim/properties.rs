@@ -128,7 +128,8 @@ impl Agreement {
                 certified += u64::from(self.check_certificate(&archived)?);
                 self.check_chain(node, height, archived)?;
             }
-            if certified * 2 < height {
+            // Where more is wrong than that, most blocks become final by the certificate of a later one.
+            if self.network.is_bearable() && certified * 2 < height {
                 return Err(format!("only {certified} of {height} blocks have a certificate"));
             }
             self.check_transfers(node).await?;
