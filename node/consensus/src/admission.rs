@@ -10,9 +10,12 @@ use almanac_primitives::{
     Account, GasPrice, RecoveredTransaction, StateDiff, StateKey, StateRead, UserTransaction, Wei,
     params::BLOCK_TRANSACTIONS_MAX, transaction::TransactionDecodeError,
 };
-use std::sync::{
-    Arc, Mutex, MutexGuard,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use tokio::sync::{Notify, broadcast};
 
@@ -43,6 +46,13 @@ impl SharedPool {
     /// The pool itself, for a moment.
     pub fn lock(&self) -> MutexGuard<'_, Pool> {
         self.pool.lock().expect("nobody panics while holding the pool")
+    }
+
+    /// Those of a block's transactions that are in the pool, with their senders, by hash.
+    pub fn known(&self, transactions: &[UserTransaction]) -> BTreeMap<TxHash, RecoveredTransaction> {
+        let pool = self.lock();
+        let found = transactions.iter().filter_map(|tx| pool.get(tx.hash()));
+        found.map(|known| (known.transaction().hash(), known.clone())).collect()
     }
 
     /// Wakes the engine: there may be something to include.
@@ -165,6 +175,10 @@ impl Admission {
     /// chain: it must come from the developer's own tools, never from a connection as it is.
     pub fn admit(&self, transaction: UserTransaction) -> Result<TxHash, SubmitError> {
         let hash = transaction.hash();
+        // Peers send what others sent already: that must not cost a recovery each time.
+        if self.pool.lock().contains(hash) {
+            return Err(PoolError::AlreadyKnown { hash }.into());
+        }
         let state = self.state.tip_state();
         let floor = read_parameters(&*state)?.base_fee_floor();
         let recovered = recover(transaction, &Rules::read(self.chain_id, &*state)?)?;

@@ -1,9 +1,10 @@
 //! Proposes, verifies and commits blocks: the part of a node that every engine drives in the same way.
 
+use crate::admission::SharedPool;
 use alloy_primitives::{Address, B256, BlockHash, TxHash};
 use almanac_exec::{
     BlockError, BlockInput, BlockOutput, Body, Candidates, Environment, HeaderMismatch, Rules, StateFault,
-    TransactionError, check_header, environment::read_parameters, execute, prefetch, recover_all,
+    TransactionError, check_header, environment::read_parameters, execute, prefetch, recover_unknown,
 };
 use almanac_primitives::{
     Block, ConsensusContext, Genesis, Header, RecoveredTransaction, StateKey, StateReadError, TimestampMs,
@@ -24,6 +25,8 @@ pub struct Application<S> {
     /// Block 0, if that is where it started.
     origin: Option<Header>,
     archive: Option<Arc<dyn BlockArchive>>,
+    /// Knows senders that need not be recovered again.
+    pool: Option<Arc<SharedPool>>,
 }
 
 /// A block to build on: its header, and the state after it.
@@ -152,7 +155,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         }
         let origin = (header.number == 0).then(|| header.clone());
         let tip = Tip { hash: header.hash(), header, state };
-        Ok((Self { store, agenda, chain_id: genesis.chain_id, origin, archive: None }, tip))
+        Ok((Self { store, agenda, chain_id: genesis.chain_id, origin, archive: None, pool: None }, tip))
     }
 
     /// Takes everything back and answers with block 0, or changes nothing where what was committed is kept for
@@ -171,6 +174,11 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
     /// Appends every block that is committed from here on to `archive`, before anyone hears of it.
     pub fn keep_archive(&mut self, archive: Arc<dyn BlockArchive>) {
         self.archive = Some(archive);
+    }
+
+    /// Takes the senders of transactions that are in `pool` from there, instead of recovering them with every block.
+    pub fn know_senders(&mut self, pool: Arc<SharedPool>) {
+        self.pool = Some(pool);
     }
 
     /// Chain id that transactions must be signed for.
@@ -222,7 +230,8 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         }
         let input = BlockInput::of_block(&block, parent.header.clone(), self.chain_id)?;
         let rules = self.rules(parent).await?;
-        let senders = recover_all(&block.transactions, &rules)
+        let known = self.pool.as_ref().map(|pool| pool.known(&block.transactions)).unwrap_or_default();
+        let senders = recover_unknown(&block.transactions, &rules, &known)
             .map_err(|(index, error)| BlockError::InvalidTransaction { index, error })?;
         let keys = prefetch(block.header.number, block.header.fee_recipient, &senders);
         let agenda = self.agenda.clone();

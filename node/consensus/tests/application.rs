@@ -2,8 +2,10 @@
 
 mod support;
 
-use almanac_consensus::{Application, ApplicationError, MadeBlock, Proposal, Tip};
-use almanac_primitives::{Block, ConsensusContext, TimestampMs, UserTransaction, testing::*};
+use alloy_primitives::U256;
+use almanac_consensus::{Application, ApplicationError, MadeBlock, Proposal, SharedPool, Tip};
+use almanac_mempool::{Pool, PoolConfig, SenderState};
+use almanac_primitives::{Block, ConsensusContext, TimestampMs, UserTransaction, Wei, testing::*};
 use almanac_state::{CommitError, MemoryBatch, MemoryStore};
 use support::application;
 
@@ -36,6 +38,22 @@ async fn a_proposed_block_verifies_on_another_node() {
     assert_eq!(verified.tip.hash, made.tip.hash);
     there.commit(&verified).await.unwrap();
     here.commit(&made).await.unwrap();
+}
+
+/// One of two senders is known from the pool, the other is recovered: the block is the same.
+#[tokio::test]
+async fn a_block_verifies_with_senders_from_the_pool() {
+    let ((here, here_tip), (mut there, there_tip)) = (application(), application());
+    let transactions = [0, 1].map(|n| transfer(person(n), 0, person(5).address, 5)).to_vec();
+    let pool = SharedPool::new(Pool::new(PoolConfig::default(), there_tip.header.base_fee));
+    let rich = SenderState { nonce: 0, balance: Wei(U256::MAX) };
+    pool.lock().insert(recovered(transactions[0].clone()), rich).unwrap();
+    assert_eq!(pool.known(&transactions).into_keys().collect::<Vec<_>>(), [transactions[0].hash()]);
+    there.know_senders(pool);
+    let made = propose(&here, &here_tip, transactions).await;
+    let verified = there.verify(&there_tip, Block::clone(&made.block)).await.unwrap();
+    assert_eq!(verified.output, made.output);
+    assert_eq!(verified.tip.hash, made.tip.hash);
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ pub use footprint::Footprint;
 pub use machine::EvmContext;
 pub use output::{BlockOutput, Executed, HeaderMismatch, check_header};
 pub use prefetch::prefetch;
-pub use recover::{recover, recover_all};
+pub use recover::{recover, recover_all, recover_unknown};
 pub use simulate::{
     Call, CallResult, Refusal, SimulateError, simulate, simulate_in, simulate_step, simulate_watched,
     simulate_with,

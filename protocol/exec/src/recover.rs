@@ -1,8 +1,10 @@
 //! Signature recovery and the stateless rules, in parallel and off the execution path.
 
 use crate::validate::{Rules, TransactionError, check_static};
+use alloy_primitives::TxHash;
 use almanac_primitives::{RecoveredTransaction, UserTransaction};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 
 /// Checks the stateless rules of a transaction, then recovers who signed it.
 pub fn recover(
@@ -19,7 +21,45 @@ pub fn recover_all(
     transactions: &[UserTransaction],
     rules: &Rules,
 ) -> Result<Vec<RecoveredTransaction>, (usize, TransactionError)> {
+    recover_unknown(transactions, rules, &BTreeMap::new())
+}
+
+/// The same, without recovering again what is known by its hash, which covers the signature. All rules are checked.
+pub fn recover_unknown(
+    transactions: &[UserTransaction],
+    rules: &Rules,
+    known: &BTreeMap<TxHash, RecoveredTransaction>,
+) -> Result<Vec<RecoveredTransaction>, (usize, TransactionError)> {
     // Joined by position, so that every node names the same transaction whichever core was first.
-    let results: Vec<_> = transactions.par_iter().map(|tx| recover(tx.clone(), rules)).collect();
+    let recovered = |tx: &UserTransaction| match known.get(&tx.hash()) {
+        Some(known) => check_static(tx, rules).map(|()| known.clone()),
+        None => recover(tx.clone(), rules),
+    };
+    let results: Vec<_> = transactions.par_iter().map(recovered).collect();
     results.into_iter().enumerate().map(|(index, result)| result.map_err(|error| (index, error))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use almanac_primitives::{
+        Gas,
+        testing::{CHAIN_ID, person, recovered, transfer},
+    };
+
+    /// Something else under a hash shows that it is taken from there; the pool never has that.
+    #[test]
+    fn what_is_known_is_not_recovered_again_and_still_checked() {
+        let rules = Rules { chain_id: CHAIN_ID, gas_max: Gas(30_000_000), is_developer: false };
+        let sent: Vec<_> = (0..3).map(|nonce| transfer(person(0), nonce, person(1).address, 1)).collect();
+        let other = recovered(transfer(person(2), 9, person(1).address, 1));
+        let known = BTreeMap::from([(sent[1].hash(), other.clone())]);
+        let found = recover_unknown(&sent, &rules, &known).unwrap();
+        assert_eq!(found[1], other);
+        assert_eq!([found[0].sender(), found[2].sender()], [person(0).address; 2]);
+        let foreign = Rules { chain_id: CHAIN_ID + 1, ..rules };
+        let known = sent.iter().map(|tx| (tx.hash(), recovered(tx.clone()))).collect();
+        let (index, _) = recover_unknown(&sent, &foreign, &known).unwrap_err();
+        assert_eq!(index, 0, "signed for another chain");
+    }
 }

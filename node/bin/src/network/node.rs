@@ -197,9 +197,10 @@ async fn start(
     let header = floor.as_ref().map(|floor| &floor.header);
     let keeping = index_command::keeping(None);
     let chain = chain::on_disk(&context, genesis, &datadir.index(), keeping, header).await?;
-    let chain::Chain { application, tip, index } = chain;
+    let chain::Chain { mut application, tip, index } = chain;
     let base_fee = application.next_environment(&tip).await?.base_fee;
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
+    application.know_senders(pool.clone());
     let heads = Heads::new(index.clone());
     let feed = Arc::new(IndexFeed(index.clone()));
     let admission = Admission::new(genesis.chain_id, pool.clone(), feed.clone());
