@@ -24,9 +24,10 @@ struct Campaign {
 
 impl Campaign {
     fn swarm() -> Self {
-        // Whoever cheats with due runs needs something due in its turn: `lies.rs` sees to it that each happens.
-        let lies = Lie::OF_PROPOSERS.into_iter().filter(|lie| !lie.is_about_runs()).chain([Lie::Votes]);
-        let marks = [
+        // What each proposer lies about is drawn; that each lie is told, `lies.rs` sees to one by one.
+        let marks = vec![
+            Mark::Told(Lie::Withhold),
+            Mark::Told(Lie::Votes),
             Mark::Loss,
             Mark::Duplicate,
             Mark::Delay,
@@ -38,12 +39,7 @@ impl Campaign {
             Mark::TornWrite,
             Mark::LostWrite,
         ];
-        Self {
-            name: "swarm",
-            draw: Scenario::swarm,
-            seeds: 60,
-            marks: marks.into_iter().chain(lies.map(Mark::Told)).collect(),
-        }
+        Self { name: "swarm", draw: Scenario::swarm, seeds: 60, marks }
     }
 
     fn crash_storage() -> Self {
