@@ -500,7 +500,10 @@ fn a_store_that_failed_answers_closed_and_is_whole_when_it_is_opened_again() {
             let error = store.commit(&next).await.unwrap_err();
             assert!(matches!(error, CommitError::Store { .. }), "{attempt}: {error}");
             let text = error.to_string();
-            assert!(text.contains("injected") && text.contains("a-log") && text.contains("backup"), "{text}");
+            assert!(
+                text.contains("injected") && text.contains("(in a-") && text.contains("make room"),
+                "{text}"
+            );
             *context.storage_fault_config().write() = FaultConfig::default();
 
             assert_eq!(store.commit(&next).await, Err(CommitError::Closed));
