@@ -51,8 +51,10 @@ export const wait = isNetwork ? { first: 8, interval: 1 } : { first: 100, interv
 
 /** Lets time pass until the chain's is `second`: the clock's own, or on a developer's chain in a moment. */
 export async function passUntil(second) {
-    // The last block of a developer's chain may be old; the next one tells what time it is.
-    const now = async () => Number((await rpc("eth_getBlockByNumber", "pending", false)).timestamp);
+    // The last block of a developer's chain may be old: its next one tells what time it is. On a network, what is
+    // due has run when the last block says so.
+    const block = isNetwork ? "latest" : "pending";
+    const now = async () => Number((await rpc("eth_getBlockByNumber", block, false)).timestamp);
     if (isNetwork) await until(`second ${second}`, async () => (await now()) >= second, 1_000 * (second - (await now())) + 10_000);
     else await rpc("almanac_increaseTime", second - (await now()));
 }
