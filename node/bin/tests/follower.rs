@@ -75,12 +75,7 @@ fn a_follower_fetches_all_blocks_and_serves_them() {
     let finality = nodes[4].result("almanac_getFinality", json!(["0x2"]));
     assert!(finality["certificate"].is_string(), "it has the certificates too: {finality}");
 
-    let mut killed = nodes.pop().unwrap();
-    killed.signal("-KILL");
-    killed.wait();
-    let height = nodes[0].height();
-    agree_at(&nodes, height + 5);
-    nodes.push(start(&configs[4]));
+    kill_and_start_last(&mut nodes, &configs[4]);
     let height = nodes[0].height();
     agree_at(&nodes, height + 2);
     transfer_seen_by_all(&nodes, 4, 3);
@@ -129,12 +124,7 @@ fn a_fresh_node_copies_the_state_under_load() {
     }
 
     // Killed and started again, it goes on from the same block.
-    let mut killed = nodes.pop().unwrap();
-    killed.signal("-KILL");
-    killed.wait();
-    let height = nodes[0].height();
-    agree_at(&nodes, height + 5);
-    nodes.push(start(&configs[4]));
+    kill_and_start_last(&mut nodes, &configs[4]);
     assert_eq!(first_block(&nodes[4]), first);
     stop.store(true, Ordering::Relaxed);
     let nonce = sender.join().unwrap();
@@ -147,6 +137,16 @@ fn a_fresh_node_copies_the_state_under_load() {
     nodes[4].signal("-TERM");
     assert!(nodes[4].wait().success(), "a follower stops in good order");
     check_commands(&directory.path().join("net/f0/data"), first);
+}
+
+/// Kills the last node, and starts it again when the others are five blocks on.
+fn kill_and_start_last(nodes: &mut Vec<Node>, config: &str) {
+    let mut killed = nodes.pop().unwrap();
+    killed.signal("-KILL");
+    killed.wait();
+    let height = nodes[0].height();
+    agree_at(nodes, height + 5);
+    nodes.push(start(config));
 }
 
 /// Makes a job with runs far ahead, signed by Alice with this nonce. Answers with its number.

@@ -4,12 +4,12 @@ use super::file::ProofFile;
 use crate::{chain::PARTITION, datadir::Datadir};
 use alloy_primitives::U64;
 use almanac_bft::sync::Floor;
-use almanac_primitives::{Genesis, ScheduleId, StateKey, addresses::LEDGER};
+use almanac_primitives::{Genesis, ScheduleId, StateKey};
 use almanac_rpc::{
     finality::BlockFinality,
     types::proof::{ClaimJson, ProofJson},
 };
-use almanac_schedule::record::{escrow_slot, head_slot};
+use almanac_schedule::Record;
 use almanac_state::{
     BlockJournal, ProveError, QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _, verify,
 };
@@ -68,7 +68,8 @@ async fn prove_in<E: Context + Spawner>(
         Subject::Value(key) => (ClaimJson::Value {}, vec![key]),
         Subject::Schedule(id) => {
             let claim = ClaimJson::Schedule { schedule: id.to_string() };
-            (claim, vec![StateKey::Slot(LEDGER, head_slot(id)), StateKey::Body(id)])
+            let [head, _, body] = Record::keys(id);
+            (claim, vec![head, body])
         }
     };
     let mut proofs = Vec::new();
@@ -76,8 +77,9 @@ async fn prove_in<E: Context + Spawner>(
         proofs.push(store.prove(&header, key).await?);
     }
     if let Subject::Schedule(id) = subject {
+        let [_, escrow, _] = Record::keys(id);
         // An empty escrow is no value, and cannot be proven.
-        match store.prove(&header, StateKey::Slot(LEDGER, escrow_slot(id))).await {
+        match store.prove(&header, escrow).await {
             Ok(escrow) => proofs.push(escrow),
             Err(ProveError::AbsenceUnprovable { .. }) => {}
             Err(error) => return Err(error.into()),

@@ -18,12 +18,11 @@ use alloy_primitives::{Address, TxHash, U64, U256};
 use almanac_consensus::{ControlError, Controls, Proven};
 use almanac_index::HistoricalState;
 use almanac_primitives::{
-    Header, Lane, ReceiptProof, ScheduleId, StateKey, StateRead as _, TimestampMs, Wei, addresses::LEDGER,
+    Header, Lane, ReceiptProof, ScheduleId, StateKey, StateRead as _, TimestampMs, Wei,
 };
 use almanac_schedule::{
     Calendar, Record,
     calendar::{Leaf, due_in},
-    record::{escrow_slot, head_slot},
 };
 use jsonrpsee::core::RpcResult;
 use serde::Deserialize;
@@ -186,10 +185,11 @@ fn of_schedule(state: &HistoricalState, id: ScheduleId) -> RpcResult<Plan> {
     let record = record.ok_or_else(|| {
         error::refused(format!("schedule {id} is not in the state: only what is there can be proven"))
     })?;
-    let mut keys = vec![StateKey::Slot(LEDGER, head_slot(id)), StateKey::Body(id)];
+    let [head, escrow, body] = Record::keys(id);
+    let mut keys = vec![head, body];
     // An empty slot is no value, and cannot be proven.
     if record.escrow > Wei::ZERO {
-        keys.push(StateKey::Slot(LEDGER, escrow_slot(id)));
+        keys.push(escrow);
     }
     Ok(Plan { claim: ClaimJson::Schedule { schedule: id.to_string() }, keys, entries: None })
 }

@@ -36,11 +36,6 @@ impl Leaf {
         (self.span.from..self.span.until).contains(&entry.key())
     }
 
-    /// Whether the leaf tells everything that a lane has due at these times, both included.
-    pub fn answers_for_times(&self, lane: Lane, from: TimestampMs, until: TimestampMs) -> bool {
-        self.span.from <= Key::at(lane, from) && Key::after(lane, until) <= self.span.until
-    }
-
     /// Whether this leaf begins where another ends, so that nothing can be between them.
     pub fn follows(&self, other: &Self) -> bool {
         self.span.from == other.span.until
