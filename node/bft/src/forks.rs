@@ -5,14 +5,19 @@
 //!                   └─ 8b ─── 9b                    8b and 9b are forgotten
 //! ```
 
-use alloy_primitives::BlockHash;
+use alloy_primitives::{BlockHash, TxHash};
 use almanac_consensus::{MadeBlock, Tip};
-use almanac_primitives::Header;
-use std::collections::BTreeMap;
+use almanac_primitives::{Block, Header, UserTransaction};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// Every block that may still become final and has been executed here.
 pub(crate) struct Forks<B> {
     tip: Tip<B>,
+    /// The block of the tip, where it became final here: the pool may not have heard of it yet.
+    newest_final: Option<Arc<Block>>,
     /// By height first, so that a walk meets parents before children.
     made: BTreeMap<(u64, BlockHash), MadeBlock<B>>,
 }
@@ -29,7 +34,7 @@ pub(crate) enum Place<B> {
 
 impl<B: Clone> Forks<B> {
     pub(crate) fn new(tip: Tip<B>) -> Self {
-        Self { tip, made: BTreeMap::new() }
+        Self { tip, newest_final: None, made: BTreeMap::new() }
     }
 
     /// The last final block.
@@ -62,10 +67,22 @@ impl<B: Clone> Forks<B> {
         Some(self.made.entry(key).or_insert(made).clone())
     }
 
+    /// Hashes of the transactions in the newest final block and in those above it up to a known one.
+    pub(crate) fn included(&self, number: u64, hash: BlockHash) -> BTreeSet<TxHash> {
+        let mut place = (number, hash);
+        let mut blocks = Vec::from_iter(&self.newest_final);
+        while let Some(made) = self.made.get(&place) {
+            blocks.push(&made.block);
+            place = (made.tip.header.number.saturating_sub(1), made.tip.header.parent_hash);
+        }
+        blocks.iter().flat_map(|block| &block.transactions).map(UserTransaction::hash).collect()
+    }
+
     /// Makes a block that lies directly on the tip the tip, and forgets what does not descend from it.
-    pub(crate) fn settle(&mut self, tip: Tip<B>) {
-        assert_eq!(tip.header.parent_hash, self.tip.hash, "final blocks follow one another");
-        self.tip = tip;
+    pub(crate) fn settle(&mut self, made: &MadeBlock<B>) {
+        assert_eq!(made.tip.header.parent_hash, self.tip.hash, "final blocks follow one another");
+        self.tip = made.tip.clone();
+        self.newest_final = Some(made.block.clone());
         for (_, made) in std::mem::take(&mut self.made) {
             self.keep(made);
         }
@@ -80,15 +97,14 @@ impl<B: Clone> Forks<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use almanac_consensus::{Application, Proposal};
+    use almanac_consensus::{Application, Deadline, Proposal};
     use almanac_primitives::{
         ConsensusContext, TimestampMs,
-        testing::{FEE_RECIPIENT, START, genesis},
+        testing::{FEE_RECIPIENT, START, genesis, person, recovered, transfer},
     };
     use almanac_schedule::CalendarAgenda;
     use almanac_state::{MemoryBatch, MemoryStore};
     use futures::executor::block_on;
-    use std::sync::Arc;
 
     type Made = MadeBlock<MemoryBatch>;
 
@@ -103,11 +119,17 @@ mod tests {
         }
 
         fn child(&self, parent: &Tip<MemoryBatch>, after_ms: u64) -> Made {
+            self.child_with(parent, after_ms, &[])
+        }
+
+        fn child_with(&self, parent: &Tip<MemoryBatch>, after_ms: u64, senders: &[u64]) -> Made {
+            let candidate = |n: &u64| recovered(transfer(person(*n), 0, FEE_RECIPIENT, 1));
             let proposal = Proposal {
                 timestamp: TimestampMs(START.0 + after_ms),
                 fee_recipient: FEE_RECIPIENT,
                 consensus: ConsensusContext::default(),
-                candidates: Vec::new(),
+                candidates: senders.iter().map(candidate).collect(),
+                deadline: Deadline::NEVER,
             };
             block_on(self.0.propose(parent, proposal)).unwrap()
         }
@@ -126,7 +148,7 @@ mod tests {
         for made in [&a, &b, &on_a, &on_b, &on_on_a] {
             assert!(forks.keep(made.clone()).is_some());
         }
-        forks.settle(a.tip.clone());
+        forks.settle(&a);
         assert_eq!(forks.tip().hash, a.tip.hash);
         assert!(is_known(&forks, &a) && is_known(&forks, &on_a) && is_known(&forks, &on_on_a));
         assert!(matches!(forks.find(1, b.tip.hash), Place::Abandoned), "at the height of the tip");
@@ -134,6 +156,31 @@ mod tests {
         assert_eq!(forks.made.len(), 2);
         assert!(forks.keep(on_b).is_none(), "what is executed too late is not kept");
         assert!(forks.keep(b).is_none());
+    }
+
+    /// What the pool may still hold although it is in a block: on the way to the parent, and on no other fork.
+    #[test]
+    fn included_is_what_lies_on_the_way_and_the_newest_final() {
+        let hashes = |senders: &[u64]| -> BTreeSet<TxHash> {
+            senders.iter().map(|n| transfer(person(*n), 0, FEE_RECIPIENT, 1).hash()).collect()
+        };
+        let (maker, mut forks) = Maker::start();
+        let a = maker.child_with(forks.tip(), 1, &[0]);
+        let b = maker.child_with(forks.tip(), 2, &[1]);
+        let on_a = maker.child_with(&a.tip, 3, &[2, 3]);
+        for made in [&a, &b, &on_a] {
+            forks.keep(made.clone()).unwrap();
+        }
+        let included =
+            |forks: &Forks<MemoryBatch>, tip: &Tip<MemoryBatch>| forks.included(tip.header.number, tip.hash);
+        assert_eq!(included(&forks, forks.tip()), hashes(&[]));
+        assert_eq!(included(&forks, &b.tip), hashes(&[1]));
+        assert_eq!(included(&forks, &on_a.tip), hashes(&[0, 2, 3]));
+        forks.settle(&a);
+        assert_eq!(included(&forks, &a.tip), hashes(&[0]), "final, and perhaps not known to the pool");
+        assert_eq!(included(&forks, &on_a.tip), hashes(&[0, 2, 3]));
+        forks.settle(&on_a);
+        assert_eq!(included(&forks, &on_a.tip), hashes(&[2, 3]), "the pool was told of the one before");
     }
 
     /// Children that were sealed on one execution cannot be committed after the other.
@@ -162,6 +209,6 @@ mod tests {
     fn the_tip_cannot_jump() {
         let (maker, mut forks) = Maker::start();
         let parent = maker.child(forks.tip(), 1);
-        forks.settle(maker.child(&parent.tip, 2).tip);
+        forks.settle(&maker.child(&parent.tip, 2));
     }
 }

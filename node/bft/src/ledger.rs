@@ -5,9 +5,9 @@ use crate::{
     forks::{Forks, Place},
 };
 use alloy_primitives::{Address, B256, BlockHash};
-use almanac_consensus::{Application, ApplicationError, MadeBlock, Proposal, Proven, Tip};
+use almanac_consensus::{Application, ApplicationError, MadeBlock, Proposal, Proven, SharedPool, Tip};
 use almanac_exec::BlockError;
-use almanac_primitives::{Block, StateKey};
+use almanac_primitives::{Block, RecoveredTransaction, StateKey};
 use almanac_state::{ProveError, StateStore};
 use commonware_consensus::marshal::ancestry::Ancestry;
 use futures::StreamExt as _;
@@ -123,6 +123,13 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         self.forks().tip().clone()
     }
 
+    /// Transactions of `pool` that may go into a block on `parent`: it lies above blocks that are not final yet, or
+    /// on one that has just become final.
+    pub(crate) fn candidates(&self, pool: &SharedPool, parent: &Tip<S::Batch>) -> Vec<RecoveredTransaction> {
+        let included = self.forks().included(parent.header.number, parent.hash);
+        pool.candidates_except(&included)
+    }
+
     /// Makes a block on `parent` and keeps it.
     pub async fn propose(
         &self,
@@ -188,7 +195,7 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         }
         let made = self.verify(&tip, block).await?;
         self.application.commit_certified(&made, certificate).await?;
-        self.forks().settle(made.tip.clone());
+        self.forks().settle(&made);
         self.final_height.send_replace(number);
         Ok(Some(made))
     }

@@ -52,7 +52,7 @@ impl Prover {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use almanac_consensus::{Application, Proposal};
+    use almanac_consensus::{Application, Deadline, Proposal};
     use almanac_primitives::{
         ConsensusContext, Header, StateDiff, TimestampMs,
         addresses::BLOCK_HASH_HISTORY,
@@ -89,6 +89,7 @@ mod tests {
             fee_recipient: FEE_RECIPIENT,
             consensus: ConsensusContext::default(),
             candidates: Vec::new(),
+            deadline: Deadline::NEVER,
         };
         let made = ledger.propose(&tip, proposal).await.unwrap();
         ledger.finalize(&made.block, None).await.unwrap();

@@ -55,6 +55,16 @@ impl TimeConfig {
         let after = |from: TimestampMs| TimestampMs(from.0.saturating_add(self.block_time.0));
         after(parent).min(after(now))
     }
+
+    /// How long a proposer chooses transactions, after so many views in a row that gave no block.
+    ///
+    /// Half of a block time, since the others need as long to judge what it chose. Each view that failed just
+    /// before may have failed because a block asked too much of somebody, so each halves the time once more: blocks
+    /// shrink until one passes. A leader that is down costs the one behind it half a block at most.
+    pub fn choose_for(&self, failed_views: u64) -> DurationMs {
+        let halvings = u32::try_from(failed_views.saturating_add(1)).unwrap_or(u32::MAX);
+        DurationMs(self.block_time.0.checked_shr(halvings).unwrap_or(0))
+    }
 }
 
 /// The time of a block that is proposed now: the clock's, or just after the parent's where the clock is behind.
@@ -129,6 +139,12 @@ mod tests {
         assert_eq!(block_time(PARENT, PARENT), Some(TimestampMs(10_001)), "a clock as late as the parent");
         assert_eq!(block_time(PARENT, TimestampMs(0)), Some(TimestampMs(10_001)), "a frozen clock");
         assert_eq!(block_time(TimestampMs(u64::MAX), TimestampMs(0)), None);
+    }
+
+    #[test]
+    fn the_time_for_choosing_halves_with_every_view_that_failed() {
+        let times = [0, 1, 2, 5, 6, 62, 63, 64, u64::MAX].map(|failed| CONFIG.choose_for(failed).0);
+        assert_eq!(times, [50, 25, 12, 1, 0, 0, 0, 0, 0]);
     }
 
     #[test]

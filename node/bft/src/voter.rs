@@ -10,7 +10,7 @@ use crate::{
     validators::ValidatorSet,
 };
 use alloy_primitives::Address;
-use almanac_consensus::{ApplicationError, Clock, Proposal, SharedPool};
+use almanac_consensus::{ApplicationError, Clock, Deadline, Proposal, SharedPool, Tip};
 use almanac_exec::BlockError;
 use almanac_primitives::{ConsensusContext, TimestampMs};
 use almanac_state::StateStore;
@@ -113,23 +113,28 @@ where
         let ledger = self.ledger.clone();
         let parent = on_own_thread(&runtime, async move { ledger.reach(ancestry).await }).await?;
         self.clock.sleep_until(start).await;
-        let proposal = self.proposal(&context, parent_time)?;
+        let proposal = self.proposal(&context, &parent)?;
         let ledger = self.ledger.clone();
         let made = on_own_thread(&runtime, async move { ledger.propose(&parent, proposal).await }).await?;
         Ok(ConsensusBlock::new(made.block).expect("the leader's key is a key"))
     }
 
-    fn proposal(&self, context: &BlockContext, parent_time: TimestampMs) -> Result<Proposal, LedgerError> {
+    fn proposal(&self, context: &BlockContext, parent: &Tip<S::Batch>) -> Result<Proposal, LedgerError> {
+        let now = self.clock.now();
+        let (view, parent_view) = (context.round.view().get(), context.parent.0.get());
+        let failed_views = view.saturating_sub(parent_view.saturating_add(1));
+        let stop_at = TimestampMs(now.0.saturating_add(self.time.choose_for(failed_views).0));
         Ok(Proposal {
-            timestamp: block_time(parent_time, self.clock.now()).ok_or(LedgerError::TimeExhausted)?,
+            timestamp: block_time(parent.header.timestamp, now).ok_or(LedgerError::TimeExhausted)?,
             fee_recipient: self.fee_recipient(&context.leader)?,
             consensus: ConsensusContext {
                 epoch: context.round.epoch().get(),
-                view: context.round.view().get(),
+                view,
                 leader: key_bytes(&context.leader),
-                parent_view: context.parent.0.get(),
+                parent_view,
             },
-            candidates: self.pool.candidates(),
+            candidates: self.ledger.candidates(&self.pool, parent),
+            deadline: Deadline::at(self.clock.clone(), stop_at),
         })
     }
 

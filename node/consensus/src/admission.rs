@@ -11,7 +11,7 @@ use almanac_primitives::{
     params::BLOCK_TRANSACTIONS_MAX, transaction::TransactionDecodeError,
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, Ordering},
@@ -77,7 +77,15 @@ impl SharedPool {
 
     /// What a proposer may choose from, best first.
     pub fn candidates(&self) -> Vec<RecoveredTransaction> {
-        self.lock().best().take(BLOCK_TRANSACTIONS_MAX).cloned().collect()
+        self.candidates_except(&BTreeSet::new())
+    }
+
+    /// The same without transactions that are in blocks which the pool has not heard of yet. One of them would be
+    /// refused, and everything of its sender with it.
+    pub fn candidates_except(&self, included: &BTreeSet<TxHash>) -> Vec<RecoveredTransaction> {
+        let pool = self.lock();
+        let open = pool.best().filter(|candidate| !included.contains(&candidate.hash()));
+        open.take(BLOCK_TRANSACTIONS_MAX).cloned().collect()
     }
 
     /// Hears of a final block: what it included and what can never be included goes.

@@ -1,9 +1,12 @@
 //! Proposes, verifies and commits blocks: the part of a node that every engine drives in the same way.
 
-use crate::admission::SharedPool;
+use crate::{
+    admission::SharedPool,
+    deadline::{Deadline, InTime},
+};
 use alloy_primitives::{Address, B256, BlockHash, TxHash};
 use almanac_exec::{
-    BlockError, BlockInput, BlockOutput, Body, Candidates, Environment, HeaderMismatch, Rules, StateFault,
+    BlockError, BlockInput, BlockOutput, Body, Environment, HeaderMismatch, Rules, StateFault,
     TransactionError, check_header, environment::read_parameters, execute, prefetch, recover_unknown,
 };
 use almanac_primitives::{
@@ -51,6 +54,8 @@ pub struct Proposal {
     pub consensus: ConsensusContext,
     /// Transactions to choose from, best first.
     pub candidates: Vec<RecoveredTransaction>,
+    /// When it stops choosing.
+    pub deadline: Deadline,
 }
 
 /// A block that was executed on its parent, and can be committed or built on.
@@ -192,7 +197,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         parent: &Tip<S::Batch>,
         proposal: Proposal,
     ) -> Result<MadeBlock<S::Batch>, ApplicationError> {
-        let Proposal { timestamp, fee_recipient, consensus, candidates } = proposal;
+        let Proposal { timestamp, fee_recipient, consensus, candidates, deadline } = proposal;
         let input = BlockInput {
             chain_id: self.chain_id,
             parent: parent.header.clone(),
@@ -204,7 +209,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         let keys = prefetch(parent.header.number.saturating_add(1), fee_recipient, &candidates);
         let agenda = self.agenda.clone();
         let (output, refused) = with_reader(&parent.state, &keys, move |state| {
-            let mut source = Candidates::new(candidates);
+            let mut source = InTime::new(candidates, deadline);
             let output = execute(state, &*agenda, &input, &mut source)?;
             Ok::<_, BlockError>((output, source.refusals().to_vec()))
         })

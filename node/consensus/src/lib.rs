@@ -3,6 +3,7 @@
 pub mod admission;
 pub mod application;
 pub mod clock;
+pub mod deadline;
 pub mod engine;
 pub mod snapshots;
 pub mod solo;
@@ -10,5 +11,6 @@ pub mod solo;
 pub use admission::{Admission, SharedPool, SubmitError, TipState};
 pub use application::{Application, ApplicationError, MadeBlock, Proposal, Proven, Tip};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use deadline::Deadline;
 pub use engine::{Engine, EngineError, Sink, SinkError};
 pub use solo::{BlockId, ControlError, Controls, Mode, Solo, SoloConfig, Travel};

@@ -3,7 +3,7 @@
 mod support;
 
 use alloy_primitives::U256;
-use almanac_consensus::{Application, ApplicationError, MadeBlock, Proposal, SharedPool, Tip};
+use almanac_consensus::{Application, ApplicationError, Deadline, MadeBlock, Proposal, SharedPool, Tip};
 use almanac_mempool::{Pool, PoolConfig, SenderState};
 use almanac_primitives::{Block, ConsensusContext, TimestampMs, UserTransaction, Wei, testing::*};
 use almanac_state::{CommitError, MemoryBatch, MemoryStore};
@@ -15,6 +15,7 @@ fn proposal(tip: &Tip<MemoryBatch>, transactions: Vec<UserTransaction>) -> Propo
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
         candidates: transactions.into_iter().map(recovered).collect(),
+        deadline: Deadline::NEVER,
     }
 }
 

@@ -4,7 +4,7 @@ mod support;
 
 use alloy_primitives::{Address, Bytes, TxKind, U256};
 use almanac_consensus::{
-    Clock, ControlError, Controls, Engine, Mode, Proposal,
+    Clock, ControlError, Controls, Deadline, Engine, Mode, Proposal,
     solo::{REQUEST_BLOCKS_MAX, TIME_MAX},
 };
 use almanac_exec::{Edit, EditError, TransactionError};
@@ -453,6 +453,7 @@ async fn a_network_refuses_a_block_with_an_edit() {
         fee_recipient: FEE_RECIPIENT,
         consensus: Default::default(),
         candidates: vec![recovered(transaction)],
+        deadline: Deadline::NEVER,
     };
     let forged = network.propose(&tip, proposal).await.unwrap();
     assert_eq!(forged.block.transactions.len(), 1, "a dishonest proposer skips the rule");

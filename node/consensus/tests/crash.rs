@@ -11,7 +11,7 @@
 
 use alloy_primitives::{BlockHash, Bytes, TxKind, U256};
 use alloy_sol_types::SolCall as _;
-use almanac_consensus::{Application, ApplicationError, MadeBlock, Proposal, Tip};
+use almanac_consensus::{Application, ApplicationError, Deadline, MadeBlock, Proposal, Tip};
 use almanac_primitives::{
     ConsensusContext, Genesis, Header, Receipt, RecoveredTransaction, StateCommitment, TimestampMs,
     UserTransaction,
@@ -97,6 +97,7 @@ fn proposal(number: u64) -> Proposal {
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
         candidates: TRANSACTIONS[number as usize].clone(),
+        deadline: Deadline::NEVER,
     }
 }
 

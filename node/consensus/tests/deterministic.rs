@@ -5,12 +5,10 @@
 
 mod support;
 
-use alloy_primitives::{BlockHash, Bytes, TxKind, U256};
-use alloy_sol_types::SolCall as _;
-use almanac_consensus::{Application, Proposal, Tip};
+use alloy_primitives::{BlockHash, TxKind, U256};
+use almanac_consensus::{Application, Deadline, Proposal, Tip};
 use almanac_primitives::{
     ConsensusContext, Genesis, TimestampMs, UserTransaction,
-    addresses::CRON_REGISTRY,
     testing::{contracts::*, *},
 };
 use almanac_schedule::CalendarAgenda;
@@ -19,7 +17,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
-use support::{Pause, SlowBatch, SlowStore};
+use support::{Pause, SlowBatch, SlowStore, job};
 
 /// Blocks with transfers, calls, creations, reverts and reads that nobody could have prefetched.
 fn scenario() -> Vec<Vec<UserTransaction>> {
@@ -81,6 +79,7 @@ fn proposal(tip: &Tip<SlowBatch>, transactions: Vec<UserTransaction>) -> Proposa
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
         candidates: transactions.into_iter().map(recovered).collect(),
+        deadline: Deadline::NEVER,
     }
 }
 
@@ -156,8 +155,6 @@ fn a_hostile_pointer_chase_stays_linear() {
     assert!(ratio < 40.0, "10 times the slots took {ratio:.1} times as long");
 }
 
-alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
-
 /// How often a store is asked in a block in which this many jobs run.
 fn reads_with_due(jobs: u64) -> u64 {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -166,20 +163,8 @@ fn reads_with_due(jobs: u64) -> u64 {
         let store = SlowStore::new(&genesis, Arc::new(|| Box::pin(tokio::task::yield_now())));
         let reads = store.reads();
         let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
-        let order = ICronRegistry::scheduleCalldataCall {
-            target: COUNTER,
-            data: Bytes::from_static(&[1, 2, 3, 4]),
-            nextRunAt: U256::from(START.seconds() + 10),
-            intervalSec: U256::ZERO,
-            maxRuns: U256::ONE,
-            gasLimit: U256::from(50_000),
-        };
-        let job = |nonce| {
-            let mut tx = eip1559(nonce, TxKind::Call(CRON_REGISTRY), 0, order.abi_encode(), 500_000);
-            tx.value = U256::from(10u64.pow(15));
-            sign(tx, person(3).secret)
-        };
-        let made = application.propose(&tip, proposal(&tip, (0..jobs).map(job).collect())).await.unwrap();
+        let orders = (0..jobs).map(|nonce| job(nonce, START.seconds() + 10)).collect();
+        let made = application.propose(&tip, proposal(&tip, orders)).await.unwrap();
         application.commit(&made).await.unwrap();
         reads.store(0, Ordering::Relaxed);
         let due = Proposal { timestamp: TimestampMs(START.0 + 10_000), ..proposal(&made.tip, vec![]) };

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Bytes, TxKind, U256};
 use alloy_sol_types::SolCall as _;
-use almanac_consensus::{Application, MadeBlock, Proposal, Tip};
+use almanac_consensus::{Application, Deadline, MadeBlock, Proposal, Tip};
 use almanac_primitives::{
     ConsensusContext, TimestampMs, UserTransaction,
     addresses::CRON_REGISTRY,
@@ -50,6 +50,7 @@ async fn block(
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
         candidates: jobs.into_iter().map(recovered).collect(),
+        deadline: Deadline::NEVER,
     };
     let made = chain.propose(parent, proposal).await.unwrap();
     assert!(made.refused.is_empty());

@@ -3,7 +3,7 @@
 use crate::marks::{Mark, Marks};
 use alloy_primitives::{B256, BlockHash};
 use almanac_bft::{ConsensusBlock, Voter, block::BlockContext};
-use almanac_consensus::{Application as Chain, Clock, Proposal};
+use almanac_consensus::{Application as Chain, Clock, Deadline, Proposal};
 use almanac_primitives::{Block, TimestampMs};
 use almanac_state::StateStore;
 use commonware_consensus::{Application, marshal::ancestry::Ancestry, simplex::scheme::ed25519::Scheme};
@@ -205,6 +205,7 @@ where
             fee_recipient: header.fee_recipient,
             consensus: header.consensus,
             candidates: self.voter.pool.candidates(),
+            deadline: Deadline::NEVER,
         };
         let made = self.tampered.as_ref()?.propose(&parent, proposal).await.ok()?;
         if made.block.header.receipts_root == header.receipts_root {

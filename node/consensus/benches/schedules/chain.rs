@@ -6,7 +6,7 @@ use crate::{
 };
 use alloy_primitives::{Bytes, U256};
 use alloy_sol_types::SolEvent as _;
-use almanac_consensus::{Application, Proposal, Tip};
+use almanac_consensus::{Application, Deadline, Proposal, Tip};
 use almanac_primitives::{
     Genesis, RecoveredTransaction, StateKey, TimestampMs, Wei,
     genesis::Allocation,
@@ -165,7 +165,8 @@ impl Chain {
         candidates: Vec<RecoveredTransaction>,
     ) -> Arc<almanac_exec::BlockOutput> {
         let (fee_recipient, consensus) = (FEE_RECIPIENT, Default::default());
-        let proposal = Proposal { timestamp, fee_recipient, consensus, candidates };
+        let proposal =
+            Proposal { timestamp, fee_recipient, consensus, candidates, deadline: Deadline::NEVER };
         let begin = Instant::now();
         let made = self.application.propose(&self.tip, proposal).await.expect("a block");
         let sealed = begin.elapsed();

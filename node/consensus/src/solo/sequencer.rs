@@ -5,6 +5,7 @@ use crate::{
     admission::SharedPool,
     application::{Application, ApplicationError, MadeBlock, Proposal, Tip},
     clock::Clock,
+    deadline::Deadline,
     engine::{EngineError, Sink},
     snapshots::Snapshots,
 };
@@ -153,6 +154,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             fee_recipient: self.config.fee_recipient,
             consensus: ConsensusContext::default(),
             candidates,
+            deadline: Deadline::NEVER,
         };
         self.application.propose(&self.tip, proposal).await
     }

@@ -3,13 +3,15 @@
 
 pub mod running;
 
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, Bytes, TxKind, U256};
+use alloy_sol_types::SolCall as _;
 use almanac_consensus::{Application, Tip};
 use almanac_primitives::{
     Gas, GasPrice, Genesis, Lane, RunTransaction, ScheduleId, ScheduleRef, StateCommitment, StateDiff,
-    StateKey, StateRead, StateReadError, TimestampMs, Wei,
+    StateKey, StateRead, StateReadError, TimestampMs, UserTransaction, Wei,
+    addresses::CRON_REGISTRY,
     params::Parameters,
-    testing::{contracts::COUNTER, genesis},
+    testing::{contracts::COUNTER, eip1559, genesis, person, sign},
 };
 use almanac_schedule::{Agenda, CalendarAgenda, Due, calendar::CalendarError};
 use almanac_state::{CommitError, MemoryBatch, MemoryStore, SealError, SealedBatch, StateStore, StateView};
@@ -145,4 +147,21 @@ impl Agenda for CounterAgenda {
     fn next_due(&self, state: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
         Ok(self.0.get(Self::done(state)?).copied())
     }
+}
+
+alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
+
+/// Someone's order for one call of the counter.
+pub fn job(nonce: u64, due_s: u64) -> UserTransaction {
+    let order = ICronRegistry::scheduleCalldataCall {
+        target: COUNTER,
+        data: Bytes::from_static(&[1, 2, 3, 4]),
+        nextRunAt: U256::from(due_s),
+        intervalSec: U256::ZERO,
+        maxRuns: U256::ONE,
+        gasLimit: U256::from(50_000),
+    };
+    let mut call = eip1559(nonce, TxKind::Call(CRON_REGISTRY), 0, order.abi_encode(), 500_000);
+    call.value = U256::from(10u64.pow(15));
+    sign(call, person(3).secret)
 }
