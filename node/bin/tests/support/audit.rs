@@ -2,14 +2,13 @@
 
 use super::{
     Node,
-    cron::{ICronRegistry, jobs_told},
+    cron::{ICronRegistry, jobs_told, registry_logs},
     load::{Client, SERIES_INTERVAL_S},
     network::wait_for,
     number,
 };
 use alloy_primitives::Address;
 use alloy_sol_types::SolEvent as _;
-use almanac_primitives::addresses::CRON_REGISTRY;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -81,9 +80,8 @@ fn series_on_time(node: &Node) {
     let first = u64::from_str_radix(&data[data.len() - 16..], 16).unwrap();
     wait_for("run of the series for each of its times", || {
         let tip = block(node, node.height(), false);
-        let filter = json!({ "fromBlock": "0x0", "toBlock": tip["number"], "address": CRON_REGISTRY,
-            "topics": [ICronRegistry::JobExecuted::SIGNATURE_HASH, born["topics"][1]] });
-        let runs = node.result("eth_getLogs", json!([filter])).as_array().unwrap().len() as u64;
+        let topics = json!([ICronRegistry::JobExecuted::SIGNATURE_HASH, born["topics"][1]]);
+        let runs = registry_logs(node, number(&tip["number"]), &topics).len() as u64;
         let due = (number(&tip["timestamp"]).checked_sub(first)?) / SERIES_INTERVAL_S + 1;
         assert!(runs <= due, "{runs} runs of the series, {due} were due");
         (runs == due).then_some(())
@@ -93,9 +91,8 @@ fn series_on_time(node: &Node) {
 /// The event that tells of the birth of the series: the first of all.
 fn series(node: &Node) -> Value {
     let owner = format!("0x{:0>64}", &super::ALICE[2..]);
-    let filter = json!({ "fromBlock": "0x0", "toBlock": "latest", "address": CRON_REGISTRY,
-        "topics": [ICronRegistry::JobScheduled::SIGNATURE_HASH, Value::Null, owner] });
-    node.result("eth_getLogs", json!([filter]))[0].clone()
+    let topics = json!([ICronRegistry::JobScheduled::SIGNATURE_HASH, Value::Null, owner]);
+    registry_logs(node, node.height(), &topics)[0].clone()
 }
 
 fn block(node: &Node, number: u64, with_transactions: bool) -> Value {

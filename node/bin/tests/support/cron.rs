@@ -136,13 +136,22 @@ pub fn series_in(nonce: u64, seconds: u64, interval: u64, runs: u64, secret: B25
     testing::sign(tx, secret)
 }
 
+/// What the registry told up to a block about these topics, in parts that a node answers at once.
+pub fn registry_logs(node: &Node, last: u64, topics: &Value) -> Vec<Value> {
+    const BLOCKS: usize = 500;
+    let part = |first: u64| {
+        let end = last.min(first + BLOCKS as u64 - 1);
+        let filter = json!({ "fromBlock": format!("{first:#x}"), "toBlock": format!("{end:#x}"),
+            "address": CRON_REGISTRY, "topics": topics });
+        node.result("eth_getLogs", json!([filter])).as_array().expect("a list of logs").clone()
+    };
+    (0..=last).step_by(BLOCKS).flat_map(part).collect()
+}
+
 /// How often each job is told of in events of one kind.
 pub fn jobs_told(node: &Node, event: B256) -> BTreeMap<String, u64> {
-    let filter =
-        json!({ "fromBlock": "0x0", "toBlock": "latest", "address": CRON_REGISTRY, "topics": [event] });
-    let logs = node.result("eth_getLogs", json!([filter]));
     let mut counts = BTreeMap::new();
-    for log in logs.as_array().expect("a list of logs") {
+    for log in registry_logs(node, node.height(), &json!([event])) {
         *counts.entry(log["topics"][1].as_str().expect("an id").to_owned()).or_default() += 1;
     }
     counts
