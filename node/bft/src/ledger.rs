@@ -18,8 +18,8 @@ use tokio::sync::watch;
 /// to catch up first, block by block, as they become final.
 const RECOVERED_BLOCKS_MAX: u64 = 64;
 
-/// How often proofs are begun, where a block becomes final between two of them.
-const PROVE_TRIES_MAX: u32 = 5;
+/// How often something is begun that a block which becomes final meanwhile gets in the way of.
+const TRIES_MAX: u32 = 5;
 
 /// The application with all its forks. Voting and finalising share it.
 pub struct Ledger<S: StateStore> {
@@ -157,6 +157,23 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
     /// a restart, are executed now.
     pub(crate) async fn reach(
         &self,
+        ancestry: impl Ancestry<ConsensusBlock>,
+    ) -> Result<Tip<S::Batch>, LedgerError> {
+        let mut tries = 1;
+        loop {
+            let before = self.tip().header.number;
+            match self.reach_once(ancestry.clone()).await {
+                // Some of them became final meanwhile: the state that the others were executed on is of the past.
+                Err(LedgerError::Local(_)) if tries < TRIES_MAX && self.tip().header.number > before => {
+                    tries += 1;
+                }
+                reached => return reached,
+            }
+        }
+    }
+
+    async fn reach_once(
+        &self,
         mut ancestry: impl Ancestry<ConsensusBlock>,
     ) -> Result<Tip<S::Batch>, LedgerError> {
         let mut unknown = Vec::new();
@@ -207,7 +224,7 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
             let tip = self.tip();
             match self.application.prove(&tip, keys).await {
                 // The store is ahead by a block that has just been committed.
-                Err(ProveError::Stale { .. }) if tries < PROVE_TRIES_MAX => {
+                Err(ProveError::Stale { .. }) if tries < TRIES_MAX => {
                     self.wait_for(tip.header.number.saturating_add(1)).await;
                 }
                 proven => return proven,
@@ -230,5 +247,100 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
 
     fn forks(&self) -> MutexGuard<'_, Forks<S::Batch>> {
         self.forks.lock().expect("nothing panics while it holds the forks")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use almanac_consensus::Deadline;
+    use almanac_primitives::{
+        ConsensusContext, StateDiff, TimestampMs,
+        testing::{FEE_RECIPIENT, START, genesis},
+    };
+    use almanac_schedule::CalendarAgenda;
+    use almanac_state::{CommitError, MemoryBatch, MemoryStore, SealError};
+    use commonware_consensus::marshal::ancestry;
+    use commonware_runtime::reschedule;
+    use futures::executor::block_on;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    /// A store that is slow with the first batches that it is asked for: others are ahead of them when it answers.
+    struct Slow {
+        store: MemoryStore,
+        times: AtomicU32,
+    }
+
+    impl StateStore for Slow {
+        type Batch = MemoryBatch;
+
+        fn head(&self) -> MemoryBatch {
+            self.store.head()
+        }
+
+        async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {
+            if self.times.fetch_update(Relaxed, Relaxed, |times| times.checked_sub(1)).is_ok() {
+                reschedule().await;
+            }
+            self.store.seal(parent, diff).await
+        }
+
+        async fn commit(&self, batch: &MemoryBatch) -> Result<(), CommitError> {
+            self.store.commit(batch).await
+        }
+    }
+
+    fn ledger(slow_times: u32) -> Arc<Ledger<Slow>> {
+        let genesis = genesis();
+        let store = MemoryStore::from_genesis(genesis.state().unwrap());
+        let store = Slow { store, times: slow_times.into() };
+        let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
+        Ledger::new(application, tip)
+    }
+
+    /// Empty blocks, one above the other.
+    fn blocks(count: u64) -> Vec<Arc<Block>> {
+        let ledger = ledger(0);
+        let mut parent = ledger.tip();
+        let mut made = Vec::new();
+        for number in 1..=count {
+            let proposal = Proposal {
+                timestamp: TimestampMs(START.0 + number),
+                fee_recipient: FEE_RECIPIENT,
+                consensus: ConsensusContext::default(),
+                candidates: Vec::new(),
+                deadline: Deadline::NEVER,
+            };
+            let next = block_on(ledger.propose(&parent, proposal)).unwrap();
+            parent = next.tip;
+            made.push(next.block);
+        }
+        made
+    }
+
+    /// Is asked for the state after the last block while the ledger makes one after the other final.
+    fn reach_while_final(slow_times: u32) -> Result<BlockHash, LedgerError> {
+        let (ledger, blocks) = (ledger(slow_times), blocks(6));
+        let origin = ConsensusBlock::genesis(ledger.tip().header);
+        let newest_first = blocks.iter().rev().map(|block| ConsensusBlock::new(block.clone()).unwrap());
+        let chain = ancestry::from_iter(newest_first.chain([origin]).map(ConsensusBlock::digested));
+        let finalize = async {
+            for block in &blocks {
+                ledger.finalize(block, None).await.unwrap();
+                reschedule().await;
+            }
+        };
+        let (reached, ()) = block_on(futures::future::join(ledger.reach(chain), finalize));
+        let reached = reached?.hash;
+        assert_eq!(reached, blocks.last().unwrap().hash());
+        Ok(reached)
+    }
+
+    #[test]
+    fn ancestors_that_become_final_while_they_are_executed_are_looked_up_again() {
+        assert!(reach_while_final(0).is_ok(), "nothing in the way");
+        for slow_times in 1..8 {
+            reach_while_final(slow_times).unwrap();
+        }
     }
 }
