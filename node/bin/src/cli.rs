@@ -135,6 +135,21 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// Every command that does something shows how it is called, with its own name.
+    #[test]
+    fn the_help_of_every_command_has_an_example() {
+        fn check(command: &clap::Command, called: &str) {
+            if command.has_subcommands() {
+                let inner = command.get_subcommands().filter(|inner| inner.get_name() != "help");
+                inner.for_each(|inner| check(inner, &format!("{called} {}", inner.get_name())));
+            } else {
+                let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.contains("Example") && help.contains(called), "{called} --help: {help}");
+            }
+        }
+        check(&Cli::command(), "almanac");
+    }
+
     #[test]
     fn durations_as_people_write_them() {
         for (text, ms) in [("200ms", 200), ("1s", 1_000), ("2m", 120_000), ("3", 3_000), ("1ms", 1)] {

@@ -15,12 +15,14 @@ use std::{
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
     /// Write a new random key to a file that only its owner can read, and print the public part.
+    #[command(after_help = "Example:\n  almanac keys new --out validator.key")]
     New {
         /// The file. There must be none of that name.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
     },
     /// Print the public part of a key.
+    #[command(after_help = "Example:\n  almanac keys show --file net/v0/validator.key")]
     Show {
         /// The file.
         #[arg(long, value_name = "FILE")]

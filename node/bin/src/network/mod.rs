@@ -17,8 +17,14 @@ pub(crate) use node::run as node;
 #[derive(Debug, Subcommand)]
 pub(crate) enum NetworkCommand {
     /// Write keys, a genesis and a configuration for each node of a new network on this machine.
+    #[command(after_help = "Examples:
+  almanac network new --dir net                                     four validators
+  almanac network new --validators 7 --followers 1 --dir net        seven, and a node without a vote
+  almanac network new --block-time-ms 100 --rpc-port 9545 --dir net faster, on other ports")]
     New(new::NewNetwork),
     /// Run all nodes of a directory that `network new` wrote.
+    #[command(after_help = "Example:
+  almanac network new --dir net && almanac network up --dir net     ends with Ctrl-C, goes on where it stopped")]
     Up(up::NetworkUp),
 }
 
