@@ -128,7 +128,19 @@ fn join(thread: JoinHandle<()>) -> anyhow::Result<()> {
             panic.downcast::<&str>().map_or_else(|_| "no message".to_owned(), |text| text.to_string())
         }
     };
-    thread.join().map_err(|panic| anyhow::anyhow!("the node panicked: {}", said(panic)))
+    thread.join().map_err(|panic| anyhow::anyhow!(explain(&said(panic))))
+}
+
+/// What an operator can do about a panic. The library of consensus panics where it cannot write, rather than go on.
+fn explain(said: &str) -> String {
+    if said.contains("io error") {
+        format!(
+            "the disk refused what has to be kept, so the node stopped: {said}. Make room or mend the disk, then \
+             start it again: it goes on from what was written"
+        )
+    } else {
+        format!("the node panicked: {said}")
+    }
 }
 
 /// What the node is in its network.
@@ -293,5 +305,19 @@ impl FinalitySource for Certificates {
                 certificate: found.certificate,
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::explain;
+
+    #[test]
+    fn a_full_disk_is_not_called_a_panic() {
+        let full =
+            explain("failed to persist: journal error: io error: No space left on device (os error 28)");
+        assert!(full.contains("No space left") && full.contains("start it again"), "{full}");
+        assert!(!full.contains("panicked"), "{full}");
+        assert!(explain("index out of bounds").starts_with("the node panicked: index out of bounds"));
     }
 }
