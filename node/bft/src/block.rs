@@ -1,8 +1,12 @@
 //! A block as consensus handles it: named by its hash, on the wire in the chain's own encoding.
+//!
+//! The hash is that of the header, and the header names the body by its root. A peer could send another body under the
+//! header of a good block, and it would go by the same name, be kept, and be what is committed; so bytes are only a
+//! block if the body is the one that the header names.
 
 use crate::digest::BlockDigest;
 use alloy_primitives::B256;
-use almanac_primitives::{Block, Header, params::BLOCK_BODY_BYTES_MAX};
+use almanac_primitives::{Block, Header, block::transactions_root, params::BLOCK_BODY_BYTES_MAX};
 use commonware_codec::{Buf, Copying, DecodeExt as _, EncodeSize, Error, RangeCfg, Read, Write};
 use commonware_consensus::{
     Block as AnyBlock, BoundedBlock, CertifiableBlock, Heightable,
@@ -86,6 +90,9 @@ impl Read for ConsensusBlock {
     fn read_cfg(input: &mut impl Buf, (): &()) -> Result<Self, Error> {
         let bytes = Vec::<u8>::read_cfg(input, &(RangeCfg::new(0..=BLOCK_BYTES_MAX), ()))?;
         let block = Block::decode(&bytes).map_err(|error| Error::Wrapped("block", error.into()))?;
+        if transactions_root(&block.transactions) != block.header.transactions_root {
+            return Err(Error::Invalid("block", "the header names another body"));
+        }
         Self::new(Arc::new(block)).ok_or(Error::Invalid("block", "the proposer is no ed25519 key"))
     }
 }
@@ -126,5 +133,86 @@ impl CertifiableBlock for ConsensusBlock {
 impl BoundedBlock for ConsensusBlock {
     fn max_encode_size((): &()) -> usize {
         BLOCK_BYTES_MAX + LENGTH_BYTES_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use almanac_primitives::{
+        UserTransaction,
+        testing::{person, transfer},
+    };
+    use commonware_codec::Encode as _;
+
+    fn paying(nonces: std::ops::Range<u64>) -> Vec<UserTransaction> {
+        nonces.map(|nonce| transfer(person(0), nonce, person(1).address, 1)).collect()
+    }
+
+    /// A block with this body, whatever its header says of it.
+    fn block(header: Header, transactions: Vec<UserTransaction>) -> ConsensusBlock {
+        ConsensusBlock::new(Arc::new(Block { header, transactions })).unwrap()
+    }
+
+    fn header_of(transactions: &[UserTransaction]) -> Header {
+        Header { transactions_root: transactions_root(transactions), ..Header::default() }
+    }
+
+    fn decoded(block: &ConsensusBlock) -> Result<ConsensusBlock, String> {
+        ConsensusBlock::decode(block.encode()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn only_the_body_that_the_header_names_goes_by_its_hash() {
+        let header = header_of(&paying(0..3));
+        let right = block(header.clone(), paying(0..3));
+        assert_eq!(decoded(&right).unwrap(), right);
+        let swapped = [paying(1..2), paying(0..1), paying(2..3)].concat();
+        for body in [Vec::new(), paying(0..2), paying(0..4), paying(1..4), swapped] {
+            let wrong = block(header.clone(), body);
+            assert_eq!(wrong.digest(), right.digest(), "the name is the same");
+            assert!(decoded(&wrong).unwrap_err().contains("names another body"));
+        }
+        let empty = block(header_of(&[]), Vec::new());
+        assert_eq!(decoded(&empty).unwrap(), empty);
+        assert!(decoded(&block(header_of(&[]), paying(0..1))).is_err());
+    }
+
+    #[test]
+    fn what_is_more_or_less_than_a_block_is_refused() {
+        let right = block(header_of(&paying(0..2)), paying(0..2));
+        let bytes = right.encode();
+        for length in 0..bytes.len() {
+            assert!(ConsensusBlock::decode(Copying(&bytes[..length])).is_err(), "{length} bytes");
+        }
+        let longer = [&bytes[..], &[0]].concat();
+        assert!(ConsensusBlock::decode(Copying(&longer[..])).is_err());
+        let inside = [&right.block().encode()[..], &[0]].concat();
+        assert!(ConsensusBlock::decode(inside.encode()).is_err(), "behind the body");
+    }
+
+    #[test]
+    fn a_proposer_that_is_no_key_is_refused() {
+        let mut all = (0..=u8::MAX).map(B256::repeat_byte);
+        let leader = all.find(|bytes| read_key(*bytes).is_none()).expect("half of all bytes are no point");
+        let mut header = header_of(&[]);
+        header.consensus.leader = leader;
+        let bytes = Block { header, transactions: Vec::new() }.encode();
+        let refused = ConsensusBlock::decode(bytes.encode()).unwrap_err();
+        assert!(refused.to_string().contains("no ed25519 key"), "{refused}");
+    }
+
+    /// Both sides of the limit on a message: what a body may hold can be sent, and no more is read.
+    #[test]
+    fn both_sides_of_the_size_of_a_block() {
+        let largest = vec![0; BLOCK_BYTES_MAX];
+        assert_eq!(
+            largest.encode_size(),
+            ConsensusBlock::max_encode_size(&()) - 1,
+            "four bytes say its length"
+        );
+        let refused = |bytes: Vec<u8>| ConsensusBlock::decode(bytes.encode()).unwrap_err().to_string();
+        assert!(refused(largest).contains("block"), "it is read, and is no block");
+        assert!(refused(vec![0; BLOCK_BYTES_MAX + 1]).contains("length"));
     }
 }

@@ -42,6 +42,8 @@ pub enum Lie {
     Silence,
     /// The block is true, and some validators do not get it, nor when they ask for it.
     Withhold,
+    /// The block is true, and some validators get it with another body under the same header.
+    OtherBody,
     /// No application at all: it signs every vote that it hears of, and another for a block that does not exist.
     Votes,
     /// Two true blocks in each of its views, each for a part of the others, and votes for both.
@@ -87,6 +89,7 @@ impl Lie {
             | Self::RepeatRun
             | Self::ReorderRuns
             | Self::Withhold
+            | Self::OtherBody
             | Self::Equivocate
             | Self::Twins
             | Self::Sides => {}
@@ -161,7 +164,7 @@ where
         }
         let block = honest.inner().block();
         match self.lie {
-            Lie::None | Lie::Withhold => return Some(honest),
+            Lie::None | Lie::Withhold | Lie::OtherBody => return Some(honest),
             lie if lie.is_twin() => {
                 self.note_equivocation(block);
                 return Some(honest);

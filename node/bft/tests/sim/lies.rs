@@ -79,6 +79,15 @@ fn blocks_that_are_withheld_from_some_do_no_harm() {
     assert!(of_liar(&network, &outcome) > 0, "some became final without having reached everyone");
 }
 
+/// A header names its body by a root. Whoever kept a block under its header alone would keep a body that nobody
+/// executed, and could never commit it.
+#[test]
+fn other_bodies_under_the_header_of_a_true_block_do_no_harm() {
+    let network = Network::new(4).lie(LIAR, Lie::OtherBody);
+    let outcome = told(&network, Lie::OtherBody);
+    assert!(of_liar(&network, &outcome) > 0, "those who got the true body made some of them final");
+}
+
 /// The control: with more liars than a third, a lie becomes final, and an honest validator stops at it.
 #[test]
 #[should_panic(expected = "final blocks can be committed")]

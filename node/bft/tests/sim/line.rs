@@ -10,8 +10,14 @@ use crate::{
     run::milliseconds,
     twins::Half,
 };
+use almanac_bft::ConsensusBlock;
+use almanac_primitives::{
+    Block,
+    testing::{person, transfer},
+};
+use commonware_codec::{DecodeExt as _, Encode as _};
 use commonware_cryptography::{Signer as _, ed25519::PublicKey};
-use commonware_p2p::Recipients;
+use commonware_p2p::{Message, Recipients};
 use commonware_runtime::{Clock as _, deterministic::Context};
 use std::{
     sync::{Arc, Mutex},
@@ -43,6 +49,8 @@ pub struct Line {
     pub half: Half,
     pub subject: Subject,
     pub lie: Lie,
+    /// What each of the others does wrong.
+    pub lies: Vec<Lie>,
     pub keys: Vec<PublicKey>,
     pub weather: Arc<Weather>,
     pub clock: Arc<Context>,
@@ -77,6 +85,7 @@ impl Line {
             half,
             subject,
             lie: network.lies[index],
+            lies: network.lies.clone(),
             keys: network.keys.iter().map(|key| key.public_key()).collect(),
             weather: network.weather.clone(),
             clock,
@@ -139,6 +148,21 @@ impl Line {
             let text = format!("validator {} voted {since:?} after its disk had failed", self.index);
             self.violations.lock().unwrap().push(text);
         }
+    }
+
+    /// What a peer has sent in fact, where it means ill.
+    pub fn receive(&self, (from, bytes): Message<PublicKey>) -> Message<PublicKey> {
+        let is_lie = self.lies[self.position(&from)] == Lie::OtherBody && self.subject == Subject::Blocks;
+        if !is_lie || !self.draw.lock().unwrap().chance(400) {
+            return (from, bytes);
+        }
+        self.marks.add(Mark::Told(Lie::OtherBody));
+        let sent = ConsensusBlock::decode(bytes).expect("a block");
+        let mut block = Block::clone(sent.block());
+        if block.transactions.pop().is_none() {
+            block.transactions.push(transfer(person(0), 0, person(1).address, 1));
+        }
+        (from, ConsensusBlock::new(Arc::new(block)).expect("the same header").encode().into())
     }
 
     pub fn fate(&self, from: &PublicKey) -> Fate {

@@ -69,6 +69,7 @@ impl Receiver for WireReceiver {
                     }
                 }
             };
+            let message = self.line.receive(message);
             match self.line.fate(&message.0) {
                 Fate::Drop => {}
                 Fate::Deliver => return Ok(message),
