@@ -95,11 +95,15 @@ mod tests {
     use almanac_primitives::{genesis::Validator, testing};
     use commonware_codec::Encode as _;
     use commonware_consensus::{
-        simplex::types::{Finalize, Proposal},
+        simplex::types::{Finalize, Notarize, Proposal},
         types::{Epoch, Round, View},
     };
-    use commonware_cryptography::{certificate::Signers, ed25519::certificate::Certificate};
+    use commonware_cryptography::{
+        certificate::{Attestation, Signers},
+        ed25519::certificate::Certificate,
+    };
     use commonware_utils::test_rng;
+    use std::ops::Range;
 
     const HERE: Namespace = Namespace(B256::repeat_byte(0xaa));
     const HASH: BlockHash = B256::repeat_byte(5);
@@ -108,7 +112,7 @@ mod tests {
         ValidatorKey::from_secret(&B256::repeat_byte(number))
     }
 
-    fn validators(numbers: std::ops::Range<u8>) -> ValidatorSet {
+    fn validators(numbers: Range<u8>) -> ValidatorSet {
         let validator = |number: u8| Validator {
             name: number.to_string(),
             public_key: key(number).public(),
@@ -119,15 +123,25 @@ mod tests {
     }
 
     /// A certificate with the signatures of these, be they enough or not.
-    fn signed(set: &ValidatorSet, namespace: &Namespace, signers: std::ops::Range<u8>) -> Vec<u8> {
-        let proposal =
-            Proposal::new(Round::new(Epoch::new(0), View::new(9)), View::new(8), BlockDigest::from(HASH));
-        let mut votes: Vec<_> = signers
-            .map(|number| {
-                let scheme = set.signer(namespace, key(number).private()).unwrap();
-                Finalize::sign(&scheme, proposal.clone()).unwrap().attestation
-            })
-            .collect();
+    fn signed(set: &ValidatorSet, namespace: &Namespace, signers: Range<u8>) -> Vec<u8> {
+        let vote = |scheme: &Scheme| Finalize::sign(scheme, proposal()).unwrap().attestation;
+        gathered(set, namespace, signers, vote)
+    }
+
+    fn proposal() -> Proposal<BlockDigest> {
+        Proposal::new(Round::new(Epoch::new(0), View::new(9)), View::new(8), BlockDigest::from(HASH))
+    }
+
+    /// What these have signed, in the form of a certificate.
+    fn gathered(
+        set: &ValidatorSet,
+        namespace: &Namespace,
+        signers: Range<u8>,
+        vote: impl Fn(&Scheme) -> Attestation<Scheme>,
+    ) -> Vec<u8> {
+        let proposal = proposal();
+        let scheme = |number| set.signer(namespace, key(number).private()).unwrap();
+        let mut votes: Vec<_> = signers.map(|number| vote(&scheme(number))).collect();
         votes.sort_by_key(|vote| vote.signer);
         let signers = Signers::try_from((set.keys(), votes.iter().map(|vote| vote.signer))).unwrap();
         let signatures = votes.into_iter().map(|vote| vote.signature).collect();
@@ -164,6 +178,17 @@ mod tests {
         let strangers = validators(11..15);
         let refused = verify(&signed(&strangers, &HERE, 11..15), &set, &HERE, &mut test_rng()).unwrap_err();
         assert!(matches!(refused, CertificateError::NotSigned { .. }), "{refused}");
+    }
+
+    /// Both have the same form, and a quorum may well notarize a block that never becomes final.
+    #[test]
+    fn votes_to_notarize_make_nothing_final() {
+        let set = validators(1..5);
+        let notarized =
+            gathered(&set, &HERE, 1..5, |scheme| Notarize::sign(scheme, proposal()).unwrap().attestation);
+        assert_eq!(notarized.len(), signed(&set, &HERE, 1..5).len());
+        let refused = verify(&notarized, &set, &HERE, &mut test_rng()).unwrap_err();
+        assert!(matches!(refused, CertificateError::NotSigned { hash: HASH, validators: 4 }), "{refused}");
     }
 
     #[test]
