@@ -251,6 +251,9 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
 }
 
 #[cfg(test)]
+mod verdicts;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use almanac_consensus::Deadline;

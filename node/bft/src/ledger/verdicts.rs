@@ -1,0 +1,153 @@
+//! What a ledger says of blocks: a verdict where all agree for ever, and none where only this node cannot tell.
+
+use super::*;
+use almanac_consensus::Deadline;
+use almanac_primitives::{
+    ConsensusContext, Header, TimestampMs,
+    testing::{FEE_RECIPIENT, START, genesis},
+};
+use almanac_schedule::CalendarAgenda;
+use almanac_state::{MemoryBatch, MemoryStore};
+use commonware_consensus::marshal::ancestry;
+use futures::{FutureExt as _, executor::block_on};
+
+type Made = MadeBlock<MemoryBatch>;
+
+/// A network of nodes that know nothing of each other.
+fn ledger() -> Arc<Ledger<MemoryStore>> {
+    let genesis = genesis();
+    let store = MemoryStore::from_genesis(genesis.state().unwrap());
+    let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
+    Ledger::new(application, tip)
+}
+
+/// A block on `parent`. Those with other times are other blocks.
+fn propose(ledger: &Ledger<MemoryStore>, parent: &Tip<MemoryBatch>, after_ms: u64) -> Made {
+    let proposal = Proposal {
+        timestamp: TimestampMs(START.0 + after_ms),
+        fee_recipient: FEE_RECIPIENT,
+        consensus: ConsensusContext::default(),
+        candidates: Vec::new(),
+        deadline: Deadline::NEVER,
+    };
+    block_on(ledger.propose(parent, proposal)).unwrap()
+}
+
+/// Blocks one on the other, from the first on.
+fn chain(length: u64) -> Vec<Arc<Block>> {
+    let ledger = ledger();
+    let mut tip = ledger.tip();
+    (1..=length)
+        .map(|number| {
+            let made = propose(&ledger, &tip, number);
+            tip = made.tip;
+            made.block
+        })
+        .collect()
+}
+
+/// The blocks of a chain with its start, the newest first, as consensus hands them out.
+fn ancestors(ledger: &Ledger<MemoryStore>, chain: &[Arc<Block>]) -> impl Ancestry<ConsensusBlock> {
+    let start = ConsensusBlock::genesis(ledger.tip().header);
+    let blocks = chain.iter().rev().map(|block| ConsensusBlock::new(block.clone()).unwrap());
+    ancestry::from_iter(blocks.chain([start]).map(ConsensusBlock::digested))
+}
+
+fn finalize(ledger: &Ledger<MemoryStore>, block: &Block) -> Result<bool, LedgerError> {
+    block_on(ledger.finalize(block, None)).map(|made| made.is_some())
+}
+
+fn altered(block: &Block, change: impl FnOnce(&mut Header)) -> Block {
+    let mut altered = block.clone();
+    change(&mut altered.header);
+    altered
+}
+
+#[test]
+fn a_lie_is_refused_for_ever_and_an_abandoned_or_stale_parent_is_no_reason_to() {
+    let ledger = ledger();
+    let start = ledger.tip();
+    let block = chain(1).remove(0);
+    let other = propose(&ledger, &start, 50);
+    let verdict = |parent: &Tip<MemoryBatch>, block: &Block| {
+        block_on(ledger.verify(parent, block)).map(drop).map_err(|error| error.is_verdict())
+    };
+    for lie in [
+        altered(&block, |header| header.gas_used.0 += 1),
+        altered(&block, |header| header.number += 1),
+        altered(&block, |header| header.protocol_version += 1),
+        altered(&block, |header| header.timestamp = start.header.timestamp),
+        altered(&block, |header| header.parent_hash = B256::repeat_byte(1)),
+    ] {
+        assert_eq!(verdict(&start, &lie), Err(true), "{lie:?}");
+    }
+    assert_eq!(verdict(&start, &block), Ok(()));
+    assert!(finalize(&ledger, &other.block).unwrap());
+    let late = propose_elsewhere(&start, 70);
+    assert_eq!(verdict(&start, &late), Err(false), "the state below was replaced by another");
+    let abandoned = LedgerError::Abandoned { number: 1, hash: block.hash() };
+    assert!(!abandoned.is_verdict() && !LedgerError::NoAncestors.is_verdict());
+}
+
+/// A block on the start that this ledger has not executed.
+fn propose_elsewhere(start: &Tip<MemoryBatch>, after_ms: u64) -> Block {
+    let elsewhere = ledger();
+    assert_eq!(elsewhere.tip().hash, start.hash);
+    Block::clone(&propose(&elsewhere, &elsewhere.tip(), after_ms).block)
+}
+
+#[test]
+fn blocks_become_final_once_in_order_and_on_one_chain() {
+    let ledger = ledger();
+    let blocks = chain(3);
+    let rival = propose_elsewhere(&ledger.tip(), 50);
+    assert!(finalize(&ledger, &blocks[1]).is_err(), "not before its parent");
+    assert_eq!(ledger.tip().header.number, 0);
+    assert!(finalize(&ledger, &blocks[0]).unwrap());
+    assert!(!finalize(&ledger, &blocks[0]).unwrap(), "delivered again");
+    let refused = finalize(&ledger, &rival).unwrap_err();
+    assert!(matches!(refused, LedgerError::Abandoned { number: 1, .. }), "{refused}");
+    assert!(finalize(&ledger, &blocks[1]).unwrap() && finalize(&ledger, &blocks[2]).unwrap());
+    assert!(!finalize(&ledger, &blocks[0]).unwrap(), "long ago");
+    assert_eq!(ledger.tip().hash, blocks[2].hash());
+}
+
+/// Executed above the tip in any order, also twice, and then committed one by one.
+#[test]
+fn what_was_executed_ahead_is_what_becomes_final() {
+    let ledger = ledger();
+    let blocks = chain(4);
+    let tip = block_on(ledger.reach(ancestors(&ledger, &blocks[..3]))).unwrap();
+    assert_eq!(tip.hash, blocks[2].hash());
+    let again = block_on(ledger.reach(ancestors(&ledger, &blocks))).unwrap();
+    assert_eq!(again.hash, blocks[3].hash());
+    assert!(finalize(&ledger, &blocks[1]).is_err(), "executed, and still not before its parent");
+    for block in &blocks {
+        assert!(finalize(&ledger, block).unwrap());
+    }
+    assert_eq!(ledger.tip().hash, blocks[3].hash());
+}
+
+#[test]
+fn a_chain_that_was_left_behind_is_not_built_on() {
+    let ledger = ledger();
+    let blocks = chain(2);
+    let ancestors = ancestors(&ledger, &blocks);
+    let rival = propose_elsewhere(&ledger.tip(), 50);
+    assert!(finalize(&ledger, &rival).unwrap());
+    let refused = block_on(ledger.reach(ancestors)).unwrap_err();
+    assert!(matches!(refused, LedgerError::Abandoned { number: 1, .. }), "{refused}");
+}
+
+/// Both sides of how far ahead blocks are executed.
+#[test]
+fn a_node_that_is_far_behind_catches_up_first() {
+    let ledger = ledger();
+    let blocks = chain(RECOVERED_BLOCKS_MAX + 1);
+    let (near, far) = (ancestors(&ledger, &blocks[..blocks.len() - 1]), ancestors(&ledger, &blocks));
+    assert!(ledger.reach(far.clone()).now_or_never().is_none(), "it waits");
+    assert_eq!(block_on(ledger.reach(near)).unwrap().header.number, RECOVERED_BLOCKS_MAX);
+    assert!(ledger.reach(far.clone()).now_or_never().is_none(), "whatever else was executed");
+    assert!(finalize(&ledger, &blocks[0]).unwrap());
+    assert_eq!(block_on(ledger.reach(far)).unwrap().header.number, RECOVERED_BLOCKS_MAX + 1);
+}
