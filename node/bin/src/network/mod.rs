@@ -5,6 +5,7 @@ mod copy;
 mod keys;
 mod new;
 mod node;
+mod ports;
 mod up;
 
 use clap::{Args, Subcommand};

@@ -4,7 +4,7 @@ use super::{
     NodeCommand,
     config::{NodeConfig, Sync},
     copy::{self, IndexKeys},
-    keys,
+    keys, ports,
 };
 use crate::{
     chain,
@@ -56,6 +56,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     let _key = keys::hold(&config.key)?;
     let datadir = Datadir::take(&config.datadir)?;
     datadir.adopt_genesis(&genesis)?;
+    ports::check_free(&config)?;
     let directory = datadir.path().to_owned();
     tracing::info!("{}: {}", command.config.display(), describe(&network, &genesis));
     let (thread, started) = spawn(genesis.clone(), datadir, network, config.sync)?;

@@ -1,0 +1,58 @@
+//! Whether the addresses of a node are free, before anything is started that would have to be taken apart again.
+
+use super::config::NodeConfig;
+use anyhow::Context as _;
+use std::net::{SocketAddr, TcpListener};
+
+/// Fails with the name of the setting where somebody else listens on one of the node's addresses, or the node itself on
+/// both.
+pub(super) fn check_free(config: &NodeConfig) -> anyhow::Result<()> {
+    // Both are held until both are there.
+    let _peers = listen("listen", config.listen)?;
+    let _rpc = listen("rpc", config.rpc)?;
+    Ok(())
+}
+
+fn listen(setting: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).with_context(|| {
+        format!("cannot listen on {address}: stop what does, or choose another address for {setting:?}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use almanac_primitives::DurationMs;
+    use std::net::Ipv4Addr;
+
+    fn config(listen: SocketAddr, rpc: SocketAddr) -> NodeConfig {
+        NodeConfig {
+            genesis: "genesis.json".into(),
+            key: "key".into(),
+            datadir: "data".into(),
+            listen,
+            rpc,
+            block_time_ms: DurationMs(500),
+            peers: Vec::new(),
+            followers: Vec::new(),
+            sync: Default::default(),
+        }
+    }
+
+    #[test]
+    fn the_setting_whose_address_is_taken_is_named() {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let taken = TcpListener::bind(any).unwrap();
+        let address = taken.local_addr().unwrap();
+        for (config, setting) in [(config(address, any), "\"listen\""), (config(any, address), "\"rpc\"")] {
+            let error = format!("{:#}", check_free(&config).unwrap_err());
+            assert!(error.contains(setting) && error.contains(&address.to_string()), "{error}");
+            assert!(error.contains("in use"), "{error}");
+        }
+        drop(taken);
+        check_free(&config(address, any)).unwrap();
+        let error = check_free(&config(address, address)).unwrap_err().to_string();
+        assert!(error.contains("\"rpc\""), "one address for both: {error}");
+        check_free(&config(any, address)).unwrap();
+    }
+}
