@@ -76,13 +76,7 @@ impl NodeConfig {
         for place in [&mut config.genesis, &mut config.key, &mut config.datadir] {
             *place = directory.join(&*place);
         }
-        let given = config.block_time_ms.0;
-        ensure!(
-            BLOCK_TIME_MS.contains(&given),
-            "blockTimeMs is {given}, it must be from {} to {}",
-            BLOCK_TIME_MS.start(),
-            BLOCK_TIME_MS.end()
-        );
+        check_block_time(config.block_time_ms).context("blockTimeMs")?;
         Ok(config)
     }
 
@@ -97,6 +91,16 @@ impl NodeConfig {
             time: TimeConfig { block_time: self.block_time_ms, ..TimeConfig::default() },
         })
     }
+}
+
+/// Checks that blocks can be made so often.
+pub(super) fn check_block_time(DurationMs(given): DurationMs) -> anyhow::Result<()> {
+    let (least, most) = (BLOCK_TIME_MS.start(), BLOCK_TIME_MS.end());
+    ensure!(
+        BLOCK_TIME_MS.contains(&given),
+        "the block time is {given} ms, it must be from {least} to {most}"
+    );
+    Ok(())
 }
 
 #[cfg(test)]
@@ -124,7 +128,8 @@ mod tests {
             assert_eq!(read(allowed).unwrap().block_time_ms.0.to_string(), allowed);
         }
         for refused in ["9", "60001", "0"] {
-            assert!(read(refused).unwrap_err().to_string().contains("10 to 60000"));
+            let error = format!("{:#}", read(refused).unwrap_err());
+            assert!(error.contains("blockTimeMs") && error.contains("10 to 60000"), "{error}");
         }
     }
 

@@ -9,7 +9,7 @@
 //! ```
 
 use super::{
-    config::{NodeConfig, PeerConfig, Sync},
+    config::{self, NodeConfig, PeerConfig, Sync},
     keys,
 };
 use crate::{accounts, datadir};
@@ -110,11 +110,17 @@ fn check(network: &NewNetwork) -> anyhow::Result<()> {
         followers <= FOLLOWERS_MAX,
         "{followers} followers are asked for, validators let in at most {FOLLOWERS_MAX}"
     );
+    config::check_block_time(DurationMs(network.block_time_ms)).context("--block-time-ms")?;
     let count = members(network).count();
     for (name, first) in [("--p2p-port", network.p2p_port), ("--rpc-port", network.rpc_port)] {
         let last = usize::from(first) + count - 1;
         ensure!(first > 0 && last <= 65_535, "{name} {first}: {count} ports from there end at {last}");
     }
+    let (p2p, rpc) = (network.p2p_port, network.rpc_port);
+    ensure!(
+        usize::from(p2p.abs_diff(rpc)) >= count,
+        "--p2p-port {p2p} and --rpc-port {rpc}: each of the {count} nodes needs one of both, leave room between them"
+    );
     Ok(())
 }
 
@@ -203,4 +209,78 @@ fn explain(network: &NewNetwork) -> anyhow::Result<()> {
     writeln!(out, "or all at once:\n  almanac network up --dir {directory}")?;
     writeln!(out, "The accounts of `almanac dev` hold all coins: everybody knows their keys.")?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(change: impl FnOnce(&mut NewNetwork)) -> NewNetwork {
+        let mut network = NewNetwork {
+            validators: 4,
+            followers: 1,
+            dir: "net".into(),
+            chain_id: 1,
+            block_time_ms: 500,
+            p2p_port: 30_300,
+            rpc_port: 8_545,
+        };
+        change(&mut network);
+        network
+    }
+
+    #[track_caller]
+    fn passes(change: impl FnOnce(&mut NewNetwork)) {
+        check(&network(change)).unwrap();
+    }
+
+    #[track_caller]
+    fn refused(reason: &str, change: impl FnOnce(&mut NewNetwork)) {
+        let error = format!("{:#}", check(&network(change)).unwrap_err());
+        assert!(error.contains(reason), "{reason:?} is not in: {error}");
+    }
+
+    #[test]
+    fn both_sides_of_what_a_network_may_be() {
+        let validators_max = u16::try_from(VALIDATORS_MAX).unwrap();
+        let followers_max = u16::try_from(FOLLOWERS_MAX).unwrap();
+        passes(|network| network.validators = 1);
+        passes(|network| network.validators = validators_max);
+        refused("0 validators", |network| network.validators = 0);
+        refused("from 1 to 256", |network| network.validators = validators_max + 1);
+        passes(|network| network.followers = followers_max);
+        refused("at most 256", |network| network.followers = followers_max + 1);
+    }
+
+    /// What the nodes would refuse at their start is not written.
+    #[test]
+    fn both_sides_of_the_block_time() {
+        for allowed in [10, 60_000] {
+            passes(|network| network.block_time_ms = allowed);
+        }
+        for given in [0, 9, 60_001] {
+            refused("--block-time-ms", |network| network.block_time_ms = given);
+        }
+    }
+
+    #[test]
+    fn every_node_has_two_ports_of_its_own() {
+        passes(|network| network.rpc_port = 65_531);
+        refused("end at 65536", |network| network.rpc_port = 65_532);
+        refused("--p2p-port 0", |network| network.p2p_port = 0);
+        for rpc_port in [30_295, 30_305] {
+            passes(|network| network.rpc_port = rpc_port);
+        }
+        for rpc_port in [30_296, 30_300, 30_304] {
+            refused("leave room between them", |network| network.rpc_port = rpc_port);
+        }
+    }
+
+    #[test]
+    fn an_existing_directory_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = run(&network(|network| network.dir = directory.path().into())).unwrap_err();
+        assert!(error.to_string().contains("cannot make"), "{error}");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
 }
