@@ -13,7 +13,7 @@ use rand_core::CryptoRng;
 use std::sync::{Arc, OnceLock};
 
 /// Blocks above one that are looked at for a certificate. Without faults each block has its own.
-const LOOK_AHEAD: u64 = 256;
+pub const LOOK_AHEAD: u64 = 256;
 
 /// Shows that a block is final.
 #[derive(Clone, Debug, PartialEq, Eq)]

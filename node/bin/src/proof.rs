@@ -9,8 +9,11 @@ mod words;
 
 use crate::http::Endpoint;
 use alloy_primitives::{Address, B256, BlockHash, TxHash, U256};
-use almanac_primitives::{ScheduleId, TimestampMs};
-use almanac_rpc::almanac::LaneName;
+use almanac_primitives::{ScheduleId, StateKey, TimestampMs, state::Meta};
+use almanac_rpc::almanac::{
+    LaneName,
+    claim::{StateSubject, Subject},
+};
 use anyhow::{Context as _, ensure};
 use clap::{ArgGroup, Args, Subcommand};
 use file::{HeaderFile, ProofFile};
@@ -65,16 +68,16 @@ pub(crate) struct GetArgs {
     #[arg(long, value_name = "ID")]
     schedule: Option<ScheduleId>,
 
-    /// What a lane has due in a span, and that nothing else is; times in milliseconds, both included. From a node only.
-    #[arg(long, value_name = "LANE,FROM,TO", value_parser = parse_span, conflicts_with = "datadir")]
+    /// What a lane has due in a span, and that nothing else is; times in milliseconds, both included.
+    #[arg(long, value_name = "LANE,FROM,TO", value_parser = parse_span)]
     span: Option<SpanArg>,
 
-    /// A run of a schedule and what became of it, by its hash. From a node only.
-    #[arg(long, value_name = "HASH", conflicts_with = "datadir")]
+    /// A run of a schedule and what became of it, by its hash.
+    #[arg(long, value_name = "HASH")]
     run: Option<TxHash>,
 
-    /// Any transaction and what became of it, by its hash. From a node only.
-    #[arg(long, value_name = "HASH", conflicts_with = "datadir")]
+    /// Any transaction and what became of it, by its hash.
+    #[arg(long, value_name = "HASH")]
     transaction: Option<TxHash>,
 
     /// Contract code by its hash. From a directory only.
@@ -199,9 +202,7 @@ impl GetArgs {
     }
 
     /// What to look for in a directory.
-    fn subject(&self) -> anyhow::Result<datadir::Subject> {
-        use almanac_primitives::{StateKey, state::Meta};
-        use datadir::Subject;
+    fn subject(&self) -> anyhow::Result<Subject> {
         let account = self.account.map(|address| match self.slot {
             Some(slot) => StateKey::Slot(address, slot),
             None => StateKey::Account(address),
@@ -211,8 +212,12 @@ impl GetArgs {
             .or(self.body.map(StateKey::Body))
             .or(self.calendar_node.map(StateKey::Calendar))
             .or(self.genesis.then_some(StateKey::Meta(Meta::Genesis)))
-            .map(Subject::Value)
-            .or(self.schedule.map(Subject::Schedule))
+            .map(StateSubject::Value)
+            .or(self.schedule.map(StateSubject::Schedule))
+            .or(self.span.map(|SpanArg { lane, from, to }| StateSubject::Span { lane, from, to }))
+            .map(Subject::State)
+            .or(self.run.map(|hash| Subject::Ran { hash, is_run: true }))
+            .or(self.transaction.map(|hash| Subject::Ran { hash, is_run: false }))
             .context("say what to prove, for example --account ADDRESS")
     }
 }

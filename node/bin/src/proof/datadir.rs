@@ -1,31 +1,28 @@
-//! Proves something in the state after the last block of a data directory that no node uses.
+//! Proves something from a data directory that no node uses: in the state after its last block, or that something ran
+//! in any of its blocks.
 
 use super::file::ProofFile;
-use crate::{chain::PARTITION, datadir::Datadir};
-use alloy_primitives::U64;
-use almanac_bft::sync::Floor;
-use almanac_primitives::{Genesis, ScheduleId, StateKey};
-use almanac_rpc::{
-    finality::BlockFinality,
-    types::proof::{ClaimJson, ProofJson},
+use crate::{
+    chain::{self, PARTITION},
+    datadir::Datadir,
+    index_command,
 };
-use almanac_schedule::Record;
+use alloy_primitives::{TxHash, U64};
+use almanac_bft::{finality::LOOK_AHEAD, sync::Floor};
+use almanac_index::Index;
+use almanac_primitives::{Genesis, Header};
+use almanac_rpc::{
+    almanac::claim::{self, StateSubject, Subject},
+    finality::BlockFinality,
+    types::proof::ProofJson,
+};
 use almanac_state::{
-    BlockJournal, ProveError, QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _, verify,
+    BlockJournal, QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _, verify, with_reader,
 };
 use anyhow::{Context as _, ensure};
 use commonware_runtime::{Runner as _, Spawner};
 use commonware_storage::Context;
 use std::path::Path;
-
-/// What to prove.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Subject {
-    /// One value.
-    Value(StateKey),
-    /// A schedule.
-    Schedule(ScheduleId),
-}
 
 /// Proves something that the directory has.
 pub(super) fn prove(directory: &Path, subject: Subject) -> anyhow::Result<ProofFile> {
@@ -34,59 +31,98 @@ pub(super) fn prove(directory: &Path, subject: Subject) -> anyhow::Result<ProofF
     ensure!(genesis_path.exists(), "{} holds no chain: there is no genesis.json in it", directory.display());
     let datadir = Datadir::take(directory)?;
     ensure!(datadir.has_chain(), "{} holds no state: start the chain once", directory.display());
-    let genesis = datadir.kept_genesis()?;
-    let floor = datadir.floor()?;
-    datadir.runner().start(|context| async move { prove_in(&context, &genesis, floor, subject).await })
+    let (genesis, floor, place) = (datadir.kept_genesis()?, datadir.floor()?, datadir.index());
+    let proof = datadir.runner().start(|context| async move {
+        let kept = Kept::open(context, floor).await?;
+        let proof = match subject {
+            Subject::State(subject) => kept.prove_state(&genesis, subject).await?,
+            Subject::Ran { hash, is_run } => kept.prove_ran(&genesis, &place, hash, is_run).await?,
+        };
+        kept.with_finality(proof).await
+    })?;
+    Ok(ProofFile::new(proof))
 }
 
-async fn prove_in<E: Context + Spawner>(
-    context: &E,
-    genesis: &Genesis,
+/// What a directory keeps.
+struct Kept<E: Context + Spawner> {
+    context: E,
+    config: QmdbConfig,
+    /// The block whose state was copied, if one was.
     floor: Option<Floor>,
-    subject: Subject,
-) -> anyhow::Result<ProofFile> {
-    let config = QmdbConfig::new(PARTITION);
-    let store = QmdbStore::open(context.child("state"), &config, &genesis.state()?).await?;
-    let first = floor.as_ref().map_or(0, |floor| floor.header.number);
-    let (header, certificate) = match (store.height(), floor) {
-        (0, _) => (genesis.header(store.head().commitment())?, None),
-        (height, Some(floor)) if height == first => (floor.header, Some(floor.certificate)),
-        (height, _) => {
-            let archive = BlockJournal::open_after(context.child("blocks"), &config, first).await?;
-            let archived = archive.get(height).await?;
-            let archived = archived.with_context(|| format!("block {height} is not in the archive"))?;
-            (archived.block.header, archived.certificate)
-        }
-    };
-    let finality = certificate.map(|certificate| BlockFinality {
-        number: U64::from(header.number),
-        hash: header.hash(),
-        headers: vec![header.encode().into()],
-        certificate,
-    });
-    let (claim, keys) = match subject {
-        Subject::Value(key) => (ClaimJson::Value {}, vec![key]),
-        Subject::Schedule(id) => {
-            let claim = ClaimJson::Schedule { schedule: id.to_string() };
-            let [head, _, body] = Record::keys(id);
-            (claim, vec![head, body])
-        }
-    };
-    let mut proofs = Vec::new();
-    for key in keys {
-        proofs.push(store.prove(&header, key).await?);
+    archive: BlockJournal<E>,
+}
+
+impl<E: Context + Spawner> Kept<E> {
+    async fn open(context: E, floor: Option<Floor>) -> anyhow::Result<Self> {
+        let config = QmdbConfig::new(PARTITION);
+        let first = floor.as_ref().map_or(0, |floor| floor.header.number);
+        let archive = BlockJournal::open_after(context.child("blocks"), &config, first).await?;
+        Ok(Self { context, config, floor, archive })
     }
-    if let Subject::Schedule(id) = subject {
-        let [_, escrow, _] = Record::keys(id);
-        // An empty escrow is no value, and cannot be proven.
-        match store.prove(&header, escrow).await {
-            Ok(escrow) => proofs.push(escrow),
-            Err(ProveError::AbsenceUnprovable { .. }) => {}
-            Err(error) => return Err(error.into()),
+
+    async fn prove_state(&self, genesis: &Genesis, subject: StateSubject) -> anyhow::Result<ProofJson> {
+        let store = QmdbStore::open(self.context.child("state"), &self.config, &genesis.state()?).await?;
+        let head = store.head();
+        let header = match store.height() {
+            0 => genesis.header(head.commitment())?,
+            height => self.header(height).await?,
+        };
+        let plan = with_reader(&head, &[], move |state| claim::plan(state, subject)).await??;
+        let mut proofs = Vec::with_capacity(plan.keys.len());
+        for key in plan.keys {
+            let proof = store.prove(&header, key).await?;
+            verify(&header, &proof).context("the store made a proof that does not hold: it is damaged")?;
+            proofs.push(proof);
+        }
+        Ok(ProofJson { entries: plan.entries, ..ProofJson::of_values(plan.claim, &header, &proofs) })
+    }
+
+    /// Runs are in no block body, so the index is asked, which has them.
+    async fn prove_ran(
+        &self,
+        genesis: &Genesis,
+        place: &Path,
+        hash: TxHash,
+        is_run: bool,
+    ) -> anyhow::Result<ProofJson> {
+        ensure!(place.is_dir(), "{} is missing: make it with `almanac index rebuild`", place.display());
+        let origin = chain::genesis_header(&self.context, genesis).await?;
+        let index = Index::open(place, index_command::keeping(None), origin, genesis.state()?)?;
+        Ok(claim::prove_ran(&index, hash, is_run)?)
+    }
+
+    async fn header(&self, height: u64) -> anyhow::Result<Header> {
+        match &self.floor {
+            Some(floor) if floor.header.number == height => Ok(floor.header.clone()),
+            _ => {
+                let archived = self.archive.get(height).await?;
+                Ok(archived.with_context(|| format!("block {height} is not in the archive"))?.block.header)
+            }
         }
     }
-    for proof in &proofs {
-        verify(&header, proof).context("the store made a proof that does not hold: it is damaged")?;
+
+    /// The proof with the certificate of its block, or with the next one above and the headers up to it, where the
+    /// archive has any.
+    async fn with_finality(&self, proof: ProofJson) -> anyhow::Result<ProofJson> {
+        let number = proof.header.number.to::<u64>();
+        let mut headers = Vec::new();
+        for height in number..=number.saturating_add(LOOK_AHEAD) {
+            let (header, certificate) = match &self.floor {
+                Some(floor) if floor.header.number == height => {
+                    (floor.header.clone(), Some(floor.certificate.clone()))
+                }
+                _ => match self.archive.get(height).await? {
+                    Some(archived) => (archived.block.header, archived.certificate),
+                    None => break,
+                },
+            };
+            headers.push(header.encode().into());
+            if let Some(certificate) = certificate {
+                let (number, hash) = (U64::from(number), proof.header.hash);
+                let finality = Some(BlockFinality { number, hash, headers, certificate });
+                return Ok(ProofJson { finality, ..proof });
+            }
+        }
+        Ok(proof)
     }
-    Ok(ProofFile::new(ProofJson { finality, ..ProofJson::of_values(claim, &header, &proofs) }))
 }

@@ -2,7 +2,7 @@
 
 mod span;
 
-use super::{datadir::Subject, words::coins, *};
+use super::{words::coins, *};
 use crate::{accounts, datadir::Datadir};
 use alloy_primitives::{Bytes, hex, keccak256};
 use almanac_primitives::{
@@ -91,7 +91,7 @@ fn get_args(words: &[&str]) -> Result<GetArgs, clap::Error> {
 }
 
 fn prove_in(directory: &Path, key: StateKey) -> anyhow::Result<ProofFile> {
-    datadir::prove(directory, Subject::Value(key))
+    datadir::prove(directory, Subject::State(StateSubject::Value(key)))
 }
 
 /// Proves, writes, reads and judges.
@@ -265,8 +265,8 @@ fn files_that_say_two_things_are_refused() {
 fn one_value_is_asked_for_at_a_time() {
     let address = Address::repeat_byte(1);
     let key = |words: &[&str]| match get_args(words)?.subject().unwrap() {
-        Subject::Value(key) => Ok::<_, clap::Error>(key),
-        Subject::Schedule(id) => panic!("a value was asked for, not schedule {id}"),
+        Subject::State(StateSubject::Value(key)) => Ok::<_, clap::Error>(key),
+        other => panic!("a value was asked for, not {other:?}"),
     };
     let account = &["--account", "0x0101010101010101010101010101010101010101"][..];
     assert_eq!(key(account).unwrap(), StateKey::Account(address));
@@ -282,11 +282,13 @@ fn one_value_is_asked_for_at_a_time() {
     assert_eq!(key(&["--calendar-node", "4"]).unwrap(), StateKey::Calendar(4));
     assert_eq!(key(&["--genesis"]).unwrap(), StateKey::Meta(Meta::Genesis));
 
-    let schedule = ScheduleId::new(1042, 3, 0).unwrap();
-    assert_eq!(
-        get_args(&["--schedule", "1042-3-0"]).unwrap().subject().unwrap(),
-        Subject::Schedule(schedule)
-    );
+    let subject = |words: &[&str]| get_args(words).unwrap().subject().unwrap();
+    let schedule = StateSubject::Schedule(ScheduleId::new(1042, 3, 0).unwrap());
+    assert_eq!(subject(&["--schedule", "1042-3-0"]), Subject::State(schedule));
+    let span = StateSubject::Span { lane: LaneName::Spare, from: TimestampMs(5), to: TimestampMs(7) };
+    assert_eq!(subject(&["--span", "spare,5,7"]), Subject::State(span));
+    assert_eq!(subject(&["--run", &hash.to_string()]), Subject::Ran { hash, is_run: true });
+    assert_eq!(subject(&["--transaction", &hash.to_string()]), Subject::Ran { hash, is_run: false });
 
     assert!(get_args(&[]).is_err(), "nothing was asked for");
     assert!(get_args(&["--slot", "1"]).is_err(), "a slot of what?");
@@ -318,7 +320,6 @@ fn a_node_is_asked_for_the_same_in_its_words() {
     }
     assert!(wanted(&["--code", &named]).is_err(), "from a directory only");
     assert!(wanted(&["--account", &account, "--datadir", "x"]).is_err(), "one source");
-    assert!(get_args(&["--run", &named]).is_err(), "from a node only");
     assert!(parse(&["get", "--account", &account]).is_err(), "no source");
 }
 

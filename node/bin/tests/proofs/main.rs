@@ -6,7 +6,7 @@ mod network;
 #[path = "../support/mod.rs"]
 mod support;
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256};
 use network::Network;
 use serde_json::{Value, json};
 use std::{
@@ -156,21 +156,42 @@ fn a_balance_a_slot_a_schedule_a_span_and_a_run_hold_when_the_network_is_gone() 
 fn a_stopped_validator_proves_from_its_directory() {
     let path = FIXTURE.directory.join("offline.json");
     let data = FIXTURE.directory.join("net/v0/data");
-    let said = run(&[
-        "proof",
-        "get",
-        "--datadir",
-        data.to_str().unwrap(),
-        "--schedule",
-        &FIXTURE.id,
-        "--out",
-        path.to_str().unwrap(),
-    ]);
-    assert!(said.status.success(), "{said:?}");
-    let judged = judge(&path, &FIXTURE.genesis);
-    let is_final = judged.as_ref().is_ok_and(|words| words.contains("Final: block"));
-    let is_honest = judged.as_ref().is_err_and(|error| error.contains("does not say why its block is final"));
-    assert!(is_final || is_honest, "{judged:?}");
+    let get = |what: &[&str]| {
+        let place = ["proof", "get", "--datadir", data.to_str().unwrap(), "--out", path.to_str().unwrap()];
+        run(&[&place, what].concat())
+    };
+    let claim = |online: &Path, field: &str| read(online)["claim"][field].as_str().unwrap().to_owned();
+    let (from, to) = (claim(&FIXTURE.span, "from"), claim(&FIXTURE.span, "to"));
+    let span = format!("cron,{},{}", number(&json!(from)), number(&json!(to)));
+    for what in [["--schedule", &FIXTURE.id], ["--span", &span]] {
+        let said = get(&what);
+        assert!(said.status.success(), "{said:?}");
+        let judged = judge(&path, &FIXTURE.genesis);
+        let is_final = judged.as_ref().is_ok_and(|words| words.contains("Final: block"));
+        let is_honest =
+            judged.as_ref().is_err_and(|error| error.contains("does not say why its block is final"));
+        assert!(is_final || is_honest, "{judged:?}");
+    }
+    // Receipts are of a block in the past, which a certificate above it covers where it has none of its own.
+    for (what, online) in [("--run", &FIXTURE.run), ("--transaction", &FIXTURE.transfer)] {
+        let said = get(&[what, &claim(online, "hash")]);
+        assert!(said.status.success(), "{said:?}");
+        let words = judge(&path, &FIXTURE.genesis).unwrap();
+        assert!(words.contains("Final: block"), "{words}");
+        for field in ["claim", "header", "receipt"] {
+            assert_eq!(read(&path)[field], read(online)[field], "the same as a node proves");
+        }
+    }
+    for (what, reason) in [
+        (["--run", &claim(&FIXTURE.transfer, "hash")], "is no run of a schedule"),
+        (["--run", &B256::ZERO.to_string()], "no block has 0x00"),
+        (["--schedule", "77-0-0"], "schedule 77-0-0 is not in the state"),
+        (["--span", "cron,2,1"], "before it begins"),
+    ] {
+        let said = get(&what);
+        assert_eq!(said.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&said.stderr).contains(reason), "{said:?}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod agenda;
 mod api;
 mod capacity;
+pub mod claim;
 mod listen;
 mod only;
 mod parameters;

@@ -5,31 +5,23 @@
 //! transaction: its receipt. Values are proven by the store, after the last block; this only says which. Receipts are
 //! proven from the index, in any block.
 
-use super::params::{self, Id, LaneName};
+use super::{
+    claim::{self, ClaimError, Plan, StateSubject, Subject},
+    params::{self, Id, LaneName},
+};
 use crate::{
     error,
-    types::{
-        Number, encoded_transaction,
-        proof::{ClaimJson, EntryJson, ProofJson},
-    },
+    types::{Number, proof::ProofJson},
     view::View,
 };
-use alloy_primitives::{Address, TxHash, U64, U256};
+use alloy_primitives::{Address, TxHash, U256};
 use almanac_consensus::{ControlError, Controls, Proven};
 use almanac_index::HistoricalState;
-use almanac_primitives::{
-    Header, Lane, ReceiptProof, ScheduleId, StateKey, StateRead as _, TimestampMs, Wei,
-};
-use almanac_schedule::{
-    Calendar, Record,
-    calendar::{Leaf, due_in},
-};
-use jsonrpsee::core::RpcResult;
+use almanac_primitives::{Header, StateKey};
+use jsonrpsee::{core::RpcResult, types::ErrorObjectOwned};
 use serde::Deserialize;
 use std::{future::Future, pin::Pin, time::Duration};
 
-/// Most leaves of one answer.
-const LEAVES_MAX: usize = 64;
 /// What has to be proven may change between looking and proving; then it is tried again, so often.
 const TRIES_MAX: usize = 5;
 /// The index hears of a block a little after the store: it is waited for so long, look by look.
@@ -68,23 +60,6 @@ pub(super) struct Wanted {
     transaction: Option<TxHash>,
 }
 
-/// What has to be proven.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Subject {
-    /// Something in the state after the last block.
-    State(StateSubject),
-    /// Something that ran.
-    Ran { hash: TxHash, is_run: bool },
-}
-
-/// Something in a state.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum StateSubject {
-    Value(StateKey),
-    Schedule(ScheduleId),
-    Span { lane: LaneName, from: TimestampMs, to: TimestampMs },
-}
-
 impl Wanted {
     /// What is wanted, if it is one thing.
     pub(super) fn subject(self) -> RpcResult<Subject> {
@@ -113,13 +88,6 @@ impl Wanted {
             }
         })
     }
-}
-
-/// What has to be proven, as the state after the last block has it.
-struct Plan {
-    claim: ClaimJson,
-    keys: Vec<StateKey>,
-    entries: Option<Vec<EntryJson>>,
 }
 
 /// Proves something in the state after the last block.
@@ -158,63 +126,23 @@ async fn state_after(view: &View, header: &Header) -> RpcResult<HistoricalState>
 
 /// Proves that something ran, and what became of it.
 pub(super) fn of_ran(view: &View, hash: TxHash, is_run: bool) -> RpcResult<ProofJson> {
-    let found = view.index.transaction(hash).map_err(error::internal)?;
-    let (location, block) = found.ok_or_else(|| error::unknown_transaction(hash))?;
-    let missing = || error::internal(format!("{hash} is not where the index says"));
-    let receipt = block.receipts.get(location.index).ok_or_else(missing)?;
-    if is_run && receipt.schedule_ref.is_none() {
-        return Err(error::refused(format!("{hash} is no run of a schedule: ask with {{ transaction }}")));
-    }
-    let transaction = encoded_transaction(&block, location.index).ok_or_else(missing)?;
-    let index = u32::try_from(location.index).map_err(error::internal)?;
-    let proof = ReceiptProof::new(&block.receipts, index, transaction).ok_or_else(missing)?;
-    let claim = if is_run { ClaimJson::Run { hash } } else { ClaimJson::Transaction { hash } };
-    Ok(ProofJson::of_receipt(claim, &block.block.header, proof))
+    claim::prove_ran(&view.index, hash, is_run).map_err(refusal)
 }
 
 fn plan(state: &HistoricalState, subject: StateSubject) -> RpcResult<Plan> {
-    match subject {
-        StateSubject::Value(key) => Ok(Plan { claim: ClaimJson::Value {}, keys: vec![key], entries: None }),
-        StateSubject::Schedule(id) => of_schedule(state, id),
-        StateSubject::Span { lane, from, to } => of_span(state, lane, from, to),
-    }
+    claim::plan(state, subject).map_err(refusal)
 }
 
-fn of_schedule(state: &HistoricalState, id: ScheduleId) -> RpcResult<Plan> {
-    let record = Record::read(state, id).map_err(error::internal)?;
-    let record = record.ok_or_else(|| {
-        error::refused(format!("schedule {id} is not in the state: only what is there can be proven"))
-    })?;
-    let [head, escrow, body] = Record::keys(id);
-    let mut keys = vec![head, body];
-    // An empty slot is no value, and cannot be proven.
-    if record.escrow > Wei::ZERO {
-        keys.push(escrow);
+fn refusal(error: ClaimError) -> ErrorObjectOwned {
+    match error {
+        ClaimError::Backwards { .. } => error::invalid(error),
+        ClaimError::TooManyLeaves => error::limit(error),
+        ClaimError::NotFound { hash } => error::unknown_transaction(hash),
+        ClaimError::NoSchedule { .. } | ClaimError::NoCalendar | ClaimError::NoRun { .. } => {
+            error::refused(error)
+        }
+        ClaimError::Misplaced { .. } | ClaimError::Index(_) | ClaimError::State { .. } => {
+            error::internal(error)
+        }
     }
-    Ok(Plan { claim: ClaimJson::Schedule { schedule: id.to_string() }, keys, entries: None })
-}
-
-fn of_span(state: &HistoricalState, lane: LaneName, from: TimestampMs, to: TimestampMs) -> RpcResult<Plan> {
-    if from > to {
-        return Err(error::invalid(format!("the span ends at {to}, before it begins at {from}")));
-    }
-    if state.read(StateKey::Calendar(0)).map_err(error::internal)?.is_none() {
-        return Err(error::refused(
-            "nothing was ever scheduled here: the calendar is not in the state, and only what is there can be proven",
-        ));
-    }
-    let calendar = Calendar::new(state);
-    let leaves = calendar.leaves(lane.into(), from, to, LEAVES_MAX + 1).map_err(error::internal)?;
-    if leaves.len() > LEAVES_MAX {
-        return Err(error::limit(format!(
-            "the span needs more than {LEAVES_MAX} leaves of the calendar: make it shorter"
-        )));
-    }
-    let (nodes, leaves): (Vec<u64>, Vec<Leaf>) = leaves.into_iter().unzip();
-    let due = due_in(&leaves, Lane::from(lane), from, to).map_err(error::internal)?;
-    Ok(Plan {
-        claim: ClaimJson::Span { lane, from: U64::from(from.0), to: U64::from(to.0) },
-        keys: nodes.into_iter().map(StateKey::Calendar).collect(),
-        entries: Some(due.iter().map(EntryJson::from).collect()),
-    })
 }
