@@ -2,8 +2,11 @@
 
 use crate::block::key_bytes;
 use alloy_primitives::B256;
-use commonware_codec::{Copying, DecodeExt as _};
-use commonware_cryptography::{Signer as _, ed25519::PrivateKey};
+use commonware_codec::{Copying, DecodeExt as _, FixedSize as _};
+use commonware_cryptography::{
+    Signer as _, Verifier as _,
+    ed25519::{PrivateKey, PublicKey, Signature},
+};
 use std::fmt;
 
 /// The ed25519 key that a validator signs votes with and is known to its peers by.
@@ -24,6 +27,16 @@ impl ValidatorKey {
     pub(crate) fn private(&self) -> &PrivateKey {
         &self.0
     }
+}
+
+/// Whether anyone can sign with a key. Such are the few points of the curve with a small order, the one of all zeroes
+/// among them, which is what an empty field in a file holds.
+pub(crate) fn is_everyones(key: &PublicKey) -> bool {
+    // The neutral element and the factor 0. The rules for signatures (ZIP 215) take no note of points of a small
+    // order, so for such a key this is one for every message, and for no other key is it one for any.
+    let mut signature = [0; Signature::SIZE];
+    signature[0] = 1;
+    Signature::decode(Copying(&signature[..])).is_ok_and(|signature| key.verify(b"", b"", &signature))
 }
 
 impl fmt::Debug for ValidatorKey {

@@ -6,7 +6,7 @@
 use crate::{
     block::{key_bytes, read_key},
     engine::message_bytes_max,
-    keys::ValidatorKey,
+    keys::{ValidatorKey, is_everyones},
     time::TimeConfig,
     validators::{Namespace, ValidatorSet},
 };
@@ -149,6 +149,9 @@ fn followers(
     for public_key in keys {
         let problem = |problem| NetworkError::Follower { public_key, problem };
         let key = read_key(public_key).ok_or_else(|| problem("no ed25519 key"))?;
+        if is_everyones(&key) {
+            return Err(problem("a key with which anyone can sign"));
+        }
         if is_validator(validators, &key) {
             return Err(problem("a validator"));
         }
@@ -221,14 +224,18 @@ mod tests {
         Peer { public_key: key(secret).public(), address: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)) }
     }
 
-    /// Validators 1 to 3 of a network, and a node with key `own` that was told of `peers` and `followers`.
-    fn peers(own: u8, peers: &[u8], followers: &[u8]) -> Result<Peers, NetworkError> {
-        let validator = |secret: u8| Validator {
+    fn validators(secrets: &[u8]) -> ValidatorSet {
+        let validator = |secret: &u8| Validator {
             name: format!("v{secret}"),
-            public_key: key(secret).public(),
+            public_key: key(*secret).public(),
             fee_recipient: Default::default(),
         };
-        let genesis = Genesis { validators: [1, 2, 3].map(validator).to_vec(), ..genesis() };
+        let validators = secrets.iter().map(validator).collect();
+        ValidatorSet::new(&Genesis { validators, ..genesis() }).unwrap()
+    }
+
+    /// Validators 1 to 3 of a network, and a node with key `own` that was told of `peers` and `followers`.
+    fn peers(own: u8, peers: &[u8], followers: &[u8]) -> Result<Peers, NetworkError> {
         let config = NetworkConfig {
             key: key(own),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 2)),
@@ -236,7 +243,7 @@ mod tests {
             followers: followers.iter().map(|secret| key(*secret).public()).collect(),
             time: TimeConfig::default(),
         };
-        Peers::new(&config, &ValidatorSet::new(&genesis).unwrap())
+        Peers::new(&config, &validators(&[1, 2, 3]))
     }
 
     fn problem(result: Result<Peers, NetworkError>) -> String {
@@ -268,19 +275,13 @@ mod tests {
         assert!(problem(peers(1, &[2, 3, 8], &[])).contains("no validator's key"));
         assert!(problem(peers(1, &[2, 3], &[3])).contains("is a validator"));
         assert!(problem(peers(1, &[2, 3], &[8, 8])).contains("there twice"));
+        let anyones = followers([B256::ZERO].into_iter(), &validators(&[1]));
+        assert!(anyones.unwrap_err().to_string().contains("anyone can sign"));
     }
 
     #[test]
     fn both_sides_of_the_number_of_followers() {
-        let validators = ValidatorSet::new(&Genesis {
-            validators: vec![Validator {
-                name: "v".to_owned(),
-                public_key: key(1).public(),
-                fee_recipient: Default::default(),
-            }],
-            ..genesis()
-        });
-        let validators = validators.unwrap();
+        let validators = validators(&[1]);
         let keys = |count: usize| {
             (1..=count as u64)
                 .map(|n| ValidatorKey::from_secret(&B256::left_padding_from(&n.to_be_bytes())).public())

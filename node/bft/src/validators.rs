@@ -1,6 +1,9 @@
 //! The validators of a genesis: their keys in the order that certificates use, and who gets their tips.
 
-use crate::block::{key_bytes, read_key};
+use crate::{
+    block::{key_bytes, read_key},
+    keys::is_everyones,
+};
 use alloy_primitives::{Address, B256, BlockHash};
 use almanac_primitives::Genesis;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
@@ -32,6 +35,16 @@ pub enum ValidatorSetError {
         /// What it has.
         given: B256,
     },
+    /// A key that keeps nobody out.
+    #[error(
+        "validator {name:?} has {given} as its public key, with which anyone can sign: make one with almanac keys new"
+    )]
+    Everyones {
+        /// The validator's name.
+        name: String,
+        /// What it has.
+        given: B256,
+    },
     /// One key, two validators.
     #[error("a validator's key occurs twice")]
     Duplicate,
@@ -53,9 +66,12 @@ impl ValidatorSet {
         }
         let mut keys = Vec::with_capacity(genesis.validators.len());
         for validator in &genesis.validators {
-            let given = validator.public_key;
-            let key = read_key(given);
-            keys.push(key.ok_or_else(|| ValidatorSetError::NotAKey { name: validator.name.clone(), given })?);
+            let (given, name) = (validator.public_key, || validator.name.clone());
+            let key = read_key(given).ok_or_else(|| ValidatorSetError::NotAKey { name: name(), given })?;
+            if is_everyones(&key) {
+                return Err(ValidatorSetError::Everyones { name: name(), given });
+            }
+            keys.push(key);
         }
         let keys = keys.into_iter().try_collect().map_err(|_| ValidatorSetError::Duplicate)?;
         let fee_recipients =
@@ -103,5 +119,56 @@ impl Namespace {
 
     fn with(&self, purpose: &str) -> Vec<u8> {
         [b"almanac-", purpose.as_bytes(), b"-", self.0.as_slice()].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::ValidatorKey;
+    use alloy_primitives::b256;
+    use almanac_primitives::{genesis::Validator, testing};
+
+    fn set(keys: &[B256]) -> Result<ValidatorSet, ValidatorSetError> {
+        let validator = |(number, key): (usize, &B256)| Validator {
+            name: format!("v{number}"),
+            public_key: *key,
+            fee_recipient: Address::ZERO,
+        };
+        let validators = keys.iter().enumerate().map(validator).collect();
+        ValidatorSet::new(&Genesis { validators, ..testing::genesis() })
+    }
+
+    /// The points of a small order, and another encoding of one of them: with these, everybody can sign everything.
+    const EVERYONES: [B256; 5] = [
+        B256::ZERO,
+        b256!("0100000000000000000000000000000000000000000000000000000000000000"),
+        b256!("ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+        b256!("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+        b256!("eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+    ];
+
+    #[test]
+    fn a_key_with_which_anyone_can_sign_is_no_validators() {
+        let own = ValidatorKey::from_secret(&B256::repeat_byte(1)).public();
+        assert_eq!(set(&[own]).unwrap().keys().len(), 1);
+        for given in EVERYONES {
+            let refused = set(&[own, given]).unwrap_err();
+            assert_eq!(refused, ValidatorSetError::Everyones { name: "v1".to_owned(), given });
+        }
+    }
+
+    #[test]
+    fn what_is_no_set_of_keys_is_refused() {
+        let own = ValidatorKey::from_secret(&B256::repeat_byte(1)).public();
+        assert_eq!(set(&[]).unwrap_err(), ValidatorSetError::Empty);
+        assert_eq!(set(&[own, own]).unwrap_err(), ValidatorSetError::Duplicate);
+        let mut all = (0..=u8::MAX).map(B256::repeat_byte);
+        let given = all.find(|bytes| read_key(*bytes).is_none()).expect("half of all bytes are no point");
+        let refused = set(&[own, given]).unwrap_err();
+        assert_eq!(refused, ValidatorSetError::NotAKey { name: "v1".to_owned(), given });
+        let stranger = ValidatorKey::from_secret(&B256::repeat_byte(2));
+        let refused = set(&[own]).unwrap().signer(&Namespace(B256::ZERO), stranger.private()).unwrap_err();
+        assert_eq!(refused, ValidatorSetError::NotAValidator { given: stranger.public(), count: 1 });
     }
 }
