@@ -105,6 +105,15 @@ impl Server {
         Ok(Self { handle, address })
     }
 
+    /// Serves pages alone: there is no chain to ask about yet, and no method is known.
+    pub async fn start_pages(
+        address: SocketAddr,
+        limits: Limits,
+        pages: Vec<(&'static str, Page)>,
+    ) -> Result<Self, ServerError> {
+        Self::start(address, limits, Methods::new(), pages).await
+    }
+
     /// Where it listens; the port is the real one if 0 was asked for.
     pub fn address(&self) -> SocketAddr {
         self.address

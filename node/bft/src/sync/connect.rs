@@ -1,6 +1,6 @@
 //! A session on a real network, with nothing else on it.
 
-use super::{CHANNEL, QUOTA, Session, ask::Asker};
+use super::{CHANNEL, Progress, QUOTA, Session, ask::Asker};
 use crate::{
     engine::CHANNEL_QUOTA,
     transport::{self, NetworkConfig, NetworkError, Peers},
@@ -9,6 +9,7 @@ use crate::{
 use commonware_cryptography::{Signer as _, ed25519::PublicKey};
 use commonware_p2p::{Blocker, Sender};
 use commonware_runtime::{Clock, Spawner as _, Supervisor as _, tokio::Context};
+use std::sync::Arc;
 
 /// Connects to the validators. The session lives until the runtime ends.
 pub fn connect(
@@ -16,6 +17,7 @@ pub fn connect(
     config: &NetworkConfig,
     validators: ValidatorSet,
     namespace: Namespace,
+    progress: Arc<Progress>,
 ) -> Result<
     Session<
         impl Clock + use<>,
@@ -37,5 +39,5 @@ pub fn connect(
         let _unheard = unheard;
         listener.await;
     });
-    Ok(Session { asker: asker.into(), validators, namespace })
+    Ok(Session { asker: asker.into(), validators, namespace, progress })
 }

@@ -15,12 +15,14 @@ mod connect;
 mod floor;
 pub mod message;
 mod names;
+mod progress;
 mod serve;
 mod source;
 
 pub use connect::connect;
 pub use floor::Floor;
 pub use names::ValueSink;
+pub use progress::{Phase, Progress, Stage};
 pub use serve::{KnownKeys, Server};
 
 use crate::validators::{Namespace, ValidatorSet};
@@ -97,6 +99,8 @@ pub struct Session<E, S, B> {
     pub validators: ValidatorSet,
     /// What keeps the chain's signatures apart.
     pub namespace: Namespace,
+    /// Says how far it is.
+    pub progress: Arc<Progress>,
 }
 
 impl<E, S, B> Session<E, S, B>
@@ -107,6 +111,7 @@ where
 {
     /// The newest final block that a peer has the state of. Waits for one where there is none yet.
     pub async fn find_floor(&self, rng: &mut impl CryptoRng) -> Result<Floor, SyncError> {
+        self.progress.begin(Phase::Certificate, 0);
         let clock = self.asker.clock();
         let begin = clock.current();
         while clock.current().duration_since(begin).unwrap_or_default() < TIP_PATIENCE {
@@ -146,7 +151,10 @@ where
         genesis: &BTreeMap<StateKey, Bytes>,
         floor: &Floor,
     ) -> Result<QmdbStore<C>, SyncError> {
-        let source = PeerSource { asker: self.asker.clone(), ops_root: floor.header.commitment.ops_root };
+        let commitment = &floor.header.commitment;
+        self.progress.begin(Phase::State, commitment.ops_end.saturating_sub(commitment.ops_start));
+        let (asker, progress) = (self.asker.clone(), self.progress.clone());
+        let source = PeerSource { asker, ops_root: commitment.ops_root, progress };
         Ok(QmdbStore::sync(context, config, genesis, &floor.header, source).await?)
     }
 }

@@ -4,6 +4,7 @@ use super::{
     Floor, Session, SyncError,
     ask::AskError,
     message::{Answer, Question},
+    progress::{Phase, Progress},
 };
 use alloy_primitives::Bytes;
 use almanac_primitives::StateKey;
@@ -42,7 +43,8 @@ where
         sink: &mut impl ValueSink,
     ) -> Result<u64, SyncError> {
         let live = store.live_values().await?;
-        let mut taking = Taking { store, sink, found: 0, live };
+        self.progress.begin(Phase::Names, live);
+        let mut taking = Taking { store, sink, progress: &self.progress, found: 0, live };
         for peer in self.asker.peers() {
             self.names_of_now(&peer, &mut taking).await?;
             self.names_of_changes(&peer, floor.header.number, &mut taking).await?;
@@ -135,6 +137,7 @@ fn is_ascending(after: Option<&StateKey>, keys: &[StateKey]) -> bool {
 struct Taking<'a, C: Context + Spawner, K> {
     store: &'a QmdbStore<C>,
     sink: &'a mut K,
+    progress: &'a Progress,
     found: u64,
     live: u64,
 }
@@ -148,7 +151,11 @@ impl<C: Context + Spawner, K: ValueSink> Taking<'_, C, K> {
     async fn take(&mut self, keys: Vec<StateKey>) -> Result<(), SyncError> {
         let values = self.store.head().get_many(&keys).await?;
         let values = keys.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?)));
-        self.found += self.sink.add(values.collect()).map_err(|reason| SyncError::Sink { reason })?;
+        let values: Vec<_> = values.collect();
+        let bytes = values.iter().map(|(_, value)| value.len()).sum::<usize>();
+        let found = self.sink.add(values).map_err(|reason| SyncError::Sink { reason })?;
+        self.found += found;
+        self.progress.add(found, u64::try_from(bytes).expect("a size fits 64 bits"));
         Ok(())
     }
 }

@@ -56,7 +56,8 @@ async fn copy(
     let (asker, listener) = Asker::new(context.child("patience"), peers, control, channel);
     let listening = context.child("answers").spawn(|_| listener);
     let validators = world.validators.clone();
-    let session = Session { asker: asker.into(), validators, namespace: world.namespace };
+    let (namespace, progress) = (world.namespace, Arc::default());
+    let session = Session { asker: asker.into(), validators, namespace, progress };
     let floor = session.find_floor(&mut context.child("weights")).await.unwrap();
     let config = world.config(index);
     let store = session.fetch_state(context.child("copy"), &config, &world.state, &floor).await.unwrap();

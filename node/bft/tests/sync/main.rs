@@ -7,7 +7,7 @@ mod node;
 mod peer;
 
 use alloy_primitives::Bytes;
-use almanac_bft::sync::{Floor, Session, SyncError, ValueSink, ask::Asker};
+use almanac_bft::sync::{Floor, Phase, Session, Stage, SyncError, ValueSink, ask::Asker};
 use almanac_primitives::StateKey;
 use almanac_state::{SealedBatch as _, StateStore as _, qmdb::sync::SyncError as StateSyncError};
 use chain::Chain;
@@ -100,7 +100,8 @@ async fn session(
     let channel = control.register(0, almanac_bft::sync::QUOTA).await.unwrap();
     let (asker, listener) = Asker::new(context.child("patience"), peers, control, channel);
     context.child("answers").spawn(|_| listener);
-    Session { asker: asker.into(), validators: chain.validators.clone(), namespace: chain.namespace }
+    let (validators, namespace) = (chain.validators.clone(), chain.namespace);
+    Session { asker: asker.into(), validators, namespace, progress: Arc::default() }
 }
 
 async fn copy(
@@ -114,9 +115,13 @@ async fn copy(
     let config = chain::config("copy");
     let store = session.fetch_state(context.child("copy"), &config, &chain.genesis, &floor).await?;
     assert_eq!(store.head().commitment(), floor.header.commitment);
+    assert_eq!(session.progress.now().phase, Phase::Check, "every operation was counted");
     let mut values = Values::default();
     let count = session.fetch_values(&store, &floor, &mut values).await?;
     assert_eq!(count, values.0.len() as u64);
+    let bytes = values.0.values().map(|value| value.len() as u64).sum();
+    let whole = Stage { phase: Phase::Names, done: count, total: count, bytes };
+    assert_eq!(session.progress.now(), whole, "every value was counted once");
     assert_eq!(values.0, chain.states[number], "every value, and nothing else");
     Ok((floor, values.0))
 }

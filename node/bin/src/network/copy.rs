@@ -1,6 +1,6 @@
 //! Fills an empty data directory with a copy of the state after a recent final block.
 
-use super::config::Sync;
+use super::{config::Sync, watch};
 use crate::{
     chain::{self, PARTITION},
     datadir::Datadir,
@@ -8,17 +8,22 @@ use crate::{
 use alloy_primitives::Bytes;
 use almanac_bft::{
     Namespace, NetworkConfig, ValidatorSet,
-    sync::{self, Floor, KnownKeys, ValueSink},
+    sync::{self, Floor, KnownKeys, Phase, Progress, ValueSink},
 };
 use almanac_index::{CopiedIndex, Index, IndexConfig};
 use almanac_primitives::{Genesis, StateKey, codec::Reader};
 use almanac_state::{BlockJournal, QmdbConfig, proof::key};
 use anyhow::ensure;
-use commonware_runtime::{Runner as _, Supervisor as _, tokio::Context};
+use commonware_runtime::{Runner as _, Spawner as _, Supervisor as _, tokio::Context};
 use std::{path::Path, sync::Arc};
 
 /// Attempts, each with a newer block, before the node gives up: peers may have pruned what the last one needed.
 const ATTEMPTS: usize = 3;
+
+/// Whether a node with this setting has to copy the state before it can start.
+pub(super) fn is_needed(sync: Sync, datadir: &Datadir) -> anyhow::Result<bool> {
+    Ok(sync == Sync::State && !datadir.is_usable()?)
+}
 
 /// Copies the state where that is asked for and there is no chain yet. Blocks the thread until it is done.
 pub(super) fn run(
@@ -26,6 +31,7 @@ pub(super) fn run(
     genesis: &Genesis,
     datadir: &Datadir,
     network: &NetworkConfig,
+    progress: &Arc<Progress>,
 ) -> anyhow::Result<()> {
     if sync == Sync::Blocks {
         ensure!(
@@ -35,7 +41,7 @@ pub(super) fn run(
         );
         return Ok(());
     }
-    if datadir.is_usable()? {
+    if !is_needed(sync, datadir)? {
         return Ok(());
     }
     let place = datadir.index();
@@ -43,7 +49,7 @@ pub(super) fn run(
     let floor = loop {
         datadir.begin_copy()?;
         // A runtime of its own: when it ends, so do its files and connections.
-        let copied = datadir.runner().start(|context| copy(context, genesis, &place, network));
+        let copied = datadir.runner().start(|context| copy(context, genesis, &place, network, progress));
         match copied {
             Ok(floor) => break floor,
             Err(error) if attempt < ATTEMPTS => {
@@ -61,18 +67,21 @@ async fn copy(
     genesis: &Genesis,
     place: &Path,
     network: &NetworkConfig,
+    progress: &Arc<Progress>,
 ) -> anyhow::Result<Floor> {
+    let watched = progress.clone();
+    context.child("watch").spawn(|context| watch::log(context, watched));
     let origin = chain::genesis_header(&context, genesis).await?;
     let namespace = Namespace(origin.hash());
-    let session = sync::connect(&context, network, ValidatorSet::new(genesis)?, namespace)?;
+    let session = sync::connect(&context, network, ValidatorSet::new(genesis)?, namespace, progress.clone())?;
     let floor = session.find_floor(&mut context.child("weights")).await?;
     let number = floor.header.number;
-    let operations = floor.header.commitment.ops_end - floor.header.commitment.ops_start;
-    tracing::info!("copying the state after block {number}: {operations} operations");
+    tracing::info!("copying the state after block {number}");
     let config = QmdbConfig::new(PARTITION);
     let store = session.fetch_state(context.child("state"), &config, &genesis.state()?, &floor).await?;
     let mut index = CopiedIndex::begin(place, &IndexConfig::default(), origin)?;
     let values = session.fetch_values(&store, &floor, &mut IndexSink(&mut index)).await?;
+    progress.begin(Phase::Opening, 0);
     index.finish(floor.header.clone())?;
     BlockJournal::begin_after(context.child("blocks"), &config, number).await?;
     tracing::info!("the state after block {number} is here: {values} values");

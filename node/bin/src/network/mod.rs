@@ -7,6 +7,7 @@ mod new;
 mod node;
 mod ports;
 mod up;
+mod watch;
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use super::{
     NodeCommand,
     config::{NodeConfig, Sync},
     copy::{self, IndexKeys},
-    keys, ports,
+    keys, ports, watch,
 };
 use crate::{
     chain,
@@ -17,7 +17,9 @@ use crate::{
     shutdown::Shutdown,
 };
 use alloy_primitives::U64;
-use almanac_bft::{Bft, FinalityReader, Ledger, NetworkConfig, Parts, Prover as LedgerProver, ValidatorSet};
+use almanac_bft::{
+    Bft, FinalityReader, Ledger, NetworkConfig, Parts, Prover as LedgerProver, ValidatorSet, sync::Progress,
+};
 use almanac_consensus::{
     Admission, Clock as _, ControlError, Engine as _, Proven, SharedPool, Sink, SystemClock,
 };
@@ -59,7 +61,12 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     ports::check_free(&config)?;
     let directory = datadir.path().to_owned();
     tracing::info!("{}: {}", command.config.display(), describe(&network, &genesis));
-    let (thread, started) = spawn(genesis.clone(), datadir, network, config.sync)?;
+    let progress = Arc::new(Progress::default());
+    let waiting = match copy::is_needed(config.sync, &datadir)? {
+        true => Some(Server::start_pages(config.rpc, Limits::default(), watch::pages(&progress)).await?),
+        false => None,
+    };
+    let (thread, started) = spawn(genesis.clone(), datadir, network, config.sync, progress)?;
     let mut started = tokio::select! {
         started = started => started.context("the node's thread ended before it began")??,
         // Whatever was being done is begun again at the next start.
@@ -80,6 +87,9 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
         }
     }
 
+    if let Some(waiting) = waiting {
+        waiting.stop().await;
+    }
     let _control = Control::serve(&directory, genesis.clone(), started.index.clone())?;
     let heavy = Heavy::new(HeavyLimits::default());
     let server = serve(&config, genesis.chain_id, &started, &heavy).await?;
@@ -172,12 +182,13 @@ fn spawn(
     datadir: Datadir,
     network: NetworkConfig,
     sync: Sync,
+    progress: Arc<Progress>,
 ) -> anyhow::Result<(JoinHandle<()>, oneshot::Receiver<anyhow::Result<Started>>)> {
     let (ready, started) = oneshot::channel();
     let thread = std::thread::Builder::new().name("node".to_owned());
     let thread = thread
         .spawn(move || {
-            if let Err(error) = copy::run(sync, &genesis, &datadir, &network) {
+            if let Err(error) = copy::run(sync, &genesis, &datadir, &network, &progress) {
                 return tell(ready, Err(error));
             }
             // The directory stays locked until the node has ended.

@@ -11,7 +11,7 @@ use std::{
     io::{BufRead as _, BufReader},
     net::TcpListener,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::atomic::{AtomicU16, Ordering},
     time::{Duration, Instant},
 };
@@ -93,17 +93,7 @@ pub fn with_followers(directory: &Path, block_time_ms: u64, followers: usize) ->
 
 /// Starts a node by the command that `network new` printed. What it logs is next to its configuration.
 pub fn start(config: &str) -> Node {
-    let log = File::options().create(true).append(true).open(log_of(config)).unwrap();
-    // With SIGXFSZ ignored, a limit on the size of files is an error of the write, as a full disk is.
-    let mut child = Command::new("sh")
-        .env("RUST_LOG", "warn")
-        .env("RUST_BACKTRACE", "0")
-        .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
-        .args([env!("CARGO_BIN_EXE_almanac"), "node", "--config", config])
-        .stdout(Stdio::piped())
-        .stderr(log)
-        .spawn()
-        .unwrap();
+    let mut child = launch(config, "warn");
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let banner: String = lines.map(|line| line.unwrap() + "\n").take(2).collect();
     let address =
@@ -113,7 +103,23 @@ pub fn start(config: &str) -> Node {
     Node { child, address, banner }
 }
 
-fn log_of(config: &str) -> PathBuf {
+/// Starts the process of a node, and does not wait for anything.
+pub fn launch(config: &str, log_level: &str) -> Child {
+    let log = File::options().create(true).append(true).open(log_of(config)).unwrap();
+    // With SIGXFSZ ignored, a limit on the size of files is an error of the write, as a full disk is.
+    Command::new("sh")
+        .env("RUST_LOG", log_level)
+        .env("RUST_BACKTRACE", "0")
+        .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
+        .args([env!("CARGO_BIN_EXE_almanac"), "node", "--config", config])
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .unwrap()
+}
+
+/// Where a node logs.
+pub fn log_of(config: &str) -> PathBuf {
     Path::new(config).with_file_name("node.log")
 }
 
