@@ -144,7 +144,11 @@ async fn accept(
     let places = Arc::new(Semaphore::new(usize::try_from(limits.connections_max).unwrap_or(usize::MAX)));
     loop {
         let (socket, from) = tokio::select! {
-            () = stop.clone().shutdown() => return,
+            () = stop.clone().shutdown() => {
+                // Before the handle, which says that all is over: the next server may want the same port.
+                drop(listener);
+                return;
+            }
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
