@@ -3,7 +3,8 @@
 //! ```text
 //! DIR/lock           held while a node uses the directory
 //! DIR/genesis.json   the start of the chain
-//! DIR/chain/         blocks and state
+//! DIR/chain/         blocks, state and votes
+//! DIR/chain/voter    whose votes are there
 //! DIR/index/         what answers requests; can be made anew from the blocks
 //! DIR/floor          the block whose state was copied from peers, where the chain does not begin at its genesis
 //! DIR/copying        there while a state is being copied: what else is there is worth nothing
@@ -61,7 +62,8 @@ impl Datadir {
         self.chain().is_dir()
     }
 
-    fn chain(&self) -> PathBuf {
+    /// Where blocks, state and votes are.
+    pub(crate) fn chain(&self) -> PathBuf {
         self.path.join("chain")
     }
 
@@ -107,15 +109,18 @@ impl Datadir {
         Ok(self.path.join("copying").exists() && self.floor()?.is_none())
     }
 
-    /// Removes what an earlier attempt to copy a state may have left, and notes that another one begins.
-    pub(crate) fn begin_copy(&self) -> anyhow::Result<()> {
+    /// Removes what an earlier attempt to copy a state may have left, and notes that another one begins. What is in
+    /// `chain` under a name that begins with `kept` stays: the next attempt goes on with it.
+    pub(crate) fn begin_copy(&self, kept: Option<&str>) -> anyhow::Result<()> {
         write_durably(&self.path.join("copying"), b"")?;
-        for place in [self.chain(), self.index()] {
-            match fs::remove_dir_all(&place) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(error).with_context(|| format!("cannot remove {}", place.display()));
-                }
-                _ => {}
+        remove_all(&self.index())?;
+        let Some(kept) = kept.filter(|_| self.has_chain()) else { return remove_all(&self.chain()) };
+        let chain = self.chain();
+        let entries = fs::read_dir(&chain).with_context(|| format!("cannot read {}", chain.display()))?;
+        for entry in entries {
+            let entry = entry.with_context(|| format!("cannot read {}", chain.display()))?;
+            if !entry.file_name().to_string_lossy().starts_with(kept) {
+                remove_all(&entry.path())?;
             }
         }
         Ok(())
@@ -174,6 +179,17 @@ impl Datadir {
     }
 }
 
+/// Removes a file or a directory, if it is there.
+fn remove_all(place: &Path) -> anyhow::Result<()> {
+    let removed = if place.is_dir() { fs::remove_dir_all(place) } else { fs::remove_file(place) };
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", place.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn read_or_write_genesis(path: &Path, chain_id: Option<u64>, now: TimestampMs) -> anyhow::Result<Genesis> {
     if path.exists() {
         return read_genesis(path);
@@ -196,7 +212,7 @@ pub(crate) fn write_genesis(path: &Path, genesis: &Genesis) -> anyhow::Result<()
 }
 
 /// Writes a file beside its place and renames it, so that a crash leaves a whole file or none.
-fn write_durably(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let draft = path.with_extension("new");
     let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     fs::write(&draft, bytes)
@@ -222,8 +238,11 @@ mod tests {
         let datadir = Datadir::take(&directory.path().join("data")).unwrap();
         assert!(!datadir.is_usable().unwrap(), "nothing yet");
         for _ in 0..2 {
-            datadir.begin_copy().unwrap();
-            assert!(!datadir.has_chain(), "the rest of the last attempt is gone");
+            datadir.begin_copy(None).unwrap();
+            assert!(
+                !datadir.has_chain() && !datadir.index().exists(),
+                "the rest of the last attempt is gone"
+            );
             fs::create_dir(datadir.chain()).unwrap();
             fs::create_dir(datadir.index()).unwrap();
             assert!(!datadir.is_usable().unwrap() && datadir.is_half_copied().unwrap(), "cut short");
@@ -237,6 +256,30 @@ mod tests {
         // A crash between the two steps of the end.
         fs::write(datadir.path().join("copying"), "").unwrap();
         assert!(datadir.is_usable().unwrap());
+    }
+
+    /// Only what the next attempt can go on with outlives one that was cut short.
+    #[test]
+    fn what_a_copy_goes_on_with_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let datadir = Datadir::take(directory.path()).unwrap();
+        datadir.begin_copy(Some("state-log")).unwrap();
+        assert!(!datadir.has_chain(), "there is nothing to keep");
+        for name in ["state-log_data", "state-log_offsets-blobs", "state-merkle", "state-blocks_data"] {
+            fs::create_dir_all(datadir.chain().join(name)).unwrap();
+            fs::write(datadir.chain().join(name).join("00"), "bytes").unwrap();
+        }
+        fs::write(datadir.chain().join("voter"), "key").unwrap();
+        fs::create_dir(datadir.index()).unwrap();
+        datadir.begin_copy(Some("state-log")).unwrap();
+        let left = fs::read_dir(datadir.chain()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut left: Vec<_> = left.collect();
+        left.sort();
+        assert_eq!(left, ["state-log_data", "state-log_offsets-blobs"]);
+        assert_eq!(fs::read(datadir.chain().join("state-log_data/00")).unwrap(), b"bytes");
+        assert!(!datadir.index().exists() && datadir.is_half_copied().unwrap());
+        datadir.begin_copy(None).unwrap();
+        assert!(!datadir.has_chain());
     }
 
     #[test]

@@ -21,7 +21,13 @@ use commonware_runtime::{
 };
 use commonware_storage::{mmr::Location, qmdb::sync::source};
 use commonware_utils::NZU64;
-use std::num::NonZeroU64;
+use std::{
+    num::NonZeroU64,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
 use support::*;
 
 type Store = QmdbStore<Context>;
@@ -225,6 +231,97 @@ fn an_answer_proves_what_was_asked_and_nothing_else() {
         assert!(pinned_nodes.pop().is_some());
         let cut = SyncResponse::Boundary { proof, op, pinned_nodes };
         assert!(!is_proven(&request, root, &cut), "without a node of the beginning");
+    });
+}
+
+/// A source that gives few operations at a time, counts them, and has enough at some point.
+struct Tiring {
+    store: Store,
+    answers_left: AtomicU64,
+    served: Arc<AtomicU64>,
+}
+
+impl Tiring {
+    fn new(store: &Store, answers: u64) -> (Self, Arc<AtomicU64>) {
+        let served = Arc::new(AtomicU64::new(0));
+        (Self { store: store.clone(), answers_left: answers.into(), served: served.clone() }, served)
+    }
+}
+
+impl source::Source for Tiring {
+    type Family = Family;
+    type Digest = Digest;
+    type Op = Operation;
+    type Error = ServeError;
+
+    async fn serve(&self, request: SyncRequest) -> source::Result<Self> {
+        let left = self.answers_left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        left.map_err(|_| ServeError::Store { reason: "tired".to_owned() })?;
+        let request = match request {
+            SyncRequest::Operations { size, start, .. } => operations(*size, *start, NZU64!(2)),
+            boundary @ SyncRequest::Boundary { .. } => boundary,
+        };
+        let response = self.store.serve(request).await?;
+        if let SyncResponse::Operations { operations, .. } = &response {
+            self.served.fetch_add(operations.len() as u64, Relaxed);
+        }
+        Ok((response, None))
+    }
+}
+
+/// An attempt that was cut short leaves operations. The next one, for a later block, fetches the others only.
+#[test]
+fn a_copy_goes_on_with_what_an_earlier_attempt_left() {
+    run(async |context| {
+        let (store, headers) = played(&context, 60).await;
+        let (first, second) = (&headers[55], &headers[60]);
+        let count = |header: &Header| header.commitment.ops_end - header.commitment.ops_start;
+        let (needed, total) = (count(first) / 2, count(second));
+        let genesis = genesis(30, "a");
+        for answers in [0, 1, needed / 2, needed * 9 / 10] {
+            let to = config(&format!("copy{answers}"));
+            let (source, _) = Tiring::new(&store, answers);
+            let error =
+                QmdbStore::sync(context.child("cut"), &to, &genesis, first, source).await.err().unwrap();
+            assert!(matches!(error, SyncError::Source { number: 55, .. }), "{error}");
+
+            let (source, served) = Tiring::new(&store, u64::MAX);
+            let copied = QmdbStore::sync(context.child("rest"), &to, &genesis, second, source).await.unwrap();
+            assert_eq!(copied.head().commitment(), second.commitment);
+            assert_eq!(read::<Store>(&copied.head(), 40).await, read::<Store>(&store.head(), 40).await);
+            let served = served.load(Relaxed);
+            if answers == 0 {
+                assert!(served + 1 >= total, "{served} of {total}");
+            }
+            if answers > needed / 2 {
+                assert!(served < total * 3 / 4, "{served} of {total}: what was on disk was kept");
+            }
+        }
+    });
+}
+
+/// What an earlier attempt left is believed only if it leads to the root that the header names.
+#[test]
+fn operations_of_another_log_are_found_out() {
+    run(async |context| {
+        let (store, headers) = played(&context, 60).await;
+        let other = open(&context, "other").await.unwrap();
+        for number in 1..=60 {
+            advance(&other, number).await;
+        }
+        let other_header = header(60, &other);
+        assert_eq!(
+            other_header.commitment.ops_end, headers[60].commitment.ops_end,
+            "as long, with other values"
+        );
+        assert_ne!(other_header.commitment.ops_root, headers[60].commitment.ops_root);
+        let to = config("b");
+        let source = Direct(other.clone());
+        let foreign = genesis(30, "other");
+        drop(QmdbStore::sync(context.child("other"), &to, &foreign, &other_header, source).await.unwrap());
+        let error = copy(&context, "b", &store, &headers[60]).await.err().unwrap();
+        assert!(matches!(error, SyncError::Damaged { number: 60, .. }), "{error}");
+        copy(&context, "c", &store, &headers[60]).await.unwrap();
     });
 }
 

@@ -91,6 +91,13 @@ pub enum SyncError {
     },
 }
 
+impl SyncError {
+    /// Whether what was copied so far is worth keeping: peers gave no more of it, which says nothing against it.
+    pub fn is_for_want_of_answers(&self) -> bool {
+        matches!(self, Self::NoTip | Self::KeysMissing { .. } | Self::State(StateSyncError::Source { .. }))
+    }
+}
+
 /// A node that copies the state from its peers.
 pub struct Session<E, S, B> {
     /// Asks the peers.
@@ -143,7 +150,8 @@ where
         Ok(floor)
     }
 
-    /// Copies the state after a block into an empty store.
+    /// Copies the state after a block into a store that is empty, or has the beginning of the same log from an
+    /// earlier attempt.
     pub async fn fetch_state<C: Context + Spawner>(
         &self,
         context: C,
@@ -151,10 +159,8 @@ where
         genesis: &BTreeMap<StateKey, Bytes>,
         floor: &Floor,
     ) -> Result<QmdbStore<C>, SyncError> {
-        let commitment = &floor.header.commitment;
-        self.progress.begin(Phase::State, commitment.ops_end.saturating_sub(commitment.ops_start));
         let (asker, progress) = (self.asker.clone(), self.progress.clone());
-        let source = PeerSource { asker, ops_root: commitment.ops_root, progress };
+        let source = PeerSource::new(asker, floor.header.commitment, progress);
         Ok(QmdbStore::sync(context, config, genesis, &floor.header, source).await?)
     }
 }

@@ -5,7 +5,7 @@ use super::{
     message::{Answer, Question},
     progress::{Phase, Progress},
 };
-use alloy_primitives::B256;
+use almanac_primitives::StateCommitment;
 use almanac_state::qmdb::{
     Family,
     sync::{Digest, Operation, SyncRequest, SyncResponse, is_proven},
@@ -15,26 +15,56 @@ use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::{Blocker, Sender};
 use commonware_runtime::Clock;
 use commonware_storage::qmdb::sync::source;
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
 
 /// The operations of a state, from whichever peer proves them.
 pub(super) struct PeerSource<E, S, B> {
-    pub(super) asker: Arc<Asker<E, S, B>>,
-    /// The root of the log in the block's header.
-    pub(super) ops_root: B256,
-    pub(super) progress: Arc<Progress>,
+    asker: Arc<Asker<E, S, B>>,
+    /// What the block's header says of the log.
+    commitment: StateCommitment,
+    progress: Arc<Progress>,
+    /// The first operation that was asked for: those before it were on disk already.
+    first: AtomicU64,
+    is_begun: AtomicBool,
 }
 
 impl<E, S, B> PeerSource<E, S, B> {
+    /// The state that a block's header names.
+    pub(super) fn new(
+        asker: Arc<Asker<E, S, B>>,
+        commitment: StateCommitment,
+        progress: Arc<Progress>,
+    ) -> Self {
+        progress.begin(Phase::State, commitment.ops_end.saturating_sub(commitment.ops_start));
+        let (first, is_begun) = (AtomicU64::new(commitment.ops_end), AtomicBool::new(false));
+        Self { asker, commitment, progress, first, is_begun }
+    }
+
     fn count(&self, response: &SyncResponse) {
+        if !self.is_begun.swap(true, Ordering::Relaxed) {
+            self.count_kept();
+        }
+        // The operation at the boundary is among those before the first that was asked for.
         let operations = match response {
             SyncResponse::Operations { operations, .. } => operations.len(),
-            SyncResponse::Boundary { .. } => 1,
+            SyncResponse::Boundary { .. } => 0,
         };
         let size = |size: usize| u64::try_from(size).expect("a size fits 64 bits");
         if self.progress.add(size(operations), size(response.encode_size())) {
             // From here on the library works alone, until the state is whole.
             self.progress.begin(Phase::Check, 0);
+        }
+    }
+
+    /// Counts what an earlier attempt left on disk. With the first answer, as all first questions are out by then.
+    fn count_kept(&self) {
+        let kept = self.first.load(Ordering::Relaxed).saturating_sub(self.commitment.ops_start);
+        self.progress.add(kept, 0);
+        if kept > 1 {
+            tracing::info!("{kept} operations are here from an earlier attempt");
         }
     }
 }
@@ -51,8 +81,12 @@ where
     type Error = AskError;
 
     async fn serve(&self, request: SyncRequest) -> source::Result<Self> {
+        if let SyncRequest::Operations { start, .. } = request {
+            self.first.fetch_min(*start, Ordering::Relaxed);
+        }
+        let root = self.commitment.ops_root;
         let check = |answer| match answer {
-            Answer::Operations(response) if is_proven(&request, self.ops_root, &response) => Ok(*response),
+            Answer::Operations(response) if is_proven(&request, root, &response) => Ok(*response),
             Answer::Operations(_) => Err(format!("{request} with a proof that does not hold")),
             _ => Err("not operations".to_owned()),
         };

@@ -8,7 +8,7 @@ use crate::{
 use alloy_primitives::Bytes;
 use almanac_bft::{
     Namespace, NetworkConfig, ValidatorSet,
-    sync::{self, Floor, KnownKeys, Phase, Progress, ValueSink},
+    sync::{self, Floor, KnownKeys, Phase, Progress, SyncError, ValueSink},
 };
 use almanac_index::{CopiedIndex, Index, IndexConfig};
 use almanac_primitives::{Genesis, StateKey, codec::Reader};
@@ -45,15 +45,21 @@ pub(super) fn run(
         return Ok(());
     }
     let place = datadir.index();
+    let log = QmdbConfig::new(PARTITION).log_prefix();
+    let mut kept = Some(log.as_str());
     let mut attempt = 1;
     let floor = loop {
-        datadir.begin_copy()?;
+        datadir.begin_copy(kept)?;
         // A runtime of its own: when it ends, so do its files and connections.
         let copied = datadir.runner().start(|context| copy(context, genesis, &place, network, progress));
         match copied {
             Ok(floor) => break floor,
             Err(error) if attempt < ATTEMPTS => {
-                tracing::warn!("attempt {attempt} to copy the state failed: {error:#}");
+                let is_wanting =
+                    error.downcast_ref::<SyncError>().is_some_and(SyncError::is_for_want_of_answers);
+                kept = Some(log.as_str()).filter(|_| is_wanting);
+                let next = if is_wanting { "goes on with what is here" } else { "begins with nothing" };
+                tracing::warn!("attempt {attempt} to copy the state failed: {error:#}; the next one {next}");
             }
             Err(error) => return Err(error.context("the state cannot be copied")),
         }
@@ -72,8 +78,8 @@ async fn copy(
     let watched = progress.clone();
     context.child("watch").spawn(|context| watch::log(context, watched));
     let origin = chain::genesis_header(&context, genesis).await?;
-    let namespace = Namespace(origin.hash());
-    let session = sync::connect(&context, network, ValidatorSet::new(genesis)?, namespace, progress.clone())?;
+    let (validators, namespace) = (ValidatorSet::new(genesis)?, Namespace(origin.hash()));
+    let session = sync::connect(&context, network, validators, namespace, progress.clone())?;
     let floor = session.find_floor(&mut context.child("weights")).await?;
     let number = floor.header.number;
     tracing::info!("copying the state after block {number}");

@@ -15,6 +15,9 @@ const PAGE_BYTES: NonZeroU16 = NZU16!(4096);
 /// Bytes that are read at a time when a store is opened.
 const REPLAY_BUFFER_BYTES: NonZeroUsize = NZUsize!(1 << 20);
 
+/// What the log of the state is called among the partitions.
+const LOG: &str = "log";
+
 /// How a store works.
 #[derive(Clone, Debug)]
 pub struct QmdbConfig {
@@ -60,13 +63,18 @@ impl QmdbConfig {
                 strategy: Sequential,
                 page_cache: cache.clone(),
             },
-            journal_config: self.log("log", self.file_operations, ((), ()), cache),
+            journal_config: self.log(LOG, self.file_operations, ((), ()), cache),
             grafted_metadata_partition: format!("{}-grafted", self.partition),
             translator: EightCap,
             init_cache: NonZeroUsize::new(self.open_cache_keys),
             init_buffer: REPLAY_BUFFER_BYTES,
             init_concurrency: (),
         }
+    }
+
+    /// How the names of the log's partitions begin: what a copy that was cut short can go on with.
+    pub fn log_prefix(&self) -> String {
+        format!("{}-{LOG}", self.partition)
     }
 
     /// The journal of blocks.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::store::SealedBatch as _;
 use alloy_primitives::{B256, Bytes};
-use almanac_primitives::{Header, StateCommitment, StateKey};
+use almanac_primitives::{Header, StateCommitment, StateKey, params::STATE_VALUE_BYTES_MAX};
 use commonware_codec::{Encode as _, EncodeSize as _};
 use commonware_cryptography::{Sha256, sha256};
 use commonware_runtime::Spawner;
@@ -46,6 +46,14 @@ pub const ANSWER_OPERATIONS_MAX: NonZeroU64 = NZU64!(1_024);
 
 /// Largest answer, except that a single operation is always answered.
 pub const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+/// Operations that are read first: no more than fit an answer with their proof, however large they are.
+const STEP_OPERATIONS_FIRST: NonZeroU64 = NZU64!(8);
+
+/// How many times more operations the next step may read.
+const STEP_GROWTH_MAX: u64 = 4;
+
+const _: () = assert!(STEP_OPERATIONS_FIRST.get() as usize * STATE_VALUE_BYTES_MAX <= ANSWER_BYTES_MAX / 2);
 
 /// Questions that are under way at once.
 const QUESTIONS_MAX: NonZeroUsize = NZUsize!(8);
@@ -104,6 +112,14 @@ pub enum SyncError {
         /// What the source said.
         reason: String,
     },
+    /// Operations that were proven do not make the state together: those from an earlier attempt are damaged.
+    #[error("the operations on disk do not lead to the state of block {number}: {reason}")]
+    Damaged {
+        /// Height of the block.
+        number: u64,
+        /// What the library said.
+        reason: String,
+    },
     /// The files cannot be written.
     #[error("the state of block {number} cannot be stored: {reason}")]
     Store {
@@ -154,23 +170,35 @@ pub fn is_proven(request: &SyncRequest, ops_root: B256, response: &SyncResponse)
 
 impl<E: Context + Spawner> QmdbStore<E> {
     /// Answers a peer that copies the state. It may get fewer operations than it asked for, never none.
+    ///
+    /// A commit waits while operations are read, so they are read in steps, of few operations as long as these are
+    /// large, and a commit may go before the next step.
     pub async fn serve(&self, request: SyncRequest) -> Result<SyncResponse, ServeError> {
+        let asked = request.max_ops();
+        let mut count = asked.min(STEP_OPERATIONS_FIRST);
+        let mut best = self.serve_step(at_most(request, count)).await?;
+        loop {
+            let next = next_step(count, best.encode_size()).min(asked);
+            if next <= count {
+                return Ok(best);
+            }
+            let response = self.serve_step(at_most(request, next)).await?;
+            if response.encode_size() > ANSWER_BYTES_MAX {
+                return Ok(best);
+            }
+            (count, best) = (next, response);
+        }
+    }
+
+    async fn serve_step(&self, request: SyncRequest) -> Result<SyncResponse, ServeError> {
         let guard = self.shared.database.read().await;
         let database = guard.as_ref().ok_or(ServeError::Closed)?;
         let (asked, newest) = (*request.size(), *database.bounds().end);
         if asked > newest {
             return Err(ServeError::Ahead { asked, newest });
         }
-        let mut request = at_most(request, ANSWER_OPERATIONS_MAX);
-        loop {
-            let (response, _) =
-                database.serve(request).await.map_err(|error| self.refusal(&request, &error))?;
-            let count = request.max_ops();
-            if response.encode_size() <= ANSWER_BYTES_MAX || count == NonZeroU64::MIN {
-                return Ok(response);
-            }
-            request = at_most(request, NonZeroU64::new(count.get() / 2).unwrap_or(NonZeroU64::MIN));
-        }
+        let served = database.serve(request).await;
+        served.map(|(response, _)| response).map_err(|error| self.refusal(&request, &error))
     }
 
     fn refusal(&self, request: &SyncRequest, error: &QmdbError) -> ServeError {
@@ -180,10 +208,11 @@ impl<E: Context + Spawner> QmdbStore<E> {
         ServeError::Store { reason: self.shared.damage(error) }
     }
 
-    /// Fills an empty store with the state after the block with this header, from a source that is not trusted.
-    /// The header is: whoever calls this has seen what makes it final.
+    /// Fills a store with the state after the block with this header, from a source that is not trusted. The header
+    /// is: whoever calls this has seen what makes it final.
     ///
-    /// What is on disk after a failure or a crash is no state: its files are removed before the next attempt.
+    /// What is on disk after a failure or a crash is no state. Its log may stay for the next attempt, which then
+    /// fetches only what is missing ([`QmdbConfig::log_prefix`]); everything else is removed before.
     pub async fn sync<S>(
         context: E,
         config: &QmdbConfig,
@@ -213,6 +242,9 @@ impl<E: Context + Spawner> QmdbStore<E> {
         let database: Database<E> = fetched.map_err(|error| match error {
             sync::Error::Database(error) => reason(&error),
             sync::Error::Source(error) => SyncError::Source { number, reason: error.to_string() },
+            sync::Error::Engine(error @ sync::EngineError::RootMismatch { .. }) => {
+                SyncError::Damaged { number, reason: error.to_string() }
+            }
             sync::Error::Engine(error) => SyncError::Source { number, reason: error.to_string() },
         })?;
         let database = database.sync().await.map_err(|error| reason(&error))?;
@@ -270,6 +302,13 @@ const CHUNK_BITS: u64 = CHUNK_BYTES as u64 * 8;
 fn is_set(chunk: &[u8; CHUNK_BYTES], bit: u64) -> bool {
     let bit = usize::try_from(bit).expect("a bit of a chunk");
     chunk[bit / 8] & (1 << (bit % 8)) != 0
+}
+
+/// How many operations to read after so many took so many bytes: as many as fit an answer if they are alike.
+fn next_step(count: NonZeroU64, bytes: usize) -> NonZeroU64 {
+    let fit = u64::try_from(ANSWER_BYTES_MAX / bytes.max(1)).expect("a number of answers fits 64 bits");
+    let next = count.saturating_mul(NonZeroU64::new(fit.min(STEP_GROWTH_MAX)).unwrap_or(NonZeroU64::MIN));
+    next.min(ANSWER_OPERATIONS_MAX)
 }
 
 fn at_most(request: SyncRequest, count: NonZeroU64) -> SyncRequest {
