@@ -95,6 +95,8 @@ pub struct Validator<P, B> {
     pub genesis: ConsensusBlock,
     /// What was signed about the block that it starts from, where it has none of those before.
     pub floor: Option<Finalization<Scheme, BlockDigest>>,
+    /// What was signed about the block after whose view it votes, where it no longer knows its votes up to there.
+    pub votes_after: Option<Finalization<Scheme, BlockDigest>>,
     /// How long it waits for others.
     pub timeouts: Timeouts,
 }
@@ -162,14 +164,20 @@ where
     A: Application<E, SigningScheme = Scheme, Context = BlockContext, Block = ConsensusBlock, Input = ()>,
     M: Reporter<Activity = Update<ConsensusBlock>>,
 {
-    let Validator { public_key, scheme, partition, peers, blocker, genesis, floor, timeouts } = validator;
+    let Validator { public_key, scheme, partition, peers, blocker, genesis, floor, votes_after, timeouts } =
+        validator;
     let partition = format!("{partition}{PARTITION}");
     let cache = CacheRef::new(NZU16!(4096), NZUsize!(1024));
     let fetch_timeout = NZDuration!(timeouts.fetch);
     let fetch_retry_delay = timeouts.fetch / 10;
-    let (start, simplex_floor) = match floor {
-        None => (Start::Genesis(genesis.clone().digested()), Floor::Genesis(genesis.digest())),
-        Some(signed) => (Start::Floor(signed.clone()), Floor::Finalized(signed)),
+    // Simplex takes part in no view up to that of its floor, whatever its files say.
+    let simplex_floor = match votes_after.or_else(|| floor.clone()) {
+        None => Floor::Genesis(genesis.digest()),
+        Some(signed) => Floor::Finalized(signed),
+    };
+    let start = match floor {
+        None => Start::Genesis(genesis.clone().digested()),
+        Some(signed) => Start::Floor(signed),
     };
 
     let resolver = backfill::init(

@@ -34,6 +34,8 @@ pub struct Parts {
     pub genesis: Header,
     /// Where the chain starts, if its beginning is not here.
     pub floor: Option<Floor>,
+    /// What it may sign.
+    pub voice: Voice,
     /// Who may propose and vote.
     pub validators: ValidatorSet,
     /// The way into the pool.
@@ -42,6 +44,18 @@ pub struct Parts {
     pub keys: Arc<dyn KnownKeys>,
     /// Hear of every final block, in this order.
     pub sinks: Vec<Arc<dyn Sink>>,
+}
+
+/// What a node may sign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Voice {
+    /// Nothing: it follows, whatever its key is.
+    None,
+    /// Votes and proposals, if its key is a validator's.
+    Votes {
+        /// After the view of this block only. Without one: in every view, as what it signed before is on its disk.
+        after: Option<Floor>,
+    },
 }
 
 /// The handle of a running node.
@@ -111,13 +125,23 @@ async fn run(
     namespace: Namespace,
     finality: FinalityReader,
 ) -> EngineError {
-    let Parts { ledger, genesis, floor, validators, admission, keys, sinks } = parts;
+    let Parts { ledger, genesis, floor, voice, validators, admission, keys, sinks } = parts;
     let private = config.key.private().clone();
     // A verifier takes part in everything and signs nothing.
-    let scheme = validators.signer(&namespace, &private).unwrap_or_else(|_| validators.verifier(&namespace));
-    let floor = match floor.map(|floor| floor.finalization(&validators, &namespace)).transpose() {
-        Ok(floor) => floor,
-        Err(error) => return EngineError::Died { reason: error.to_string() },
+    let signer = match &voice {
+        Voice::None => None,
+        Voice::Votes { .. } => validators.signer(&namespace, &private).ok(),
+    };
+    let scheme = signer.unwrap_or_else(|| validators.verifier(&namespace));
+    let signed_about =
+        |floor: Option<Floor>| floor.map(|floor| floor.finalization(&validators, &namespace)).transpose();
+    let votes_after = match voice {
+        Voice::None => None,
+        Voice::Votes { after } => after,
+    };
+    let (floor, votes_after) = match (signed_about(floor), signed_about(votes_after)) {
+        (Ok(floor), Ok(votes_after)) => (floor, votes_after),
+        (Err(error), _) | (_, Err(error)) => return EngineError::Died { reason: error.to_string() },
     };
     let (mut network, oracle) = transport::open(&context, &config, &namespace, peers);
     let mut channel = |number| network.register(number, CHANNEL_QUOTA);
@@ -149,6 +173,7 @@ async fn run(
         blocker: oracle,
         genesis: ConsensusBlock::genesis(genesis),
         floor,
+        votes_after,
         timeouts: Timeouts::for_block_time(Duration::from_millis(config.time.block_time.0)),
     };
     let (deliveries, inbox) = Deliveries::channel();

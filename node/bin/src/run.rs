@@ -83,8 +83,10 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
         call_time_max: Duration::from_millis(config.call_time.0),
         ..Limits::default()
     };
-    let pages: Vec<(&str, Page)> =
-        vec![("/health", health(view.index.clone())), ("/metrics", Arc::new(move || figures.render()))];
+    let pages: Vec<(&str, Page)> = vec![
+        ("/health", health(view.index.clone(), "developer")),
+        ("/metrics", Arc::new(move || figures.render())),
+    ];
     let impersonation = Arc::new(Impersonation::default());
     let dev =
         Dev::new(view.clone(), admission.clone(), controls.clone(), impersonation.clone(), lines, version);
@@ -131,12 +133,12 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     stopped
 }
 
-/// Says that the node answers, and how far it is.
-pub(crate) fn health(index: Arc<Index>) -> Page {
+/// Says that the node answers, what it is, and how far it is.
+pub(crate) fn health(index: Arc<Index>, role: &'static str) -> Page {
     Arc::new(move || {
         let tip = index.tip();
         let (number, time) = (tip.number(), tip.block.header.timestamp.0);
-        format!("{{\"status\":\"ok\",\"block\":{number},\"timestampMs\":{time}}}\n")
+        format!("{{\"status\":\"ok\",\"block\":{number},\"timestampMs\":{time},\"role\":\"{role}\"}}\n")
     })
 }
 

@@ -7,8 +7,6 @@ use alloy_primitives::{Address, hex};
 use almanac_primitives::testing;
 use serde_json::{Value, json};
 use std::{
-    io::{Read as _, Write as _},
-    net::TcpStream,
     path::Path,
     process::{Command, Stdio},
     sync::{
@@ -23,17 +21,6 @@ use support::{
     network::*,
     *,
 };
-
-/// Changes a setting in a configuration.
-fn set(config: &str, name: &str, value: Option<Value>) {
-    edit(Path::new(config), |json| {
-        let settings = json.as_object_mut().unwrap();
-        match value {
-            Some(value) => settings.insert(name.to_owned(), value),
-            None => settings.remove(name),
-        };
-    });
-}
 
 /// Reads a setting of a configuration.
 fn setting(config: &str, name: &str) -> String {
@@ -156,32 +143,22 @@ fn a_copy_can_be_watched() {
     let address = setting(&configs[4], "rpc");
     let child = launch(&configs[4], "info");
     let follower = Node { child, address, banner: String::new() };
-    let health = |status: &str| {
+    let health_of = |status: &str| {
         wait_for(&format!("health that says {status}"), || {
-            let health: Value = serde_json::from_str(&page(&follower.address, "/health")?).ok()?;
-            (health["status"] == status).then_some(health)
+            health(&follower.address).filter(|health| health["status"] == status)
         })
     };
-    let copying = health("copying");
+    let copying = health_of("copying");
     assert_eq!(copying["phase"], "header and certificate", "{copying}");
     let metrics = page(&follower.address, "/metrics").unwrap();
     assert!(metrics.contains("almanac_copy_phase{phase=\"header and certificate\"} 1"), "{metrics}");
 
     let _validators: Vec<Node> = configs[..4].iter().map(|config| start(config)).collect();
-    assert!(health("ok")["block"].as_u64() > Some(0), "the same page, once there is a chain");
+    assert!(health_of("ok")["block"].as_u64() > Some(0), "the same page, once there is a chain");
     let log = std::fs::read_to_string(log_of(&configs[4])).unwrap();
     let steps = log.lines().filter_map(|line| line.split_once("copying, step ")).map(|(_, step)| step);
     let steps: Vec<char> = steps.filter_map(|step| step.chars().next()).collect();
     assert!(steps.is_sorted() && steps.first() == Some(&'1') && steps.last() > Some(&'1'), "{log}");
-}
-
-/// A page of a node that may not be there yet.
-fn page(address: &str, path: &str) -> Option<String> {
-    let mut stream = TcpStream::connect(address).ok()?;
-    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    Some(answer.split_once("\r\n\r\n")?.1.to_owned())
 }
 
 /// Kills the last node, and starts it again when the others are five blocks on.

@@ -198,6 +198,7 @@ impl Surroundings {
             blocker,
             genesis: ConsensusBlock::genesis(network.genesis_header.clone()),
             floor: None,
+            votes_after: None,
             timeouts: Timeouts::for_block_time(Duration::from_millis(network.time.block_time.0)),
         };
         let (deliveries, inbox) = Deliveries::channel();

@@ -160,6 +160,7 @@ async fn run(
         blocker: control.clone(),
         genesis: ConsensusBlock::genesis(world.header.clone()),
         floor: floor.map(|floor| floor.finalization(&world.validators, &world.namespace).unwrap()),
+        votes_after: None,
         timeouts: Timeouts::for_block_time(Duration::from_millis(time.block_time.0)),
     };
     let channel = |number| control.register(number, CHANNEL_QUOTA);

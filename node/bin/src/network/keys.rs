@@ -1,5 +1,6 @@
 //! Files that hold a validator's key, readable by their owner only.
 
+use crate::datadir::write_durably;
 use alloy_primitives::{B256, hex};
 use almanac_bft::ValidatorKey;
 use anyhow::{Context as _, bail, ensure};
@@ -39,7 +40,8 @@ pub(crate) fn run(command: &KeysCommand) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{}", key.public()).context("cannot print")
 }
 
-/// Writes a new random key. Never over another: a validator whose key is lost is lost with it.
+/// Writes a new random key, and beside it that the key was never used. Never over another: a validator whose key is
+/// lost is lost with it.
 pub(super) fn create(path: &Path) -> anyhow::Result<ValidatorKey> {
     let secret = random_secret()?;
     let mut file = File::options()
@@ -51,7 +53,18 @@ pub(super) fn create(path: &Path) -> anyhow::Result<ValidatorKey> {
     writeln!(file, "{}", hex::encode(secret))
         .and_then(|()| file.sync_all())
         .with_context(|| format!("cannot write {}", path.display()))?;
+    write_durably(
+        &unused(path),
+        b"This key has signed nothing. The first start of its validator removes this file.\n",
+    )?;
     Ok(ValidatorKey::from_secret(&secret))
+}
+
+/// The file that is there as long as a key has signed nothing.
+pub(super) fn unused(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".unused");
+    name.into()
 }
 
 /// Reads a key, and refuses a file that others could have read.
@@ -106,6 +119,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("key");
         let key = create(&path).unwrap();
+        assert!(directory.path().join("key.unused").exists(), "a new key says so");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(read(&path).unwrap().public(), key.public());
         assert!(create(&path).is_err(), "a key is never overwritten");

@@ -6,7 +6,9 @@ mod keys;
 mod new;
 mod node;
 mod ports;
+mod silent;
 mod up;
+mod votes;
 mod watch;
 
 use clap::{Args, Subcommand};

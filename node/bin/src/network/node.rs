@@ -4,7 +4,9 @@ use super::{
     NodeCommand,
     config::{NodeConfig, Sync},
     copy::{self, IndexKeys},
-    keys, ports, watch,
+    keys, ports, silent,
+    votes::{self, Role},
+    watch,
 };
 use crate::{
     chain,
@@ -18,14 +20,15 @@ use crate::{
 };
 use alloy_primitives::U64;
 use almanac_bft::{
-    Bft, FinalityReader, Ledger, NetworkConfig, Parts, Prover as LedgerProver, ValidatorSet, sync::Progress,
+    Bft, FinalityReader, Ledger, NetworkConfig, Parts, Prover as LedgerProver, Silence, ValidatorSet,
+    sync::Progress,
 };
 use almanac_consensus::{
     Admission, Clock as _, ControlError, Engine as _, Proven, SharedPool, Sink, SystemClock,
 };
 use almanac_index::Index;
 use almanac_mempool::{Pool, PoolConfig};
-use almanac_primitives::{Genesis, StateKey};
+use almanac_primitives::{Genesis, StateKey, TimestampMs};
 use almanac_rpc::{
     Limits, Server,
     almanac::{Almanac, Prover},
@@ -44,29 +47,33 @@ use almanac_schedule::CalendarAgenda;
 use anyhow::Context as _;
 use commonware_runtime::{Metrics as _, Runner as _, Spawner as _, Supervisor as _, tokio::Context};
 use std::{
-    any::Any, future::Future, io::Write as _, pin::Pin, sync::Arc, thread::JoinHandle, time::Duration,
+    any::Any, future::Future, io::Write as _, path::PathBuf, pin::Pin, sync::Arc, thread::JoinHandle,
+    time::Duration,
 };
 use tokio::sync::oneshot;
 
 /// Runs a node until a signal or a failure ends it.
 pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     let mut shutdown = Shutdown::listen()?;
+    let start = SystemClock.now();
     let config = NodeConfig::read(&command.config)?;
     let network = config.network()?;
     let genesis = datadir::read_genesis(&config.genesis)?;
     // Both are held as long as the node runs: the same key started twice would sign two votes.
     let _key = keys::hold(&config.key)?;
-    let datadir = Datadir::take(&config.datadir)?;
+    let datadir = Arc::new(Datadir::take(&config.datadir)?);
     datadir.adopt_genesis(&genesis)?;
     ports::check_free(&config)?;
-    let directory = datadir.path().to_owned();
     tracing::info!("{}: {}", command.config.display(), describe(&network, &genesis));
     let progress = Arc::new(Progress::default());
     let waiting = match copy::is_needed(config.sync, &datadir)? {
         true => Some(Server::start_pages(config.rpc, Limits::default(), watch::pages(&progress)).await?),
         false => None,
     };
-    let (thread, started) = spawn(genesis.clone(), datadir, network, config.sync, progress)?;
+    let key = network.key.public();
+    let plan =
+        Plan { genesis: genesis.clone(), network, sync: config.sync, key_file: config.key.clone(), start };
+    let (thread, started) = spawn(plan, datadir.clone(), progress)?;
     let mut started = tokio::select! {
         started = started => started.context("the node's thread ended before it began")??,
         // Whatever was being done is begun again at the next start.
@@ -90,7 +97,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     if let Some(waiting) = waiting {
         waiting.stop().await;
     }
-    let _control = Control::serve(&directory, genesis.clone(), started.index.clone())?;
+    let _control = Control::serve(datadir.path(), genesis.clone(), started.index.clone())?;
     let heavy = Heavy::new(HeavyLimits::default());
     let server = serve(&config, genesis.chain_id, &started, &heavy).await?;
     // Whoever started us may have closed the pipe; that is no reason to stop.
@@ -101,18 +108,27 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
         config.listen
     );
 
-    tokio::select! {
-        signal = shutdown.requested() => tracing::info!("{signal}: stopping"),
+    let finality = started.bft.finality().clone();
+    let votes_after = tokio::select! {
+        signal = shutdown.requested() => {
+            tracing::info!("{signal}: stopping");
+            None
+        }
         ended = started.bft.ended() => {
             // The libraries below panic where a disk fails; what they said is the reason.
             join(thread)?;
             ended.context("the node ended")?;
             anyhow::bail!("the node ended without a reason");
         }
-    }
+        floor = silent::end(started.silence, &started.index, &finality) => Some(floor),
+    };
     heavy.close();
     server.stop().await;
-    stop(started.bft, thread).await
+    stop(started.bft, thread).await?;
+    match votes_after {
+        None => Ok(()),
+        Some(floor) => silent::speak(&datadir, key, floor),
+    }
 }
 
 /// Returns when there is a block to show: of the one whose state was copied, only the header is here.
@@ -163,8 +179,21 @@ fn describe(network: &NetworkConfig, genesis: &Genesis) -> String {
     }
 }
 
+/// What a node is to be.
+struct Plan {
+    genesis: Genesis,
+    network: NetworkConfig,
+    sync: Sync,
+    key_file: PathBuf,
+    /// When the process began.
+    start: TimestampMs,
+}
+
 /// What the rest of the node needs of its part in the network.
 struct Started {
+    role: Role,
+    /// Where it is a validator that must not vote yet: how long.
+    silence: Option<Silence>,
     bft: Bft,
     prover: LedgerProver,
     admission: Admission,
@@ -178,22 +207,20 @@ type Ready = oneshot::Sender<anyhow::Result<Started>>;
 
 /// Runs chain and consensus on threads of their own: no request that is served can delay a vote.
 fn spawn(
-    genesis: Genesis,
-    datadir: Datadir,
-    network: NetworkConfig,
-    sync: Sync,
+    plan: Plan,
+    datadir: Arc<Datadir>,
     progress: Arc<Progress>,
 ) -> anyhow::Result<(JoinHandle<()>, oneshot::Receiver<anyhow::Result<Started>>)> {
     let (ready, started) = oneshot::channel();
     let thread = std::thread::Builder::new().name("node".to_owned());
     let thread = thread
         .spawn(move || {
-            if let Err(error) = copy::run(sync, &genesis, &datadir, &network, &progress) {
-                return tell(ready, Err(error));
-            }
-            // The directory stays locked until the node has ended.
+            let (role, silence) = match prepare(&plan, &datadir, &progress) {
+                Ok(prepared) => prepared,
+                Err(error) => return tell(ready, Err(error)),
+            };
             datadir.runner().start(|context| async {
-                match start(context, &genesis, &datadir, network).await {
+                match start(context, plan, &datadir, role, silence).await {
                     Ok((started, node)) => {
                         tell(ready, Ok(started));
                         node.await;
@@ -206,6 +233,21 @@ fn spawn(
     Ok((thread, started))
 }
 
+/// Fills the directory if that has to be, and finds out what the node may sign.
+fn prepare(
+    plan: &Plan,
+    datadir: &Datadir,
+    progress: &Arc<Progress>,
+) -> anyhow::Result<(Role, Option<Silence>)> {
+    copy::run(plan.sync, &plan.genesis, datadir, &plan.network, progress)?;
+    let role = votes::role(datadir, &plan.genesis, plan.network.key.public(), &plan.key_file)?;
+    let silence = match role {
+        Role::Silent => Some(silent::begin(plan.start, &plan.genesis, datadir, &plan.network)?),
+        Role::Follower | Role::Voter { .. } => None,
+    };
+    Ok((role, silence))
+}
+
 fn tell(ready: Ready, started: anyhow::Result<Started>) {
     // Where nobody waits any more, the process is on its way out.
     let _ = ready.send(started);
@@ -213,10 +255,12 @@ fn tell(ready: Ready, started: anyhow::Result<Started>) {
 
 async fn start(
     context: Context,
-    genesis: &Genesis,
+    plan: Plan,
     datadir: &Datadir,
-    network: NetworkConfig,
+    role: Role,
+    silence: Option<Silence>,
 ) -> anyhow::Result<(Started, impl Future<Output = ()> + Send)> {
+    let Plan { genesis, network, .. } = &plan;
     let floor = datadir.floor()?;
     let header = floor.as_ref().map(|floor| &floor.header);
     let keeping = index_command::keeping(None);
@@ -243,14 +287,15 @@ async fn start(
         ledger,
         genesis: origin.block.header.clone(),
         floor,
+        voice: role.voice(),
         validators: ValidatorSet::new(genesis)?,
         admission: admission.clone(),
         keys: Arc::new(IndexKeys(index.clone())),
         sinks,
     };
     let counters = context.child("counters");
-    let (bft, node) = Bft::start(context, network, parts)?;
-    Ok((Started { bft, prover, admission, index, heads, counters }, node))
+    let (bft, node) = Bft::start(context, network.clone(), parts)?;
+    Ok((Started { role, silence, bft, prover, admission, index, heads, counters }, node))
 }
 
 /// Serves the same as a developer's chain, without what only a developer may do.
@@ -282,7 +327,7 @@ async fn serve(
     let figures = figures::start()?;
     let counters = started.counters.child("page");
     let pages: Vec<(&str, Page)> = vec![
-        ("/health", health(started.index.clone())),
+        ("/health", health(started.index.clone(), started.role.name())),
         ("/metrics", Arc::new(move || figures.render() + &counters.encode())),
     ];
     Ok(Server::start(config.rpc, limits, methods, pages).await?)

@@ -8,8 +8,8 @@ use super::{
 use serde_json::{Value, json};
 use std::{
     fs::{self, File},
-    io::{BufRead as _, BufReader},
-    net::TcpListener,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicU16, Ordering},
@@ -236,6 +236,31 @@ fn wire(configs: &[String], near: usize) -> Vec<(usize, usize, Relay)> {
         }
     });
     wires
+}
+
+/// Changes a setting in a configuration.
+pub fn set(config: &str, name: &str, value: Option<Value>) {
+    edit(Path::new(config), |json| {
+        let settings = json.as_object_mut().unwrap();
+        match value {
+            Some(value) => settings.insert(name.to_owned(), value),
+            None => settings.remove(name),
+        };
+    });
+}
+
+/// What a node's health page says, if the node is there.
+pub fn health(address: &str) -> Option<Value> {
+    serde_json::from_str(&page(address, "/health")?).ok()
+}
+
+/// A page of a node that may not be there.
+pub fn page(address: &str, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer.split_once("\r\n\r\n")?.1.to_owned())
 }
 
 /// Changes a file of JSON.
