@@ -9,17 +9,17 @@ use almanac_bft::sync::{self, Floor, Session, ask::Asker};
 use almanac_primitives::{Header, StateKey};
 use almanac_state::BlockJournal;
 use commonware_cryptography::ed25519::PublicKey;
-use commonware_p2p::simulated::{self, Link, Network, Oracle};
+use commonware_p2p::simulated::{self, Control, Link, Network, Oracle};
 use commonware_runtime::{
-    Runner as _, Spawner as _, Supervisor as _,
+    Handle, Runner as _, Spawner as _, Supervisor as _,
     deterministic::{self, Context},
 };
 use commonware_utils::{NZUsize, probability};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-const VALIDATORS: usize = 4;
+pub const VALIDATORS: usize = 4;
 
-async fn connect(context: &Context, world: &World) -> Oracle<PublicKey, Context> {
+pub async fn connect(context: &Context, world: &World) -> Oracle<PublicKey, Context> {
     let config = simulated::Config {
         max_size: almanac_bft::message_bytes_max(4),
         max_peers_per_set: NZUsize!(8),
@@ -42,6 +42,26 @@ async fn connect(context: &Context, world: &World) -> Oracle<PublicKey, Context>
     oracle
 }
 
+type TestSession = Session<Context, simulated::Sender<PublicKey, Context>, Control<PublicKey, Context>>;
+
+/// A session of a node with the given peers, and what takes in their answers.
+pub async fn session(
+    context: &Context,
+    world: &World,
+    oracle: &Oracle<PublicKey, Context>,
+    index: usize,
+    peers: &[usize],
+) -> (TestSession, Handle<()>) {
+    let control = oracle.control(world.public(index));
+    let channel = control.register(sync::CHANNEL, sync::QUOTA).await.unwrap();
+    let peers = peers.iter().map(|peer| world.public(*peer)).collect();
+    let (asker, listener) = Asker::new(context.child("patience"), peers, control, channel);
+    let listening = context.child("answers").spawn(|_| listener);
+    let validators = world.validators.clone();
+    let (namespace, progress) = (world.namespace, Arc::default());
+    (Session { asker: asker.into(), validators, namespace, progress }, listening)
+}
+
 /// Copies the state for a node from the given peers, and makes its archive.
 async fn copy(
     context: &Context,
@@ -50,14 +70,7 @@ async fn copy(
     index: usize,
     peers: &[usize],
 ) -> (Floor, BTreeMap<StateKey, Bytes>) {
-    let control = oracle.control(world.public(index));
-    let channel = control.register(sync::CHANNEL, sync::QUOTA).await.unwrap();
-    let peers = peers.iter().map(|peer| world.public(*peer)).collect();
-    let (asker, listener) = Asker::new(context.child("patience"), peers, control, channel);
-    let listening = context.child("answers").spawn(|_| listener);
-    let validators = world.validators.clone();
-    let (namespace, progress) = (world.namespace, Arc::default());
-    let session = Session { asker: asker.into(), validators, namespace, progress };
+    let (session, listening) = session(context, world, oracle, index, peers).await;
     let floor = session.find_floor(&mut context.child("weights")).await.unwrap();
     let config = world.config(index);
     let store = session.fetch_state(context.child("copy"), &config, &world.state, &floor).await.unwrap();

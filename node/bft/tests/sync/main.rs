@@ -3,6 +3,7 @@
 
 mod chain;
 mod follow;
+mod lost;
 mod node;
 mod peer;
 

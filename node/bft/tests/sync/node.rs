@@ -4,7 +4,7 @@ use crate::chain;
 use alloy_primitives::{Address, Bytes};
 use almanac_bft::{
     CHANNEL_QUOTA, Channels, ConsensusBlock, Finalizer, Ledger, Namespace, RuntimeClock, TimeConfig,
-    Timeouts, Validator, ValidatorSet, Voter,
+    Timeouts, Validator, ValidatorSet, Voice, Voter,
     block::key_bytes,
     engine,
     finalizer::Deliveries,
@@ -82,7 +82,17 @@ pub struct Node {
     pub root: Handle<()>,
 }
 
-/// Starts a node on what it has on disk: all of the chain, or what follows a floor.
+/// Which node starts, and with what.
+pub struct Seat {
+    /// Whose key it has.
+    pub index: usize,
+    /// Which disk it has: its own, with the number of its key, or another.
+    pub disk: usize,
+    pub floor: Option<Floor>,
+    pub voice: Voice,
+}
+
+/// Starts a node on what it has on disk: all of the chain, or what follows a floor. It votes if it can.
 pub async fn start(
     context: Context,
     world: &Arc<World>,
@@ -90,27 +100,33 @@ pub async fn start(
     index: usize,
     floor: Option<Floor>,
 ) -> Node {
+    let seat = Seat { index, disk: index, floor, voice: Voice::Votes { after: None } };
+    start_in(context, world, oracle, seat).await
+}
+
+/// Starts a node.
+pub async fn start_in(
+    context: Context,
+    world: &Arc<World>,
+    oracle: &Oracle<PublicKey, Context>,
+    seat: Seat,
+) -> Node {
     let (ready, started) = oneshot::channel();
     let (world, oracle) = (world.clone(), oracle.clone());
     let root = context.spawn(move |context| async move {
-        let (ledger, pool) = open(&context, &world, index, floor.as_ref()).await;
+        let (ledger, pool) = open(&context, &world, &seat).await;
         let seen = Arc::new(Seen::new(&world));
         let _ = ready.send((ledger.clone(), seen.clone()));
-        run(context, &world, &oracle, index, floor, ledger, pool, seen).await;
+        run(context, &world, &oracle, seat, ledger, pool, seen).await;
     });
     let (ledger, seen) = started.await.expect("the node starts");
     Node { ledger, seen, root }
 }
 
 /// Opens the chain, and executes again what the archive has and the state lacks.
-async fn open(
-    context: &Context,
-    world: &World,
-    index: usize,
-    floor: Option<&Floor>,
-) -> (Arc<Ledger<Store>>, Arc<SharedPool>) {
-    let first = floor.map_or(&world.header, |floor| &floor.header);
-    let config = world.config(index);
+async fn open(context: &Context, world: &World, seat: &Seat) -> (Arc<Ledger<Store>>, Arc<SharedPool>) {
+    let first = seat.floor.as_ref().map_or(&world.header, |floor| &floor.header);
+    let config = world.config(seat.disk);
     let archive = BlockJournal::open_after(context.child("blocks"), &config, first.number).await.unwrap();
     let store = QmdbStore::open(context.child("state"), &config, &world.state).await.unwrap();
     let header = match store.height() {
@@ -130,20 +146,25 @@ async fn open(
     (Ledger::new(application, tip), SharedPool::new(Pool::new(PoolConfig::developer(), base_fee)))
 }
 
-#[allow(clippy::too_many_arguments, reason = "the parts of a node")]
 async fn run(
     context: Context,
     world: &World,
     oracle: &Oracle<PublicKey, Context>,
-    index: usize,
-    floor: Option<Floor>,
+    Seat { index, disk, floor, voice }: Seat,
     ledger: Arc<Ledger<Store>>,
     pool: Arc<SharedPool>,
     seen: Arc<Seen>,
 ) {
     let (key, control) = (world.public(index), oracle.control(world.public(index)));
-    let scheme = world.validators.signer(&world.namespace, &world.keys[index]);
-    let scheme = scheme.unwrap_or_else(|_| world.validators.verifier(&world.namespace));
+    let verifier = world.validators.verifier(&world.namespace);
+    let signed_about = |floor: Floor| floor.finalization(&world.validators, &world.namespace).unwrap();
+    let (scheme, votes_after) = match voice {
+        Voice::None => (verifier, None),
+        Voice::Votes { after } => {
+            let signer = world.validators.signer(&world.namespace, &world.keys[index]);
+            (signer.unwrap_or(verifier), after.map(signed_about))
+        }
+    };
     let time = TimeConfig { block_time: DurationMs(100), ..TimeConfig::default() };
     let voter = Voter {
         ledger: ledger.clone(),
@@ -155,12 +176,12 @@ async fn run(
     let validator = Validator {
         public_key: key,
         scheme,
-        partition: format!("n{index}-"),
+        partition: format!("n{disk}-"),
         peers: oracle.manager(),
         blocker: control.clone(),
         genesis: ConsensusBlock::genesis(world.header.clone()),
-        floor: floor.map(|floor| floor.finalization(&world.validators, &world.namespace).unwrap()),
-        votes_after: None,
+        floor: floor.map(signed_about),
+        votes_after,
         timeouts: Timeouts::for_block_time(Duration::from_millis(time.block_time.0)),
     };
     let channel = |number| control.register(number, CHANNEL_QUOTA);
