@@ -1,8 +1,10 @@
 //! The configuration file of a node: a validator, or a follower.
 
 use super::keys;
+use crate::index_command;
 use alloy_primitives::B256;
 use almanac_bft::{NetworkConfig, Peer, TimeConfig};
+use almanac_index::IndexConfig;
 use almanac_primitives::DurationMs;
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
@@ -36,6 +38,10 @@ pub(super) struct NodeConfig {
     /// How a node with an empty directory gets to where the others are.
     #[serde(default, skip_serializing_if = "Sync::is_default")]
     pub(super) sync: Sync,
+    /// Memory for what the index has written and not put in its place yet, in MiB. It takes up to four times as much
+    /// for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) index_buffer_mb: Option<u64>,
 }
 
 /// How a node with an empty directory gets to where the others are.
@@ -66,6 +72,9 @@ pub(super) struct PeerConfig {
 /// Shortest and longest time between blocks.
 const BLOCK_TIME_MS: std::ops::RangeInclusive<u64> = 10..=60_000;
 
+/// Least and most memory for the index to write in, in MiB.
+const INDEX_BUFFER_MB: std::ops::RangeInclusive<u64> = 1..=1_024;
+
 impl NodeConfig {
     /// Reads a file, and makes its paths usable from anywhere.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
@@ -77,7 +86,21 @@ impl NodeConfig {
             *place = directory.join(&*place);
         }
         check_block_time(config.block_time_ms).context("blockTimeMs")?;
+        if let Some(given) = config.index_buffer_mb {
+            let (least, most) = (INDEX_BUFFER_MB.start(), INDEX_BUFFER_MB.end());
+            let is_allowed = INDEX_BUFFER_MB.contains(&given);
+            ensure!(is_allowed, "indexBufferMb is {given}, it must be from {least} to {most}");
+        }
         Ok(config)
+    }
+
+    /// How much the index keeps, and in how much memory.
+    pub(super) fn keeping(&self) -> IndexConfig {
+        let archive = index_command::keeping(None);
+        match self.index_buffer_mb {
+            Some(mebibytes) => IndexConfig { buffer_bytes: mebibytes << 20, ..archive },
+            None => archive,
+        }
     }
 
     /// How the node takes part in the network. Reads its key.
@@ -131,6 +154,18 @@ mod tests {
             let error = format!("{:#}", read(refused).unwrap_err());
             assert!(error.contains("blockTimeMs") && error.contains("10 to 60000"), "{error}");
         }
+    }
+
+    #[test]
+    fn both_sides_of_the_memory_for_the_index() {
+        let with = |given: u64| read(&format!("500, \"indexBufferMb\": {given}"));
+        for allowed in [1, 1_024] {
+            assert_eq!(with(allowed).unwrap().keeping().buffer_bytes, allowed << 20);
+        }
+        for refused in [0, 1_025] {
+            assert!(with(refused).unwrap_err().to_string().contains("from 1 to 1024"));
+        }
+        assert_eq!(read("500").unwrap().keeping(), IndexConfig::archive());
     }
 
     #[test]

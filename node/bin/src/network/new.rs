@@ -183,6 +183,7 @@ impl Places<'_> {
                 })
                 .collect(),
             followers: self.followers.iter().map(ValidatorKey::public).collect(),
+            index_buffer_mb: None,
             sync: match kind {
                 Kind::Validator => Sync::Blocks,
                 Kind::Follower => Sync::State,

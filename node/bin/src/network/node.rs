@@ -13,7 +13,6 @@ use crate::{
     control::Control,
     datadir::{self, Datadir},
     figures::{self, BlockFigures},
-    index_command,
     listen::BlockLines,
     run::health,
     shutdown::Shutdown,
@@ -26,7 +25,7 @@ use almanac_bft::{
 use almanac_consensus::{
     Admission, Clock as _, ControlError, Engine as _, Proven, SharedPool, Sink, SystemClock,
 };
-use almanac_index::Index;
+use almanac_index::{Index, IndexConfig};
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::{Genesis, StateKey, TimestampMs};
 use almanac_rpc::{
@@ -71,8 +70,14 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
         false => None,
     };
     let key = network.key.public();
-    let plan =
-        Plan { genesis: genesis.clone(), network, sync: config.sync, key_file: config.key.clone(), start };
+    let plan = Plan {
+        genesis: genesis.clone(),
+        network,
+        sync: config.sync,
+        key_file: config.key.clone(),
+        keeping: config.keeping(),
+        start,
+    };
     let (thread, started) = spawn(plan, datadir.clone(), progress)?;
     let mut started = tokio::select! {
         started = started => started.context("the node's thread ended before it began")??,
@@ -185,6 +190,7 @@ struct Plan {
     network: NetworkConfig,
     sync: Sync,
     key_file: PathBuf,
+    keeping: IndexConfig,
     /// When the process began.
     start: TimestampMs,
 }
@@ -260,11 +266,10 @@ async fn start(
     role: Role,
     silence: Option<Silence>,
 ) -> anyhow::Result<(Started, impl Future<Output = ()> + Send)> {
-    let Plan { genesis, network, .. } = &plan;
+    let Plan { genesis, network, keeping, .. } = &plan;
     let floor = datadir.floor()?;
     let header = floor.as_ref().map(|floor| &floor.header);
-    let keeping = index_command::keeping(None);
-    let chain = chain::on_disk(&context, genesis, &datadir.index(), keeping, header).await?;
+    let chain = chain::on_disk(&context, genesis, &datadir.index(), keeping.clone(), header).await?;
     let chain::Chain { mut application, tip, index } = chain;
     let base_fee = application.next_environment(&tip).await?.base_fee;
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
