@@ -3,7 +3,6 @@
 //! `ALMANAC_SIM_SEED` runs one seed of each, `ALMANAC_SIM_SEEDS` so many of each.
 
 use crate::{
-    jobs,
     liar::Lie,
     marks::{Mark, Marks},
     run::{Outcome, run},
@@ -72,15 +71,12 @@ impl Campaign {
             self.report(seed);
             return;
         }
-        let (marks, mut runs) = (Marks::default(), 0);
+        let marks = Marks::default();
         let seeds = setting("ALMANAC_SIM_SEEDS").unwrap_or(self.seeds);
         for seed in 0..seeds {
-            let outcome = self.report(seed);
-            marks.merge(&outcome.marks);
-            runs += jobs::check(&outcome.chain).expect("checked at the end of the run");
+            marks.merge(&self.report(seed).marks);
         }
         marks.require(&self.marks);
-        assert!(runs as u64 > 5 * seeds, "{runs} runs of jobs in {seeds} simulations");
     }
 
     fn run_seed(&self, seed: u64) -> Outcome {
@@ -92,8 +88,8 @@ impl Campaign {
     fn report(&self, seed: u64) -> Outcome {
         let begin = Instant::now();
         let outcome = self.run_seed(seed);
-        let (blocks, crashes, took) = (outcome.chain.len(), outcome.crashes, begin.elapsed().as_secs_f64());
-        let runs = jobs::check(&outcome.chain).expect("checked at the end of the run");
+        let Outcome { chain, runs, crashes, .. } = &outcome;
+        let (blocks, took) = (chain.len(), begin.elapsed().as_secs_f64());
         println!("{} {seed}: {blocks} blocks, {runs} runs, {crashes} crashes, {took:.1} s", self.name);
         println!("digest {:x}", outcome.digest);
         outcome

@@ -1,6 +1,6 @@
-//! A client that schedules a job and sends transfers to one validator until they are final.
+//! A client that has a job and sends transfers to one validator until they are final.
 
-use crate::{jobs, machine::Machine, opened::Store};
+use crate::{machine::Machine, opened::Store, orders::Orders};
 use alloy_primitives::{Address, U256};
 use almanac_bft::Ledger;
 use almanac_consensus::Admission;
@@ -8,7 +8,7 @@ use almanac_primitives::{
     Account, StateKey, UserTransaction,
     testing::{person, transfer},
 };
-use almanac_state::StateView as _;
+use almanac_state::{BlockJournal, StateView as _};
 use commonware_runtime::Clock as _;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -18,36 +18,46 @@ pub const RECEIVER: Address = Address::repeat_byte(0xcc);
 /// Transfers that a client has under way.
 const AHEAD: u64 = 3;
 
-/// What arrives when each client has sent so many transactions: the first schedules a job, and each transfer of the
-/// n-th client is worth n + 1.
-pub fn expected_balance(clients: impl Iterator<Item = usize>, transactions: u64) -> U256 {
-    clients.map(|client| U256::from((client as u64 + 1) * (transactions - 1))).sum()
+/// What arrives when each client has sent so many transfers: each one of the n-th client is worth n + 1.
+pub fn expected_balance(clients: impl Iterator<Item = usize>, transfers: u64) -> U256 {
+    clients.map(|client| U256::from((client as u64 + 1) * transfers)).sum()
 }
 
-pub async fn run(
-    context: Machine,
-    index: usize,
-    admission: Admission,
-    ledger: Arc<Ledger<Store>>,
-    transactions: u64,
-) {
-    let sender = person(index as u64);
-    let mut signed: BTreeMap<u64, UserTransaction> = BTreeMap::new();
-    loop {
-        // What time it is, a chain can tell from its first block on.
-        if ledger.tip().header.number > 0
-            && let Some(account) = account(&ledger, sender.address).await
-        {
-            for nonce in account.nonce..(account.nonce + AHEAD).min(transactions) {
-                let transaction = signed.entry(nonce).or_insert_with(|| match nonce {
-                    0 => jobs::schedule(sender, nonce, ledger.tip().header.timestamp),
-                    _ => transfer(sender, nonce, RECEIVER, index as u64 + 1),
-                });
-                // Known already, most of the time.
-                let _ = admission.submit(transaction.encoded());
+/// One client and the validator that it talks to.
+pub struct Client {
+    pub index: usize,
+    pub admission: Admission,
+    pub ledger: Arc<Ledger<Store>>,
+    pub archive: Arc<BlockJournal<Machine>>,
+    /// Transfers that it gets into the chain.
+    pub transfers: u64,
+}
+
+impl Client {
+    pub async fn run(self, context: Machine) {
+        let mut orders = Orders::new(self.index);
+        let mut signed = BTreeMap::new();
+        loop {
+            if let Some(order) = orders.next(&context, &self.ledger, &self.archive).await {
+                self.submit(order);
             }
+            self.transfer(&mut signed).await;
+            context.sleep(Duration::from_millis(150)).await;
         }
-        context.sleep(Duration::from_millis(150)).await;
+    }
+
+    async fn transfer(&self, signed: &mut BTreeMap<u64, UserTransaction>) {
+        let sender = person(self.index as u64);
+        let Some(account) = account(&self.ledger, sender.address).await else { return };
+        for nonce in account.nonce..(account.nonce + AHEAD).min(self.transfers) {
+            let sign = || transfer(sender, nonce, RECEIVER, self.index as u64 + 1);
+            self.submit(signed.entry(nonce).or_insert_with(sign));
+        }
+    }
+
+    fn submit(&self, transaction: &UserTransaction) {
+        // Known already, most of the time.
+        let _ = self.admission.submit(transaction.encoded());
     }
 }
 

@@ -130,6 +130,14 @@ impl Faults {
         Weather { seed, links, cuts: self.cuts.clone() }
     }
 
+    /// The time at which the first thing goes wrong. Links, clocks and liars are wrong from the start.
+    pub fn begin(&self) -> Duration {
+        let cuts = self.cuts.iter().map(|cut| cut.during.start);
+        let disks = self.disks.iter().map(|disk| disk.at);
+        let events = self.events.iter().map(|(at, _)| *at);
+        cuts.chain(disks).chain(events).min().unwrap_or_default()
+    }
+
     /// The time at which nothing is wrong any more but links, clocks and liars.
     pub fn end(&self) -> Duration {
         let cuts = self.cuts.iter().map(|cut| cut.during.end);

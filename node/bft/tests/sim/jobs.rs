@@ -1,7 +1,7 @@
-//! Work that the chain runs by itself: each client schedules a series of calls, and none may be lost or done twice.
+//! Work that the chain runs by itself: each client has a series of calls, and none may be lost or done twice.
 
 use crate::opened::Store;
-use alloy_primitives::{Bytes, TxKind, U256};
+use alloy_primitives::{Address, Bytes, TxKind, U256};
 use alloy_sol_types::{SolCall as _, SolEvent as _};
 use almanac_bft::Ledger;
 use almanac_primitives::{
@@ -18,22 +18,30 @@ alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
 /// Runs of each series, one a second.
 pub const RUNS: u64 = 3;
 
-/// Time from scheduling a series to its first run, in seconds.
-const LEAD_SECONDS: u64 = 3;
-
-/// Simulated time by which all series have ended where nothing delays them.
-pub const ENDED_BY: TimestampMs = TimestampMs(8_000);
-
 /// Blocks after the first one at or after a run's time by which it must have run: those of its series that were due
 /// at the same time go before it, one a block.
 const LATE_BLOCKS_MAX: usize = 3;
 
-/// Schedules a series that begins soon after `now`.
-pub fn schedule(owner: Person, nonce: u64, now: TimestampMs) -> UserTransaction {
+/// A series of runs.
+pub struct Job {
+    pub owner: Address,
+    /// The second at which its first run is due.
+    first: u64,
+}
+
+impl Job {
+    /// The second at which a run is due.
+    fn due(&self, number: u64) -> u64 {
+        self.first + number
+    }
+}
+
+/// Orders a series that begins at a second.
+pub fn schedule(owner: Person, nonce: u64, first: u64) -> UserTransaction {
     let call = ICronRegistry::scheduleCalldataCall {
         target: COUNTER,
         data: Bytes::from_static(&[1, 2, 3, 4]),
-        nextRunAt: U256::from(now.seconds() + LEAD_SECONDS),
+        nextRunAt: U256::from(first),
         intervalSec: U256::from(1),
         maxRuns: U256::from(RUNS),
         gasLimit: U256::from(100_000),
@@ -51,9 +59,16 @@ pub async fn counted(ledger: &Ledger<Store>) -> Option<U256> {
     Some(stored.map_or(U256::ZERO, |bytes| decode_slot(&bytes).unwrap()))
 }
 
-/// Whether all runs of all series have happened.
-pub fn is_over(chain: &[ArchivedBlock]) -> Result<bool, String> {
-    Ok(runs(chain)?.len() as u64 == scheduled(chain).len() as u64 * RUNS)
+/// Whether each of so many clients has had all runs of its job.
+pub fn is_over(chain: &[ArchivedBlock], clients: usize) -> Result<bool, String> {
+    Ok(runs(chain)?.len() as u64 == clients as u64 * RUNS)
+}
+
+/// How many runs were due at `begin` or later, and have happened.
+pub fn due_since(chain: &[ArchivedBlock], begin: TimestampMs) -> Result<usize, String> {
+    let jobs = scheduled(chain);
+    let is_due = |run: &&ScheduleRef| jobs[&run.schedule].due(run.number) * 1_000 >= begin.0;
+    Ok(runs(chain)?.keys().filter(is_due).count())
 }
 
 /// `every_due_run_settles_once`: each run of each series that was due before the end has happened, once, not before
@@ -62,16 +77,16 @@ pub fn check(chain: &[ArchivedBlock]) -> Result<usize, String> {
     let jobs = scheduled(chain);
     let runs = runs(chain)?;
     for (run, position) in &runs {
-        let first = jobs.get(&run.schedule).ok_or_else(|| format!("{run:?} belongs to no job"))?;
-        let seconds = chain[*position].block.header.timestamp.seconds();
-        if seconds < first + run.number {
-            return Err(format!("{run:?} was due at {} and ran at {seconds}", first + run.number));
+        let job = jobs.get(&run.schedule).ok_or_else(|| format!("{run:?} belongs to no job"))?;
+        let (due, ran) = (job.due(run.number), chain[*position].block.header.timestamp.seconds());
+        if ran < due {
+            return Err(format!("{run:?} was due at {due} s and ran at {ran} s"));
         }
     }
-    for (&schedule, first) in &jobs {
+    for (&schedule, job) in &jobs {
         for number in 0..RUNS {
             let is_due =
-                |archived: &ArchivedBlock| archived.block.header.timestamp.seconds() >= first + number;
+                |archived: &ArchivedBlock| archived.block.header.timestamp.seconds() >= job.due(number);
             let Some(eligible) = chain.iter().position(is_due) else { continue };
             let latest = eligible + LATE_BLOCKS_MAX;
             let ran = runs.get(&ScheduleRef { schedule, number });
@@ -88,7 +103,7 @@ pub fn check_delay(chain: &[ArchivedBlock], healed: TimestampMs, delay: Duration
     let jobs = scheduled(chain);
     for (run, position) in runs(chain)? {
         let ran = chain[position].block.header.timestamp.seconds();
-        let due = jobs[&run.schedule] + run.number;
+        let due = jobs[&run.schedule].due(run.number);
         if ran > due.max(healed.seconds() + 1) + delay.as_secs() {
             return Err(format!("{run:?} was due at {due} s and ran at {ran} s, healed at {healed}"));
         }
@@ -96,12 +111,12 @@ pub fn check_delay(chain: &[ArchivedBlock], healed: TimestampMs, delay: Duration
     Ok(())
 }
 
-/// The jobs on the chain, with the seconds of their first runs.
-fn scheduled(chain: &[ArchivedBlock]) -> BTreeMap<ScheduleId, u64> {
+/// The jobs that some blocks have orders of.
+pub fn scheduled(chain: &[ArchivedBlock]) -> BTreeMap<ScheduleId, Job> {
     let logs = chain.iter().flat_map(|archived| &archived.receipts).flat_map(|receipt| &receipt.logs);
     logs.filter(|log| log.address == CRON_REGISTRY)
         .filter_map(|log| ICronRegistry::JobScheduled::decode_log(log).ok())
-        .map(|event| (ScheduleId(event.id.to()), event.nextRunAt.to()))
+        .map(|event| (ScheduleId(event.id.to()), Job { owner: event.owner, first: event.nextRunAt.to() }))
         .collect()
 }
 

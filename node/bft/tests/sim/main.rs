@@ -22,6 +22,7 @@ mod marks;
 mod network;
 mod node;
 mod opened;
+mod orders;
 mod properties;
 mod run;
 mod scenario;
@@ -114,6 +115,9 @@ fn transfers_by_proposer(network: &Network, chain: &[ArchivedBlock]) -> (usize, 
         let proposer = network.proposer(&archived.block.header);
         for transaction in &archived.block.transactions {
             let sender = recovered(transaction.clone()).sender();
+            if !(0..network.keys.len() as u64).any(|client| sender == person(client).address) {
+                continue;
+            }
             let is_own = sender == person(proposer as u64).address;
             *(if is_own { &mut own } else { &mut passed_on }) += 1;
         }

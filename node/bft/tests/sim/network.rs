@@ -9,7 +9,7 @@ use crate::{
     machine::Machine,
     marks::Marks,
     node::{self, Node},
-    opened,
+    opened, orders,
     twins::Half,
     witness::Log,
 };
@@ -18,8 +18,10 @@ use almanac_bft::{
     CHANNEL_QUOTA, CHANNELS, Namespace, TimeConfig, ValidatorSet, block::key_bytes, message_bytes_max,
 };
 use almanac_primitives::{
-    DurationMs, Genesis, Header, StateKey, TimestampMs, genesis::Validator,
-    params::CRON_INTERVAL_SECONDS_MIN, testing::genesis,
+    DurationMs, Genesis, Header, StateKey, TimestampMs,
+    genesis::Validator,
+    params::CRON_INTERVAL_SECONDS_MIN,
+    testing::{genesis, person},
 };
 use commonware_cryptography::{
     Signer as _,
@@ -46,8 +48,8 @@ pub struct Network {
     /// By which each proposes.
     pub proposer_clocks: Vec<Skew>,
     pub lies: Vec<Lie>,
-    /// Transactions that the client of each validator gets into the chain.
-    pub transactions: u64,
+    /// Transfers that the client of each validator gets into the chain.
+    pub transfers: u64,
     /// What crashes leave of unsynced writes.
     pub unsynced: Unsynced,
     /// The disks of each validator, the second for its twin.
@@ -75,6 +77,10 @@ impl Network {
         // The simulated clock starts at 0.
         let mut genesis =
             Genesis { validators: validators.collect(), timestamp_ms: TimestampMs(0), ..genesis() };
+        for client in 0..size {
+            let funded = genesis.allocations[&person(client).address].clone();
+            genesis.allocations.insert(orders::owner(client).address, funded);
+        }
         genesis.parameters.insert(CRON_INTERVAL_SECONDS_MIN.name.to_owned(), 1);
         let marks = Marks::default();
         let disk = Disk::new(marks.clone());
@@ -92,7 +98,7 @@ impl Network {
             proposer_clocks: vec![Skew::Offset(0); keys.len()],
             lies: vec![Lie::None; keys.len()],
             keys,
-            transactions: 20,
+            transfers: 20,
             unsynced: Unsynced::Lost,
             disks,
             disk_failures: Vec::new(),

@@ -1,7 +1,7 @@
 //! One validator of the simulation: the real application, state, archive, pool, gossip and engine.
 
 use crate::{
-    client,
+    client::Client,
     clock::{SimClock, Skew},
     durable::Durable,
     liar::{Liar, Lie},
@@ -223,9 +223,9 @@ impl Surroundings {
         let admission = Admission::new(network.genesis.chain_id, pool, Arc::new(SimTip(ledger.clone())));
         let gossip = Gossip::new(admission.clone(), RuntimeClock::new(context.child("gossip_clock")));
         if network.has_application(index) {
-            context
-                .child("client")
-                .spawn(move |context| client::run(context, index, admission, ledger, network.transactions));
+            let (archive, transfers) = (opened.archive, network.transfers);
+            let client = Client { index, admission, ledger, archive, transfers };
+            context.child("client").spawn(|context| client.run(context));
         }
         let (sender, receiver) = transactions;
         context.child("gossip").spawn(|_| gossip.run(sender, receiver));

@@ -59,13 +59,13 @@ impl ExitCondition<PublicKey, Node> for Finished {
                 }
                 for client in self.network.participants() {
                     let account = account(&ledger, person(client as u64).address).await;
-                    if account.is_none_or(|account| account.nonce < self.network.transactions) {
+                    if account.is_none_or(|account| account.nonce < self.network.transfers) {
                         return Ok(false);
                     }
                 }
             }
             for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
-                if !jobs::is_over(&node.chain().await?)? {
+                if !jobs::is_over(&node.chain().await?, self.network.participants().count())? {
                     return Ok(false);
                 }
             }
@@ -140,7 +140,7 @@ impl Agreement {
 
     /// No transfer was lost or done twice.
     async fn check_transfers(&self, node: &Node) -> Result<(), String> {
-        let expected = client::expected_balance(self.network.participants(), self.network.transactions);
+        let expected = client::expected_balance(self.network.participants(), self.network.transfers);
         let ledger = node.ledger().ok_or("a validator does not run")?;
         let found = account(&ledger, RECEIVER).await.ok_or("the chain moved on")?.balance;
         if found != expected {

@@ -5,6 +5,7 @@ use crate::{
     jobs,
     marks::{Mark, Marks},
     network::Network,
+    orders,
     properties::{Agreement, Finished},
 };
 use alloy_primitives::{B256, Keccak256};
@@ -36,18 +37,21 @@ pub struct Outcome {
     pub digest: B256,
     pub chain: Vec<ArchivedBlock>,
     pub crashes: u64,
+    /// Runs of jobs that were due when faults had begun.
+    pub runs: usize,
     pub marks: Marks,
 }
 
-/// Runs until all validators have `height` blocks and all transfers, and are past the last fault.
+/// Runs until all validators have `height` blocks, all transfers and all jobs, and are past the last fault.
 pub fn run(network: &Network, seed: u64, links: Links, faults: Faults, height: u64) -> Outcome {
     let mut network = network.clone();
     network.weather = Arc::new(faults.weather(seed, links));
     network.disk_failures.clone_from(&faults.disks);
-    let ((crashes, is_cluster), healed) = (faults.crashes(network.keys.len()), faults.end());
+    let (crashes, is_cluster) = faults.crashes(network.keys.len());
+    let (begin, healed) = (milliseconds(faults.begin()), faults.end());
     let agreement = Agreement::new(&network);
     let chain = agreement.chain.clone();
-    let until = milliseconds(healed + Duration::from_secs(2)).max(jobs::ENDED_BY);
+    let until = milliseconds(healed + Duration::from_secs(2)).max(orders::ENDED_BY);
     let finished = Finished { network: network.clone(), height, until };
     let link = Link { latency: links.latency, jitter: links.jitter, success_rate: probability!(1.0) };
     let mut plan = PlanBuilder::new(network.clone())
@@ -77,8 +81,10 @@ pub fn run(network: &Network, seed: u64, links: Links, faults: Faults, height: u
     let chain = std::mem::take(&mut *chain.lock().unwrap());
     jobs::check_delay(&chain, milliseconds(healed), recovery(&network))
         .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    let runs = jobs::due_since(&chain, begin).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    assert!(runs > 0, "seed {seed}: nothing was due after {begin}, when the faults began");
     let digest = digest(&network, &result.state, &chain);
-    Outcome { digest, chain, crashes: result.crashes, marks: network.marks }
+    Outcome { digest, chain, crashes: result.crashes, runs, marks: network.marks }
 }
 
 /// How far each validator came: its last blocks, and when it made them final.

@@ -23,7 +23,7 @@ pub const HEIGHT: u64 = 20;
 impl Scenario {
     fn new(draw: &mut Draw) -> Self {
         let mut network = Network::new(draw.one_of(&[4, 4, 4, 7]));
-        network.transactions = 10;
+        network.transfers = 10;
         network.unsynced = draw.one_of(&[Unsynced::Lost, Unsynced::Kept, Unsynced::Prefix, Unsynced::Subset]);
         Self { network, links: good(), faults: Faults::default() }
     }
