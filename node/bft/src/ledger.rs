@@ -18,8 +18,8 @@ use tokio::sync::watch;
 /// to catch up first, block by block, as they become final.
 const RECOVERED_BLOCKS_MAX: u64 = 64;
 
-/// How often something is begun that a block which becomes final meanwhile gets in the way of.
-const TRIES_MAX: u32 = 5;
+/// How often proofs are begun, where a block becomes final between two of them.
+const PROVE_TRIES_MAX: u32 = 5;
 
 /// The application with all its forks. Voting and finalising share it.
 pub struct Ledger<S: StateStore> {
@@ -159,14 +159,14 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         &self,
         ancestry: impl Ancestry<ConsensusBlock>,
     ) -> Result<Tip<S::Batch>, LedgerError> {
-        let mut tries = 1;
         loop {
             let before = self.tip().header.number;
             match self.reach_once(ancestry.clone()).await {
-                // Some of them became final meanwhile: the state that the others were executed on is of the past.
-                Err(LedgerError::Local(_)) if tries < TRIES_MAX && self.tip().header.number > before => {
-                    tries += 1;
-                }
+                // Some of them became final meanwhile: the state that the others were executed on is of the past, or
+                // the way down missed the last final block. Nobody asks twice for a verdict, so this must not give
+                // up; it ends when no more become final, at the latest with the newest of them.
+                Err(LedgerError::Local(_) | LedgerError::Abandoned { .. })
+                    if self.tip().header.number > before => {}
                 reached => return reached,
             }
         }
@@ -224,7 +224,7 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
             let tip = self.tip();
             match self.application.prove(&tip, keys).await {
                 // The store is ahead by a block that has just been committed.
-                Err(ProveError::Stale { .. }) if tries < TRIES_MAX => {
+                Err(ProveError::Stale { .. }) if tries < PROVE_TRIES_MAX => {
                     self.wait_for(tip.header.number.saturating_add(1)).await;
                 }
                 proven => return proven,
@@ -263,10 +263,15 @@ mod tests {
     };
     use almanac_schedule::CalendarAgenda;
     use almanac_state::{CommitError, MemoryBatch, MemoryStore, SealError};
-    use commonware_consensus::marshal::ancestry;
+    use commonware_cryptography::Digested;
     use commonware_runtime::reschedule;
-    use futures::executor::block_on;
-    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use futures::{Stream, executor::block_on};
+    use std::{
+        collections::VecDeque,
+        pin::Pin,
+        sync::atomic::{AtomicU32, Ordering::Relaxed},
+        task::{Context, Poll},
+    };
 
     /// A store that is slow with the first batches that it is asked for: others are ahead of them when it answers.
     struct Slow {
@@ -321,12 +326,41 @@ mod tests {
         made
     }
 
+    /// Ancestors that come one by one, each after some turns of the others, as where a peer has to be asked.
+    #[derive(Clone)]
+    struct Trickle {
+        blocks: VecDeque<Digested<ConsensusBlock>>,
+        turns: u32,
+        waited: u32,
+    }
+
+    impl Stream for Trickle {
+        type Item = Digested<ConsensusBlock>;
+
+        fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            if self.waited < self.turns {
+                self.waited += 1;
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            self.waited = 0;
+            Poll::Ready(self.blocks.pop_front())
+        }
+    }
+
+    impl Ancestry<ConsensusBlock> for Trickle {
+        fn peek(&self) -> Option<&Digested<ConsensusBlock>> {
+            self.blocks.front()
+        }
+    }
+
     /// Is asked for the state after the last block while the ledger makes one after the other final.
-    fn reach_while_final(slow_times: u32) -> Result<BlockHash, LedgerError> {
+    fn reach_while_final(slow_times: u32, turns: u32) -> Result<(), LedgerError> {
         let (ledger, blocks) = (ledger(slow_times), blocks(6));
         let origin = ConsensusBlock::genesis(ledger.tip().header);
         let newest_first = blocks.iter().rev().map(|block| ConsensusBlock::new(block.clone()).unwrap());
-        let chain = ancestry::from_iter(newest_first.chain([origin]).map(ConsensusBlock::digested));
+        let newest_first = newest_first.chain([origin]).map(ConsensusBlock::digested).collect();
+        let chain = Trickle { blocks: newest_first, turns, waited: 0 };
         let finalize = async {
             for block in &blocks {
                 ledger.finalize(block, None).await.unwrap();
@@ -334,16 +368,24 @@ mod tests {
             }
         };
         let (reached, ()) = block_on(futures::future::join(ledger.reach(chain), finalize));
-        let reached = reached?.hash;
-        assert_eq!(reached, blocks.last().unwrap().hash());
-        Ok(reached)
+        assert_eq!(reached?.hash, blocks.last().unwrap().hash());
+        Ok(())
     }
 
     #[test]
     fn ancestors_that_become_final_while_they_are_executed_are_looked_up_again() {
-        assert!(reach_while_final(0).is_ok(), "nothing in the way");
+        assert!(reach_while_final(0, 0).is_ok(), "nothing in the way");
         for slow_times in 1..8 {
-            reach_while_final(slow_times).unwrap();
+            reach_while_final(slow_times, 0).unwrap();
+        }
+    }
+
+    /// Whoever is past a block on the way down when it becomes final meets one below the last final block.
+    #[test]
+    fn ancestors_that_become_final_while_they_are_fetched_are_looked_up_again() {
+        for turns in 1..8 {
+            reach_while_final(0, turns).unwrap();
+            reach_while_final(3, turns).unwrap();
         }
     }
 }
