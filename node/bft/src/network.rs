@@ -54,7 +54,7 @@ pub enum Voice {
     /// Votes and proposals, if its key is a validator's.
     Votes {
         /// After the view of this block only. Without one: in every view, as what it signed before is on its disk.
-        after: Option<Floor>,
+        after: Option<Box<Floor>>,
     },
 }
 
@@ -137,7 +137,7 @@ async fn run(
         |floor: Option<Floor>| floor.map(|floor| floor.finalization(&validators, &namespace)).transpose();
     let votes_after = match voice {
         Voice::None => None,
-        Voice::Votes { after } => after,
+        Voice::Votes { after } => after.map(|floor| *floor),
     };
     let (floor, votes_after) = match (signed_about(floor), signed_about(votes_after)) {
         (Ok(floor), Ok(votes_after)) => (floor, votes_after),

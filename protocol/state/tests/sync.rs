@@ -8,10 +8,8 @@ use almanac_state::{
     ArchiveError, BlockArchive as _, BlockJournal, QmdbStore, SealedBatch as _, StateStore as _,
     qmdb::{
         Family,
-        sync::{
-            ANSWER_BYTES_MAX, ANSWER_OPERATIONS_MAX, Digest, Operation, ServeError, SyncError, SyncRequest,
-            SyncResponse, is_proven,
-        },
+        serve::{ANSWER_BYTES_MAX, ANSWER_OPERATIONS_MAX, ServeError},
+        sync::{Digest, Operation, SyncError, SyncRequest, SyncResponse, is_proven},
     },
 };
 use commonware_codec::EncodeSize as _;
@@ -297,6 +295,27 @@ fn a_copy_goes_on_with_what_an_earlier_attempt_left() {
                 assert!(served < total * 3 / 4, "{served} of {total}: what was on disk was kept");
             }
         }
+    });
+}
+
+/// Peers that have moved on and pruned can no longer answer for the block that a copy began with. The next attempt,
+/// for a block of now, goes on with what there is.
+#[test]
+fn a_copy_whose_peers_prune_goes_on_with_a_newer_block() {
+    run(async |context| {
+        let (store, headers) = played(&context, 60).await;
+        let (first, second) = (&headers[40], &headers[60]);
+        let (to, genesis) = (config("b"), genesis(30, "a"));
+        let (source, _) = Tiring::new(&store, 20);
+        assert!(QmdbStore::sync(context.child("cut"), &to, &genesis, first, source).await.is_err());
+        store.prune(&second.commitment).await.unwrap();
+        let source = Direct(store.clone());
+        let error = QmdbStore::sync(context.child("old"), &to, &genesis, first, source).await.err().unwrap();
+        assert!(error.to_string().contains("was pruned beyond"), "{error}");
+        assert!(matches!(error, SyncError::Source { number: 40, .. }), "{error}");
+        let copied = copy(&context, "b", &store, second).await.unwrap();
+        assert_eq!(copied.head().commitment(), second.commitment);
+        assert_eq!(read::<Store>(&copied.head(), 40).await, read::<Store>(&store.head(), 40).await);
     });
 }
 

@@ -17,7 +17,10 @@ use almanac_primitives::{
 };
 use almanac_state::{
     proof::key,
-    qmdb::sync::{ANSWER_BYTES_MAX, ANSWER_OPERATIONS_MAX, SyncRequest, SyncResponse},
+    qmdb::{
+        serve::{ANSWER_BYTES_MAX, ANSWER_OPERATIONS_MAX},
+        sync::{SyncRequest, SyncResponse},
+    },
 };
 use commonware_codec::{Copying, Decode as _, Encode as _};
 use commonware_storage::mmr::Location;

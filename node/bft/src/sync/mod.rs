@@ -30,7 +30,7 @@ use alloy_primitives::Bytes;
 use almanac_primitives::{StateKey, StateReadError};
 use almanac_state::{
     QmdbConfig, QmdbStore,
-    qmdb::sync::{ServeError, SyncError as StateSyncError},
+    qmdb::{serve::ServeError, sync::SyncError as StateSyncError},
 };
 use ask::Asker;
 use commonware_cryptography::ed25519::PublicKey;

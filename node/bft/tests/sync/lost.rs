@@ -149,7 +149,7 @@ fn a_validator_that_was_silent_votes_in_new_views_only() {
 
         // From here on, its vote is needed.
         stop(scene.nodes.remove(0)).await;
-        let voter = scene.start_lost(Voice::Votes { after: Some(floor) }).await;
+        let voter = scene.start_lost(Voice::Votes { after: Some(floor.into()) }).await;
         voter.ledger.wait_for(number + 30).await;
         let after = scene.take_heard();
         assert!(after.first() > Some(&view), "{after:?} are all after {view}");

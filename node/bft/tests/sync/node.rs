@@ -162,7 +162,7 @@ async fn run(
         Voice::None => (verifier, None),
         Voice::Votes { after } => {
             let signer = world.validators.signer(&world.namespace, &world.keys[index]);
-            (signer.unwrap_or(verifier), after.map(signed_about))
+            (signer.unwrap_or(verifier), after.map(|floor| signed_about(*floor)))
         }
     };
     let time = TimeConfig { block_time: DurationMs(100), ..TimeConfig::default() };

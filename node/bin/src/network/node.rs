@@ -4,7 +4,7 @@ use super::{
     NodeCommand,
     config::{NodeConfig, Sync},
     copy::{self, IndexKeys},
-    keys, ports, silent,
+    keys, ports, serve, silent,
     votes::{self, Role},
     watch,
 };
@@ -12,42 +12,28 @@ use crate::{
     chain,
     control::Control,
     datadir::{self, Datadir},
-    figures::{self, BlockFigures},
+    figures::BlockFigures,
     listen::BlockLines,
-    run::health,
     shutdown::Shutdown,
 };
-use alloy_primitives::U64;
 use almanac_bft::{
-    Bft, FinalityReader, Ledger, NetworkConfig, Parts, Prover as LedgerProver, Silence, ValidatorSet,
-    sync::Progress,
+    Bft, Ledger, NetworkConfig, Parts, Prover as LedgerProver, Silence, ValidatorSet, sync::Progress,
 };
-use almanac_consensus::{
-    Admission, Clock as _, ControlError, Engine as _, Proven, SharedPool, Sink, SystemClock,
-};
+use almanac_consensus::{Admission, Clock as _, Engine as _, SharedPool, Sink, SystemClock};
 use almanac_index::{Index, IndexConfig};
 use almanac_mempool::{Pool, PoolConfig};
-use almanac_primitives::{Genesis, StateKey, TimestampMs};
+use almanac_primitives::{Genesis, TimestampMs};
 use almanac_rpc::{
     Limits, Server,
-    almanac::{Almanac, Prover},
-    eth::{CLIENT_VERSION, Eth},
     feed::IndexFeed,
-    finality::{self, BlockFinality, FinalitySource},
     heads::Heads,
     heavy::{Heavy, HeavyLimits},
     lines::Lines,
-    retrace::Retrace,
-    server::Page,
-    view::View,
-    wallet::Wallet,
 };
-use almanac_schedule::CalendarAgenda;
 use anyhow::Context as _;
-use commonware_runtime::{Metrics as _, Runner as _, Spawner as _, Supervisor as _, tokio::Context};
+use commonware_runtime::{Runner as _, Spawner as _, Supervisor as _, tokio::Context};
 use std::{
-    any::Any, future::Future, io::Write as _, path::PathBuf, pin::Pin, sync::Arc, thread::JoinHandle,
-    time::Duration,
+    any::Any, future::Future, io::Write as _, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration,
 };
 use tokio::sync::oneshot;
 
@@ -104,7 +90,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     }
     let _control = Control::serve(datadir.path(), genesis.clone(), started.index.clone())?;
     let heavy = Heavy::new(HeavyLimits::default());
-    let server = serve(&config, genesis.chain_id, &started, &heavy).await?;
+    let server = serve::serve(&config, genesis.chain_id, &started, &heavy).await?;
     // Whoever started us may have closed the pipe; that is no reason to stop.
     let _ = writeln!(
         std::io::stdout(),
@@ -196,17 +182,17 @@ struct Plan {
 }
 
 /// What the rest of the node needs of its part in the network.
-struct Started {
-    role: Role,
+pub(super) struct Started {
+    pub(super) role: Role,
     /// Where it is a validator that must not vote yet: how long.
-    silence: Option<Silence>,
-    bft: Bft,
-    prover: LedgerProver,
-    admission: Admission,
-    index: Arc<Index>,
-    heads: Arc<Heads>,
+    pub(super) silence: Option<Silence>,
+    pub(super) bft: Bft,
+    pub(super) prover: LedgerProver,
+    pub(super) admission: Admission,
+    pub(super) index: Arc<Index>,
+    pub(super) heads: Arc<Heads>,
     /// Counts what goes over the network and to the disk.
-    counters: Context,
+    pub(super) counters: Context,
 }
 
 type Ready = oneshot::Sender<anyhow::Result<Started>>;
@@ -301,73 +287,6 @@ async fn start(
     let counters = context.child("counters");
     let (bft, node) = Bft::start(context, network.clone(), parts)?;
     Ok((Started { role, silence, bft, prover, admission, index, heads, counters }, node))
-}
-
-/// Serves the same as a developer's chain, without what only a developer may do.
-async fn serve(
-    config: &NodeConfig,
-    chain_id: u64,
-    started: &Started,
-    heavy: &Heavy,
-) -> anyhow::Result<Server> {
-    let view = View {
-        chain_id,
-        index: started.index.clone(),
-        agenda: Arc::new(CalendarAgenda),
-        next_time: Arc::new(|| SystemClock.now()),
-    };
-    let wallet = Arc::new(Wallet::default());
-    let (admission, heads) = (started.admission.clone(), started.heads.clone());
-    let limits = Limits::default();
-    let questions = Heavy::new(HeavyLimits::QUESTIONS);
-    let prover = Arc::new(Proofs(started.prover.clone()));
-    let almanac = Almanac::new(view.clone(), heads.clone(), questions, prover);
-    let eth = Eth::new(view.clone(), admission, heads, wallet, CLIENT_VERSION, limits.call_time_max);
-    let mut methods = eth.into_module();
-    methods.merge(almanac.into_module()).context("a method has two homes")?;
-    let retrace = Retrace::new(view, heavy.clone(), limits.call_time_max);
-    methods.merge(retrace.into_module()).context("a method has two homes")?;
-    let finality = Arc::new(Certificates(started.bft.finality().clone()));
-    methods.merge(finality::module(finality)).context("a method has two homes")?;
-    let figures = figures::start()?;
-    let counters = started.counters.child("page");
-    let pages: Vec<(&str, Page)> = vec![
-        ("/health", health(started.index.clone(), started.role.name())),
-        ("/metrics", Arc::new(move || figures.render() + &counters.encode())),
-    ];
-    Ok(Server::start(config.rpc, limits, methods, pages).await?)
-}
-
-/// The validator's proofs as RPC asks for them.
-struct Proofs(LedgerProver);
-
-impl Prover for Proofs {
-    fn prove(
-        &self,
-        keys: Vec<StateKey>,
-    ) -> Pin<Box<dyn Future<Output = Result<Proven, ControlError>> + Send + '_>> {
-        Box::pin(async move {
-            let proven = self.0.prove(keys).await.ok_or(ControlError::Stopped)?;
-            Ok(proven?)
-        })
-    }
-}
-
-/// The node's certificates as RPC shows them.
-struct Certificates(FinalityReader);
-
-impl FinalitySource for Certificates {
-    fn find(&self, height: u64) -> Pin<Box<dyn Future<Output = Option<BlockFinality>> + Send + '_>> {
-        Box::pin(async move {
-            let found = self.0.find(height).await?;
-            Some(BlockFinality {
-                number: U64::from(height),
-                hash: found.headers.first()?.hash(),
-                headers: found.headers.iter().map(|header| header.encode().into()).collect(),
-                certificate: found.certificate,
-            })
-        })
-    }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(super) enum Role {
     /// It votes, after this block if there is one.
     Voter {
         /// The block.
-        after: Option<Floor>,
+        after: Option<Box<Floor>>,
     },
 }
 
@@ -61,7 +61,7 @@ pub(super) fn role(datadir: &Datadir, genesis: &Genesis, key: B256, key_file: &P
         return Ok(Role::Follower);
     }
     if let Some(votes) = Votes::read(&place(datadir))?.filter(|votes| votes.key == key) {
-        return Ok(Role::Voter { after: votes.after });
+        return Ok(Role::Voter { after: votes.after.map(Box::new) });
     }
     let unused = keys::unused(key_file);
     if !unused.exists() {
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(home.role(), Role::Silent);
         assert_eq!(home.role(), Role::Silent, "until it is told otherwise");
         begin(&home.datadir, home.key, Some(floor(7))).unwrap();
-        assert_eq!(home.role(), Role::Voter { after: Some(floor(7)) });
+        assert_eq!(home.role(), Role::Voter { after: Some(floor(7).into()) });
         home.lose();
         assert_eq!(home.role(), Role::Silent, "lost a second time");
     }
@@ -183,7 +183,7 @@ mod tests {
     fn votes_that_are_here_count_before_the_note_that_there_are_none() {
         let home = home();
         begin(&home.datadir, home.key, Some(floor(7))).unwrap();
-        assert_eq!(home.role(), Role::Voter { after: Some(floor(7)) });
+        assert_eq!(home.role(), Role::Voter { after: Some(floor(7).into()) });
     }
 
     #[test]

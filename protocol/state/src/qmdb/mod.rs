@@ -9,6 +9,7 @@ mod config;
 mod layer;
 mod open;
 mod prove;
+pub mod serve;
 mod stamp;
 pub mod sync;
 mod value;

@@ -1,16 +1,17 @@
-//! Copies the state after a final block from peers, and serves it to them: operations of the log, each proven
-//! against the root that the block's header names.
+//! Copies the state after a final block from peers: operations of the log, each proven against the root that the
+//! block's header names.
 
 use super::{
     CHUNK_BYTES, Database, Family, Layer, QmdbConfig, QmdbError, QmdbStore, Shared,
-    open::{damage, is_pruned},
+    open::damage,
+    serve::{ANSWER_OPERATIONS_MAX, ServeError},
     stamp::{self, Stamp},
     value::{Key, Value},
 };
 use crate::store::SealedBatch as _;
 use alloy_primitives::{B256, Bytes};
-use almanac_primitives::{Header, StateCommitment, StateKey, params::STATE_VALUE_BYTES_MAX};
-use commonware_codec::{Encode as _, EncodeSize as _};
+use almanac_primitives::{Header, StateCommitment, StateKey};
+use commonware_codec::Encode as _;
 use commonware_cryptography::{Sha256, sha256};
 use commonware_runtime::Spawner;
 use commonware_storage::{
@@ -19,7 +20,7 @@ use commonware_storage::{
     qmdb::{
         self,
         any::unordered::variable,
-        sync::{self, Source as _, Target},
+        sync::{self, Target},
     },
 };
 use commonware_utils::{NZU64, NZUsize, range::NonEmptyRange, sync::AsyncRwLock};
@@ -41,55 +42,11 @@ pub type SyncRequest = sync::Request<Family>;
 /// Operations with their proof.
 pub type SyncResponse = sync::Response<Family, Operation, Digest>;
 
-/// Most operations in one answer.
-pub const ANSWER_OPERATIONS_MAX: NonZeroU64 = NZU64!(1_024);
-
-/// Largest answer, except that a single operation is always answered.
-pub const ANSWER_BYTES_MAX: usize = 1 << 20;
-
-/// Operations that are read first: no more than fit an answer with their proof, however large they are.
-const STEP_OPERATIONS_FIRST: NonZeroU64 = NZU64!(8);
-
-/// How many times more operations the next step may read.
-const STEP_GROWTH_MAX: u64 = 4;
-
-const _: () = assert!(STEP_OPERATIONS_FIRST.get() as usize * STATE_VALUE_BYTES_MAX <= ANSWER_BYTES_MAX / 2);
-
 /// Questions that are under way at once.
 const QUESTIONS_MAX: NonZeroUsize = NZUsize!(8);
 
 /// Operations that are looked at in one go when the live ones are counted.
 const COUNTED_AT_ONCE: NonZeroU64 = NZU64!(4_096);
-
-/// Why a question is not answered.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ServeError {
-    /// The log is not that long yet.
-    #[error("the log has {newest} operations, not {asked}")]
-    Ahead {
-        /// The size that was asked for.
-        asked: u64,
-        /// The size of the log.
-        newest: u64,
-    },
-    /// What was asked for is gone.
-    #[error("the log was pruned beyond operation {start} of the state with {size}: ask for a newer state")]
-    Pruned {
-        /// The first operation that was asked for.
-        start: u64,
-        /// The size that was asked for.
-        size: u64,
-    },
-    /// The store failed.
-    #[error("the operations cannot be read: {reason}")]
-    Store {
-        /// What the database said.
-        reason: String,
-    },
-    /// An earlier mutation failed.
-    #[error("the store is closed after an earlier failure: start again")]
-    Closed,
-}
 
 /// Why a state could not be copied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -169,45 +126,6 @@ pub fn is_proven(request: &SyncRequest, ops_root: B256, response: &SyncResponse)
 }
 
 impl<E: Context + Spawner> QmdbStore<E> {
-    /// Answers a peer that copies the state. It may get fewer operations than it asked for, never none.
-    ///
-    /// A commit waits while operations are read, so they are read in steps, of few operations as long as these are
-    /// large, and a commit may go before the next step.
-    pub async fn serve(&self, request: SyncRequest) -> Result<SyncResponse, ServeError> {
-        let asked = request.max_ops();
-        let mut count = asked.min(STEP_OPERATIONS_FIRST);
-        let mut best = self.serve_step(at_most(request, count)).await?;
-        loop {
-            let next = next_step(count, best.encode_size()).min(asked);
-            if next <= count {
-                return Ok(best);
-            }
-            let response = self.serve_step(at_most(request, next)).await?;
-            if response.encode_size() > ANSWER_BYTES_MAX {
-                return Ok(best);
-            }
-            (count, best) = (next, response);
-        }
-    }
-
-    async fn serve_step(&self, request: SyncRequest) -> Result<SyncResponse, ServeError> {
-        let guard = self.shared.database.read().await;
-        let database = guard.as_ref().ok_or(ServeError::Closed)?;
-        let (asked, newest) = (*request.size(), *database.bounds().end);
-        if asked > newest {
-            return Err(ServeError::Ahead { asked, newest });
-        }
-        let served = database.serve(request).await;
-        served.map(|(response, _)| response).map_err(|error| self.refusal(&request, &error))
-    }
-
-    fn refusal(&self, request: &SyncRequest, error: &QmdbError) -> ServeError {
-        if is_pruned(error) {
-            return ServeError::Pruned { start: *request.start(), size: *request.size() };
-        }
-        ServeError::Store { reason: self.shared.damage(error) }
-    }
-
     /// Fills a store with the state after the block with this header, from a source that is not trusted. The header
     /// is: whoever calls this has seen what makes it final.
     ///
@@ -302,22 +220,6 @@ const CHUNK_BITS: u64 = CHUNK_BYTES as u64 * 8;
 fn is_set(chunk: &[u8; CHUNK_BYTES], bit: u64) -> bool {
     let bit = usize::try_from(bit).expect("a bit of a chunk");
     chunk[bit / 8] & (1 << (bit % 8)) != 0
-}
-
-/// How many operations to read after so many took so many bytes: as many as fit an answer if they are alike.
-fn next_step(count: NonZeroU64, bytes: usize) -> NonZeroU64 {
-    let fit = u64::try_from(ANSWER_BYTES_MAX / bytes.max(1)).expect("a number of answers fits 64 bits");
-    let next = count.saturating_mul(NonZeroU64::new(fit.min(STEP_GROWTH_MAX)).unwrap_or(NonZeroU64::MIN));
-    next.min(ANSWER_OPERATIONS_MAX)
-}
-
-fn at_most(request: SyncRequest, count: NonZeroU64) -> SyncRequest {
-    match request {
-        SyncRequest::Operations { size, start, max_ops } => {
-            SyncRequest::Operations { size, start, max_ops: max_ops.min(count) }
-        }
-        boundary @ SyncRequest::Boundary { .. } => boundary,
-    }
 }
 
 fn target(header: &Header) -> Result<Target<Family, Digest>, SyncError> {

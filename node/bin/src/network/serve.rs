@@ -1,0 +1,90 @@
+//! What a node of a network serves: JSON-RPC, and its pages.
+
+use super::{config::NodeConfig, node::Started};
+use crate::{figures, run::health};
+use alloy_primitives::U64;
+use almanac_bft::{FinalityReader, Prover as LedgerProver};
+use almanac_consensus::{Clock as _, ControlError, Proven, SystemClock};
+use almanac_primitives::StateKey;
+use almanac_rpc::{
+    Limits, Server,
+    almanac::{Almanac, Prover},
+    eth::{CLIENT_VERSION, Eth},
+    finality::{self, BlockFinality, FinalitySource},
+    heavy::{Heavy, HeavyLimits},
+    retrace::Retrace,
+    server::Page,
+    view::View,
+    wallet::Wallet,
+};
+use almanac_schedule::CalendarAgenda;
+use anyhow::Context as _;
+use commonware_runtime::{Metrics as _, Supervisor as _};
+use std::{future::Future, pin::Pin, sync::Arc};
+
+/// Serves the same as a developer's chain, without what only a developer may do.
+pub(super) async fn serve(
+    config: &NodeConfig,
+    chain_id: u64,
+    started: &Started,
+    heavy: &Heavy,
+) -> anyhow::Result<Server> {
+    let view = View {
+        chain_id,
+        index: started.index.clone(),
+        agenda: Arc::new(CalendarAgenda),
+        next_time: Arc::new(|| SystemClock.now()),
+    };
+    let wallet = Arc::new(Wallet::default());
+    let (admission, heads) = (started.admission.clone(), started.heads.clone());
+    let limits = Limits::default();
+    let questions = Heavy::new(HeavyLimits::QUESTIONS);
+    let prover = Arc::new(Proofs(started.prover.clone()));
+    let almanac = Almanac::new(view.clone(), heads.clone(), questions, prover);
+    let eth = Eth::new(view.clone(), admission, heads, wallet, CLIENT_VERSION, limits.call_time_max);
+    let mut methods = eth.into_module();
+    methods.merge(almanac.into_module()).context("a method has two homes")?;
+    let retrace = Retrace::new(view, heavy.clone(), limits.call_time_max);
+    methods.merge(retrace.into_module()).context("a method has two homes")?;
+    let finality = Arc::new(Certificates(started.bft.finality().clone()));
+    methods.merge(finality::module(finality)).context("a method has two homes")?;
+    let figures = figures::start()?;
+    let counters = started.counters.child("page");
+    let pages: Vec<(&str, Page)> = vec![
+        ("/health", health(started.index.clone(), started.role.name())),
+        ("/metrics", Arc::new(move || figures.render() + &counters.encode())),
+    ];
+    Ok(Server::start(config.rpc, limits, methods, pages).await?)
+}
+
+/// The validator's proofs as RPC asks for them.
+struct Proofs(LedgerProver);
+
+impl Prover for Proofs {
+    fn prove(
+        &self,
+        keys: Vec<StateKey>,
+    ) -> Pin<Box<dyn Future<Output = Result<Proven, ControlError>> + Send + '_>> {
+        Box::pin(async move {
+            let proven = self.0.prove(keys).await.ok_or(ControlError::Stopped)?;
+            Ok(proven?)
+        })
+    }
+}
+
+/// The node's certificates as RPC shows them.
+struct Certificates(FinalityReader);
+
+impl FinalitySource for Certificates {
+    fn find(&self, height: u64) -> Pin<Box<dyn Future<Output = Option<BlockFinality>> + Send + '_>> {
+        Box::pin(async move {
+            let found = self.0.find(height).await?;
+            Some(BlockFinality {
+                number: U64::from(height),
+                hash: found.headers.first()?.hash(),
+                headers: found.headers.iter().map(|header| header.encode().into()).collect(),
+                certificate: found.certificate,
+            })
+        })
+    }
+}
