@@ -189,12 +189,14 @@ mod tests {
         let (maker, mut forks) = Maker::start();
         let (first, again) = (maker.child(forks.tip(), 1), maker.child(forks.tip(), 1));
         assert_eq!(first.tip.hash, again.tip.hash);
-        forks.keep(first).unwrap();
-        let kept = forks.keep(again).unwrap();
+        let kept = forks.keep(first).unwrap();
         let on_kept = maker.child(&kept.tip, 2);
+        let on_again = maker.child(&forks.keep(again).unwrap().tip, 3);
         let committed = forks.get(1, kept.tip.hash).unwrap().clone();
         block_on(maker.0.commit(&committed)).unwrap();
-        block_on(maker.0.commit(&on_kept)).unwrap();
+        for child in [on_kept, on_again] {
+            assert!(block_on(maker.0.next_environment(&child.tip)).is_ok(), "it can be built on");
+        }
     }
 
     #[test]
