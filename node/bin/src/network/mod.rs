@@ -6,6 +6,7 @@ mod keys;
 mod new;
 mod node;
 mod ports;
+mod quiet;
 mod serve;
 mod silent;
 mod up;

@@ -4,7 +4,7 @@ use super::{
     NodeCommand,
     config::{NodeConfig, Sync},
     copy::{self, IndexKeys},
-    keys, ports, serve, silent,
+    keys, ports, quiet, serve, silent,
     votes::{self, Role},
     watch,
 };
@@ -112,6 +112,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
             anyhow::bail!("the node ended without a reason");
         }
         floor = silent::end(started.silence, &started.index, &finality) => Some(floor),
+        never = quiet::watch(&started.index, config.block_time_ms, &genesis) => match never {},
     };
     heavy.close();
     server.stop().await;
