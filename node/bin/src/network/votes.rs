@@ -60,20 +60,30 @@ pub(super) fn role(datadir: &Datadir, genesis: &Genesis, key: B256, key_file: &P
     if !genesis.validators.iter().any(|validator| validator.public_key == key) {
         return Ok(Role::Follower);
     }
+    let unused = keys::unused(key_file);
     if let Some(votes) = Votes::read(&place(datadir))?.filter(|votes| votes.key == key) {
+        // A crash may have left it, and it would be believed when these votes are lost.
+        remove(&unused)?;
         return Ok(Role::Voter { after: votes.after.map(Box::new) });
     }
-    let unused = keys::unused(key_file);
     if !unused.exists() {
         return Ok(Role::Silent);
     }
     // In this order: after a crash in between, the key counts as used, with its votes here.
     begin(datadir, key, None)?;
-    let directory = unused.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    fs::remove_file(&unused).and_then(|()| File::open(directory)?.sync_all()).with_context(|| {
-        format!("cannot remove {}, which says that the key was never used", unused.display())
-    })?;
+    remove(&unused)?;
     Ok(Role::Voter { after: None })
+}
+
+/// Removes what says that a key was never used, so that a crash cannot bring it back.
+fn remove(unused: &Path) -> anyhow::Result<()> {
+    if !unused.exists() {
+        return Ok(());
+    }
+    let directory = unused.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    fs::remove_file(unused).and_then(|()| File::open(directory)?.sync_all()).with_context(|| {
+        format!("cannot remove {}, which says that the key was never used", unused.display())
+    })
 }
 
 /// Notes, before the first vote, that a directory has all votes of a key after a block.
@@ -184,6 +194,8 @@ mod tests {
         let home = home();
         begin(&home.datadir, home.key, Some(floor(7))).unwrap();
         assert_eq!(home.role(), Role::Voter { after: Some(floor(7).into()) });
+        home.lose();
+        assert_eq!(home.role(), Role::Silent, "nor later, when the votes are lost");
     }
 
     #[test]
