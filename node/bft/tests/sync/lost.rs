@@ -27,8 +27,9 @@ use std::{
 /// The one that loses its disk.
 const LOST: usize = 3;
 
-/// The number of its new disk.
+/// The numbers of disks with nothing on them.
 const NEW_DISK: usize = 10;
+const OTHER_NEW_DISK: usize = 11;
 
 /// A network that stands still: validator 2 is down, and the lost one has voted in the view that the others are in.
 struct Scene {
@@ -60,8 +61,8 @@ impl Scene {
     }
 
     /// Starts the lost one on a new disk.
-    async fn start_lost(&self, voice: Voice) -> Node {
-        let seat = Seat { index: LOST, disk: NEW_DISK, floor: None, voice };
+    async fn start_lost(&self, disk: usize, voice: Voice) -> Node {
+        let seat = Seat { index: LOST, disk, floor: None, voice };
         node::start_in(self.context.child("lost"), &self.world, &self.oracle, seat).await
     }
 
@@ -116,7 +117,7 @@ fn a_validator_that_votes_at_once_votes_twice_in_a_view() {
     deterministic::Runner::timed(Duration::from_secs(300)).start(|context| async move {
         let scene = Scene::new(context).await;
         let before = scene.take_heard();
-        let _lost = scene.start_lost(Voice::Votes { after: None }).await;
+        let _lost = scene.start_lost(NEW_DISK, Voice::Votes { after: None }).await;
         scene.context.sleep(Duration::from_secs(20)).await;
         let after = scene.take_heard();
         assert!(before.intersection(&after).next().is_some(), "{before:?} and {after:?}");
@@ -132,7 +133,7 @@ fn a_validator_that_was_silent_votes_in_new_views_only() {
         let start = RuntimeClock::new(scene.context.child("clock")).now();
         let tip = scene.nodes[0].ledger.tip().header;
         let silence = Silence::new(start, &tip);
-        let silent = scene.start_lost(Voice::None).await;
+        let silent = scene.start_lost(NEW_DISK, Voice::None).await;
         scene.context.sleep(Duration::from_secs(20)).await;
         assert_eq!(scene.take_heard(), BTreeSet::new(), "it signs nothing, however long the others wait");
         assert_eq!(scene.nodes[0].ledger.tip().header.number, tip.number, "two of four");
@@ -147,9 +148,9 @@ fn a_validator_that_was_silent_votes_in_new_views_only() {
         silent.ledger.wait_for(number).await;
         stop(silent).await;
 
-        // From here on, its vote is needed.
+        // From here on, its vote is needed. On yet another disk: the block alone keeps it from voting before.
         stop(scene.nodes.remove(0)).await;
-        let voter = scene.start_lost(Voice::Votes { after: Some(floor.into()) }).await;
+        let voter = scene.start_lost(OTHER_NEW_DISK, Voice::Votes { after: Some(floor.into()) }).await;
         voter.ledger.wait_for(number + 30).await;
         let after = scene.take_heard();
         assert!(after.first() > Some(&view), "{after:?} are all after {view}");
