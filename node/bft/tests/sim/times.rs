@@ -3,6 +3,7 @@
 use crate::{
     clock::Skew,
     faults::{Faults, good},
+    liar::Lie,
     network::Network,
     run::{Outcome, run},
 };
@@ -92,4 +93,24 @@ fn clocks_that_are_split_in_the_middle_slow_the_network_and_do_not_stop_it() {
         .clock(3, Skew::Offset(-2_000));
     run_by_clocks(&network, 25);
     assert!(ended_at(&network) < 120_000, "{} ms for {HEIGHT} blocks", ended_at(&network));
+}
+
+/// The fourth is no help, so the other three must be together in a view to make a block final. The one that is late
+/// comes after the one with the right clock, which has gone on by then.
+fn late_among_three(behind: i64) -> Network {
+    Network::new(4).lie(3, Lie::Votes).clock(1, Skew::Offset(-behind))
+}
+
+#[test]
+fn a_clock_behind_by_less_than_the_certification_timeout_slows_a_network_that_needs_it() {
+    let network = late_among_three(1_800);
+    run_by_clocks(&network, 26);
+    assert!(ended_at(&network) < 60_000, "{} ms for {HEIGHT} blocks", ended_at(&network));
+}
+
+/// The control: further behind, it gives each view up just before it may vote, and is as good as down.
+#[test]
+#[should_panic(expected = "runtime timeout")]
+fn a_clock_behind_by_more_than_the_certification_timeout_stops_a_network_that_needs_it() {
+    run_by_clocks(&late_among_three(1_950), 26);
 }
