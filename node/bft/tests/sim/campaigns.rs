@@ -9,7 +9,10 @@ use crate::{
     scenario::{HEIGHT, Scenario},
     setting,
 };
-use std::time::Instant;
+use std::{panic::catch_unwind, time::Instant};
+
+/// Seeds after which a campaign says how far it is.
+const PROGRESS_SEEDS: u64 = 100;
 
 /// Scenarios of one kind.
 struct Campaign {
@@ -65,17 +68,26 @@ impl Campaign {
         Self { name: "twins", draw: Scenario::twins, seeds: 8, marks }
     }
 
-    /// Runs the one seed that is asked for; or all, and checks that everything went wrong that should.
+    /// Runs the one seed that is asked for; or all, and checks that everything went wrong that should. One that fails
+    /// does not keep the others from being run.
     fn run(&self) {
         if let Some(seed) = setting("ALMANAC_SIM_SEED") {
             self.report(seed);
             return;
         }
-        let marks = Marks::default();
+        let (marks, begin, mut failed) = (Marks::default(), Instant::now(), Vec::new());
         let seeds = setting("ALMANAC_SIM_SEEDS").unwrap_or(self.seeds);
         for seed in 0..seeds {
-            marks.merge(&self.report(seed).marks);
+            match catch_unwind(|| self.report(seed)) {
+                Ok(outcome) => marks.merge(&outcome.marks),
+                Err(_) => failed.push(seed),
+            }
+            if (seed + 1).is_multiple_of(PROGRESS_SEEDS) {
+                let (name, minutes) = (self.name, begin.elapsed().as_secs() / 60);
+                println!("{name}: {} of {seeds} seeds in {minutes} min, failed: {failed:?}", seed + 1);
+            }
         }
+        assert!(failed.is_empty(), "these seeds of {} failed: {failed:?}", self.name);
         marks.require(&self.marks);
     }
 
