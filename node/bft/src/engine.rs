@@ -3,6 +3,7 @@
 use crate::{
     block::{BlockContext, ConsensusBlock},
     digest::BlockDigest,
+    fair::Share,
     gossip, sync,
 };
 use commonware_broadcast::buffered;
@@ -35,7 +36,7 @@ use commonware_storage::{archive::prunable, translator::EightCap};
 use commonware_utils::{NZDuration, NZU16, NZU32, NZU64, NZUsize};
 use rand_core::CryptoRng;
 use std::{
-    num::{NonZeroU64, NonZeroUsize},
+    num::{NonZeroU32, NonZeroU64, NonZeroUsize},
     time::Duration,
 };
 
@@ -46,10 +47,25 @@ pub type Marshal = Mailbox<Scheme, Standard<ConsensusBlock>>;
 /// transactions. State sync has one of its own behind them.
 pub const CHANNELS: u64 = 6;
 
-/// Messages that a peer may send on each channel: several times what a network at ten blocks a second needs. So
-/// many as may come at once are also kept for each peer where they come faster than they are worked on, and each
-/// may be as large as a block, so that number is small.
+/// Messages that a peer may send on each channel: several times what a network at ten blocks a second needs.
 pub const CHANNEL_QUOTA: Quota = Quota::per_second(NZU32!(512)).allow_burst(NZU32!(64));
+
+/// What is kept of a peer's messages on each channel while others are worked on: two of the largest blocks.
+pub(crate) const SHARE: Share = Share { messages: NZUsize!(64), bytes: 9 << 20 };
+
+/// The same for missing blocks, of which a node that is behind asks for many at once.
+pub(crate) const BACKFILL_SHARE: Share = Share { messages: NZUsize!(64), bytes: 64 << 20 };
+
+/// Questions for missing blocks that a peer may ask, and answers that it may give: each may take reading, and sending,
+/// a block of the largest size.
+pub(crate) const BACKFILL_QUOTA: Quota = Quota::per_second(NZU32!(64));
+
+/// New blocks that a peer may send: twice as many as all validators together make. Reading the largest takes long.
+pub fn block_quota(block_time: Duration) -> Quota {
+    let per_second = 2_000 / u32::try_from(block_time.as_millis().max(1)).unwrap_or(u32::MAX);
+    let per_second = NonZeroU32::new(per_second.clamp(2, 512)).expect("2 at least");
+    Quota::per_second(per_second).allow_burst(NZU32!(8))
+}
 
 /// Prefix of the files of consensus.
 const PARTITION: &str = "consensus";
@@ -72,11 +88,27 @@ const VIEW_RETENTION: ViewDelta = ViewDelta::new(256);
 /// Largest message that a network of this many validators has to carry.
 pub fn message_bytes_max(validators: u32) -> u32 {
     max_message_size(&[
-        simplex::max_payload_size::<Scheme, BlockDigest>(validators),
-        marshal::max_payload_size::<Standard<ConsensusBlock>, Scheme>(validators, &()),
+        vote_bytes_max(validators),
+        block_bytes_max(validators),
         gossip::MESSAGE_BYTES_MAX,
         sync::message::MESSAGE_BYTES_MAX,
     ])
+}
+
+/// Largest message on the channels of votes, certificates and missing certificates.
+pub(crate) fn vote_bytes_max(validators: u32) -> usize {
+    simplex::max_payload_size::<Scheme, BlockDigest>(validators)
+}
+
+/// Largest message on the channels of new and of missing blocks.
+pub(crate) fn block_bytes_max(validators: u32) -> usize {
+    marshal::max_payload_size::<Standard<ConsensusBlock>, Scheme>(validators, &())
+}
+
+/// Whether a message on the channel of missing blocks is a question, for which a block has to be read: behind a number
+/// of eight bytes, 0 is one and 1 an answer.
+pub(crate) fn is_question(message: &[u8]) -> bool {
+    message.get(8) == Some(&0)
 }
 
 /// What tells one validator from another.
@@ -195,7 +227,8 @@ where
         channels.backfill,
     );
     let (broadcast, buffer) = buffered::Engine::new(
-        context.child("broadcast"),
+        // On a thread of its own: reading a large block takes long, and votes must not wait for it.
+        context.child("broadcast").dedicated(),
         buffered::Config {
             public_key,
             mailbox_size: MAILBOX,

@@ -3,11 +3,18 @@
 //! Validators are all connected, so only what came from a client is sent, to everyone. It is sent again now and
 //! then until it is final: messages get lost, and whoever took the transaction may never get a block through.
 
+use crate::{
+    credit::{Allowance, Credits},
+    fair::Share,
+};
 use alloy_primitives::TxHash;
-use almanac_consensus::{Admission, Clock, SharedPool};
+use almanac_consensus::{Admission, Clock, SharedPool, SubmitError};
+use almanac_mempool::PoolError;
 use almanac_primitives::{DurationMs, TimestampMs, params::TRANSACTION_BYTES_MAX};
 use commonware_codec::{Buf, Decode as _, Encode as _, RangeCfg};
 use commonware_p2p::{Receiver, Recipients, Sender};
+use commonware_runtime::Quota;
+use commonware_utils::{NZU32, NZUsize};
 use std::{
     collections::{BTreeSet, VecDeque},
     fmt::Display,
@@ -23,6 +30,19 @@ const MESSAGE_TRANSACTIONS_MAX: usize = 1_024;
 /// Largest message: one that was not full yet, one more transaction of the largest size, and their lengths.
 pub(crate) const MESSAGE_BYTES_MAX: usize =
     MESSAGE_BYTES + TRANSACTION_BYTES_MAX + 5 * (MESSAGE_TRANSACTIONS_MAX + 1);
+
+/// Messages that a peer may send: those with new transactions, and some that are sent again.
+pub(crate) const QUOTA: Quota = Quota::per_second(NZU32!(64));
+
+const _: () =
+    assert!(1_000 / SEND_INTERVAL.0 + 1_000 / RESEND_INTERVAL.0 <= 60, "honest peers stay below the quota");
+
+/// Transactions of a peer that may be refused. Each costs up to a recovery, 40 µs. Honest peers have few: what they
+/// took themselves a moment ago is refused only where the chain or the pool has moved on.
+const REFUSED: Allowance = Allowance { per_second: 2_000, burst: 4_096 };
+
+/// What is kept of a peer's messages while others are worked on: a second of what an honest one sends at most.
+pub(crate) const SHARE: Share = Share { messages: NZUsize!(64), bytes: 2 << 20 };
 
 /// Shortest time between two messages with new transactions: a crowd shares messages, and stays below what a peer
 /// may send.
@@ -48,6 +68,7 @@ impl<C: Clock> Gossip<C> {
 
     /// Passes transactions on until the network ends.
     pub async fn run<S: Sender, R: Receiver>(mut self, mut sender: S, mut receiver: R) {
+        let mut credits = Credits::new(REFUSED);
         let mut send_at = self.clock.now();
         let mut resend_at = after(send_at, RESEND_INTERVAL);
         loop {
@@ -65,7 +86,12 @@ impl<C: Clock> Gossip<C> {
                 }
                 received = receiver.recv() => match received {
                     Ok((peer, bytes)) => {
-                        self.own.foreign.extend(take(&self.admission, &peer, bytes));
+                        let now = self.clock.now();
+                        if credits.is_good(&peer, now) {
+                            let Taken { hashes, refused } = take(&self.admission, &peer, bytes);
+                            self.own.foreign.extend(hashes);
+                            credits.charge(peer, refused, now);
+                        }
                         continue;
                     }
                     Err(_) => return,
@@ -91,20 +117,35 @@ fn after(now: TimestampMs, interval: DurationMs) -> TimestampMs {
     TimestampMs(now.0.saturating_add(interval.0))
 }
 
-/// Offers a peer's transactions to the pool, and answers with the hashes of those that were taken.
-fn take<P: Display>(admission: &Admission, peer: &P, message: impl Buf) -> Vec<TxHash> {
+/// What became of a message.
+#[derive(Default)]
+struct Taken {
+    hashes: Vec<TxHash>,
+    /// How many came to nothing and cost something: not those that were there already.
+    refused: usize,
+}
+
+/// Offers a peer's transactions to the pool.
+fn take<P: Display>(admission: &Admission, peer: &P, message: impl Buf) -> Taken {
     let bytes = (RangeCfg::new(0..=TRANSACTION_BYTES_MAX), ());
     let list = (RangeCfg::new(1..=MESSAGE_TRANSACTIONS_MAX), bytes);
     let Ok(transactions) = Vec::<Vec<u8>>::decode_cfg(message, &list) else {
         tracing::debug!("{peer} sent something that is no list of transactions");
-        return Vec::new();
+        return Taken { refused: MESSAGE_TRANSACTIONS_MAX, ..Taken::default() };
     };
-    let offer = |transaction: &Vec<u8>| {
-        // Known already, or its sender has moved on meanwhile: both are everyday.
-        let refused = |error| tracing::debug!("a transaction from {peer} is not taken: {error}");
-        admission.submit(transaction).map_err(refused).ok()
-    };
-    transactions.iter().filter_map(offer).collect()
+    let mut taken = Taken::default();
+    for transaction in &transactions {
+        match admission.submit(transaction) {
+            Ok(hash) => taken.hashes.push(hash),
+            Err(SubmitError::Pool(PoolError::AlreadyKnown { .. })) => {}
+            // Its sender has moved on meanwhile: that is everyday, in small numbers.
+            Err(error) => {
+                tracing::debug!("a transaction from {peer} is not taken: {error}");
+                taken.refused += 1;
+            }
+        }
+    }
+    taken
 }
 
 /// The transactions that clients gave to this node.

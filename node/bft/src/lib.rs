@@ -2,14 +2,17 @@
 
 pub mod block;
 pub mod certificate;
+mod credit;
 pub mod digest;
 pub mod engine;
+mod fair;
 pub mod finality;
 pub mod finalizer;
 mod forks;
 pub mod gossip;
 pub mod keys;
 pub mod ledger;
+mod meter;
 pub mod network;
 pub mod prover;
 pub mod silence;

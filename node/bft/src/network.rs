@@ -5,10 +5,12 @@
 use crate::{
     block::ConsensusBlock,
     engine::{self, CHANNEL_QUOTA, Channels, Timeouts, Validator},
+    fair::{FairReceiver, Gate},
     finality::FinalityReader,
     finalizer::{Deliveries, Finalizer},
-    gossip::Gossip,
+    gossip::{self, Gossip},
     ledger::Ledger,
+    meter::{Meter, MeteredSender},
     sync::{self, Floor, KnownKeys, Server},
     time::RuntimeClock,
     transport::{self, NetworkConfig, NetworkError, Peers},
@@ -18,7 +20,7 @@ use crate::{
 use almanac_consensus::{Admission, Engine, EngineError, Sink};
 use almanac_primitives::Header;
 use almanac_state::QmdbStore;
-use commonware_cryptography::Signer as _;
+use commonware_cryptography::{Signer as _, ed25519::PublicKey};
 use commonware_runtime::{Spawner as _, Supervisor as _, tokio::Context};
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::sync::oneshot;
@@ -143,21 +145,40 @@ async fn run(
         (Ok(floor), Ok(votes_after)) => (floor, votes_after),
         (Err(error), _) | (_, Err(error)) => return EngineError::Died { reason: error.to_string() },
     };
+    let count = u32::try_from(validators.keys().len()).expect("VALIDATORS_MAX is small");
+    let block_time = Duration::from_millis(config.time.block_time.0);
     let (mut network, oracle) = transport::open(&context, &config, &namespace, peers);
-    let mut channel = |number| network.register(number, CHANNEL_QUOTA);
-    let channels = Channels {
-        votes: channel(0),
-        certificates: channel(1),
-        resolver: channel(2),
-        backfill: channel(3),
-        blocks: channel(4),
+    let clock = RuntimeClock::new(context.child("clock"));
+    let mut channel = |number, quota, share, message_bytes_max, is_question: fn(&[u8]) -> bool| {
+        let (sender, receiver) = network.register(number, quota);
+        let meter = Meter::new(clock.clone());
+        let asked = meter.clone();
+        let admits = move |peer: &PublicKey, bytes: &[u8]| !is_question(bytes) || asked.may_ask(peer);
+        let gate = Gate { message_bytes_max, blocker: oracle.clone(), admits };
+        let context = context.child("queue").with_attribute("channel", number);
+        (MeteredSender { sender, meter }, FairReceiver::new(context, receiver, share, gate))
     };
-    let (transactions_out, transactions_in) = channel(5);
-    let (answers, questions) = network.register(sync::CHANNEL, sync::QUOTA);
+    let votes_max = engine::vote_bytes_max(count);
+    let blocks_max = engine::block_bytes_max(count);
+    let channels = Channels {
+        votes: channel(0, CHANNEL_QUOTA, engine::SHARE, votes_max, |_| false),
+        certificates: channel(1, CHANNEL_QUOTA, engine::SHARE, votes_max, |_| false),
+        resolver: channel(2, CHANNEL_QUOTA, engine::SHARE, votes_max, |_| false),
+        backfill: channel(3, engine::BACKFILL_QUOTA, engine::BACKFILL_SHARE, blocks_max, engine::is_question),
+        blocks: channel(4, engine::block_quota(block_time), engine::SHARE, blocks_max, |_| false),
+    };
+    let (transactions_out, transactions_in) =
+        channel(5, gossip::QUOTA, gossip::SHARE, gossip::MESSAGE_BYTES_MAX, |_| false);
+    let (answers, questions) = channel(
+        sync::CHANNEL,
+        sync::QUOTA,
+        sync::SHARE,
+        sync::message::MESSAGE_BYTES_MAX,
+        sync::message::is_question,
+    );
     network.start();
 
     let pool = admission.pool().clone();
-    let clock = RuntimeClock::new(context.child("clock"));
     let voter = Voter {
         ledger: ledger.clone(),
         pool: pool.clone(),
@@ -174,16 +195,17 @@ async fn run(
         genesis: ConsensusBlock::genesis(genesis),
         floor,
         votes_after,
-        timeouts: Timeouts::for_block_time(Duration::from_millis(config.time.block_time.0)),
+        timeouts: Timeouts::for_block_time(block_time),
     };
     let (deliveries, inbox) = Deliveries::channel();
     let (engine, marshal) =
         engine::start(context.child("engine"), validator, voter, channels, deliveries).await;
     finality.connect(&marshal);
     let gossip = Gossip::new(admission, clock);
-    context.child("gossip").spawn(|_| gossip.run(transactions_out, transactions_in));
+    // What peers can make long is on threads of its own: votes must not wait for it.
+    context.child("gossip").dedicated().spawn(|_| gossip.run(transactions_out, transactions_in));
     let server = Server { ledger: ledger.clone(), marshal: marshal.clone(), keys };
-    context.child("state_server").spawn(|_| server.run(answers, questions));
+    context.child("state_server").dedicated().spawn(|_| server.run(answers, questions));
     let finalizer = Finalizer { ledger, pool, sinks };
     // Commits execute blocks that were not executed before: on a thread of its own, as votes do.
     let finalizer = context.child("finalizer").dedicated().spawn(|_| finalizer.run(marshal, inbox));

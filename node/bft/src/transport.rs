@@ -38,6 +38,10 @@ type Handshake = SakeCups<PrivateKey, ChaCha20Poly1305>;
 /// Most followers that a node lets in.
 pub const FOLLOWERS_MAX: usize = 256;
 
+/// Messages that wait for a peer that does not read, of those that are urgent and of the others. Each may be as large
+/// as a block.
+const OUTBOX: NonZeroUsize = NZUsize!(64);
+
 /// How a node takes part.
 #[derive(Clone, Debug)]
 pub struct NetworkConfig {
@@ -197,13 +201,19 @@ fn network_config(config: &NetworkConfig, namespace: &Namespace, peers: &Peers) 
         config.listen,
         peers_max,
         message_bytes_max(validators),
-        NZUsize!(1024),
+        OUTBOX,
     );
+    // There is one set, and each that could be remembered makes every queue longer.
+    network.tracked_peer_sets = NZUsize!(1);
     // Nodes may share a machine or a private network; keys, not addresses, tell who they are.
     network.allow_private_ips = true;
     network.bypass_ip_check = true;
-    network.allowed_handshake_rate_per_ip = Quota::per_second(NZU32!(64));
-    network.allowed_handshake_rate_per_subnet = Quota::per_second(NZU32!(256));
+    network.allowed_handshake_rate_per_ip = Quota::per_second(NZU32!(16));
+    network.allowed_handshake_rate_per_subnet = Quota::per_second(NZU32!(64));
+    // Strangers of one subnet can hold 128 of these at most, so that there is one left for a validator that comes
+    // back.
+    network.handshake_timeout = Duration::from_secs(2);
+    network.max_concurrent_handshakes = NZU32!(2_048);
     // One that restarts should be back within seconds.
     network.peer_connection_cooldown = Duration::from_secs(1);
     network.dial_frequency = Duration::from_millis(200);

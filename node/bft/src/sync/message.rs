@@ -81,6 +81,11 @@ pub enum Answer {
     Refused(String),
 }
 
+/// Whether a message is a question and no answer.
+pub(crate) fn is_question(message: &[u8]) -> bool {
+    message.first() == Some(&QUESTION)
+}
+
 impl Question {
     /// The question with its number.
     pub fn encode(&self, number: u64) -> Vec<u8> {

@@ -25,7 +25,10 @@ pub use names::ValueSink;
 pub use progress::{Phase, Progress, Stage};
 pub use serve::{KnownKeys, Server};
 
-use crate::validators::{Namespace, ValidatorSet};
+use crate::{
+    fair::Share,
+    validators::{Namespace, ValidatorSet},
+};
 use alloy_primitives::Bytes;
 use almanac_primitives::{StateKey, StateReadError};
 use almanac_state::{
@@ -37,7 +40,7 @@ use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::{Blocker, Sender};
 use commonware_runtime::{Clock, Quota, Spawner};
 use commonware_storage::Context;
-use commonware_utils::NZU32;
+use commonware_utils::{NZU32, NZUsize};
 use message::{Answer, Question};
 use rand_core::CryptoRng;
 use source::PeerSource;
@@ -47,7 +50,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 pub const CHANNEL: u64 = crate::engine::CHANNELS;
 
 /// Questions that a peer may ask each second, and at once. An answer takes up to a mebibyte.
-pub const QUOTA: Quota = Quota::per_second(NZU32!(128)).allow_burst(NZU32!(32));
+pub const QUOTA: Quota = Quota::per_second(NZU32!(64)).allow_burst(NZU32!(32));
+
+/// What is kept of a peer's questions while others are answered.
+pub(crate) const SHARE: Share = Share { messages: NZUsize!(32), bytes: 32 * message::QUESTION_BYTES_MAX };
 
 /// How long a node looks for a final block before it says that there is none.
 const TIP_PATIENCE: Duration = Duration::from_secs(60);

@@ -265,7 +265,12 @@ pub fn page(address: &str, path: &str) -> Option<String> {
 
 /// Changes a file of JSON.
 pub fn edit(path: &Path, change: impl FnOnce(&mut Value)) {
-    let mut json: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let mut json = read_json(path);
     change(&mut json);
     fs::write(path, json.to_string()).unwrap();
+}
+
+/// What is in a file of JSON.
+pub fn read_json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }

@@ -1,0 +1,118 @@
+//! How much each peer may cost: so much each second, and so much at once.
+
+use almanac_primitives::TimestampMs;
+use std::collections::BTreeMap;
+
+/// What every peer has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Allowance {
+    pub(crate) per_second: u64,
+    /// Behind the last one, a peer has to wait.
+    pub(crate) burst: u64,
+}
+
+/// What each peer has left. Only peers that have used some are in it.
+#[derive(Debug)]
+pub(crate) struct Credits<P> {
+    allowance: Allowance,
+    used: BTreeMap<P, Used>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Used {
+    /// In thousandths, of which each millisecond gives back as many as a second gives wholes.
+    amount: u64,
+    at: TimestampMs,
+}
+
+impl<P: Ord> Credits<P> {
+    /// Nobody has used anything.
+    pub(crate) fn new(allowance: Allowance) -> Self {
+        Self { allowance, used: BTreeMap::new() }
+    }
+
+    /// Whether a peer has some left.
+    pub(crate) fn is_good(&mut self, peer: &P, now: TimestampMs) -> bool {
+        let used = self.used(peer, now);
+        if used == 0 {
+            self.used.remove(peer);
+        }
+        used < self.allowance.burst.saturating_mul(1_000)
+    }
+
+    /// Notes what a peer has cost. That may be more than it had left.
+    pub(crate) fn charge(&mut self, peer: P, cost: usize, now: TimestampMs) {
+        let cost = u64::try_from(cost).expect("a length fits 64 bits").saturating_mul(1_000);
+        if cost > 0 {
+            let amount = self.used(&peer, now).saturating_add(cost);
+            self.used.insert(peer, Used { amount, at: now });
+        }
+    }
+
+    /// What still counts. A clock that goes back gives nothing back.
+    fn used(&self, peer: &P, now: TimestampMs) -> u64 {
+        self.used.get(peer).map_or(0, |used| {
+            let passed_ms = now.0.saturating_sub(used.at.0);
+            used.amount.saturating_sub(passed_ms.saturating_mul(self.allowance.per_second))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALLOWANCE: Allowance = Allowance { per_second: 2_000, burst: 4_096 };
+    const BURST: usize = 4_096;
+
+    fn at(ms: u64) -> TimestampMs {
+        TimestampMs(1_000_000 + ms)
+    }
+
+    #[test]
+    fn both_sides_of_the_burst_and_each_peer_for_itself() {
+        let mut credits = Credits::new(ALLOWANCE);
+        credits.charge('a', BURST - 1, at(0));
+        assert!(credits.is_good(&'a', at(0)));
+        credits.charge('a', 1, at(0));
+        assert!(!credits.is_good(&'a', at(0)));
+        assert!(credits.is_good(&'b', at(0)));
+    }
+
+    #[test]
+    fn credit_comes_back_at_the_rate_and_then_nothing_is_remembered() {
+        let mut credits = Credits::new(ALLOWANCE);
+        credits.charge('a', BURST + 2_000, at(0));
+        assert!(!credits.is_good(&'a', at(1_000)));
+        assert!(credits.is_good(&'a', at(1_001)), "a second later, for 2,000 too many");
+        let whole = 1_000 * (ALLOWANCE.burst + 2_000) / ALLOWANCE.per_second;
+        assert!(credits.is_good(&'a', at(whole - 1)));
+        assert_eq!(credits.used.len(), 1);
+        assert!(credits.is_good(&'a', at(whole)));
+        assert!(credits.used.is_empty());
+    }
+
+    /// Over a long time, a peer gets the burst and the rate, whatever it costs at a time.
+    #[test]
+    fn no_more_than_the_rate_over_time() {
+        for size in [1, 100, 1_024] {
+            let (mut credits, mut cost) = (Credits::new(ALLOWANCE), 0);
+            for ms in 0..60_000 {
+                if credits.is_good(&'a', at(ms)) {
+                    credits.charge('a', size, at(ms));
+                    cost += size as u64;
+                }
+            }
+            let most = ALLOWANCE.burst + 60 * ALLOWANCE.per_second + 1_024;
+            assert!(cost <= most, "{cost} of {most}, {size} at a time");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_gives_nothing_back() {
+        let mut credits = Credits::new(ALLOWANCE);
+        credits.charge('a', BURST, at(5_000));
+        assert!(!credits.is_good(&'a', at(0)));
+        assert!(credits.is_good(&'a', at(5_001)));
+    }
+}

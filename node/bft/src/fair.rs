@@ -1,0 +1,320 @@
+//! Messages of a channel in turn by peer: one who sends without a pause takes up its own share and no more.
+//!
+//! The transport keeps one queue for all peers, and what does not fit is dropped, whoever sent it. This empties that
+//! queue at once and keeps a short one for each peer. It also knows what is too large for its channel, where the
+//! transport has one size for all.
+
+use commonware_cryptography::PublicKey;
+use commonware_p2p::{Blocker, Message, Receiver};
+use commonware_runtime::{IoBuf, Spawner};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt,
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, MutexGuard},
+};
+use tokio::sync::Notify;
+
+/// What is kept of one peer's messages until there is time for them. A single message is kept whatever its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// Most messages.
+    pub(crate) messages: NonZeroUsize,
+    /// Most bytes of them.
+    pub(crate) bytes: usize,
+}
+
+/// Stands before a channel.
+pub(crate) struct Gate<B, F> {
+    /// The largest message of the channel. Whoever sends a larger one keeps no rules.
+    pub(crate) message_bytes_max: usize,
+    /// Cuts such peers off.
+    pub(crate) blocker: B,
+    /// Whether a message may wait; otherwise it is dropped.
+    pub(crate) admits: F,
+}
+
+/// The network has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the network has ended")]
+pub(crate) struct Ended;
+
+/// Receives from each peer in turn.
+pub(crate) struct FairReceiver<P> {
+    waiting: Arc<Waiting<P>>,
+    capacity: NonZeroUsize,
+}
+
+impl<P: PublicKey> FairReceiver<P> {
+    /// Takes over a channel. The task that empties it ends with the channel.
+    pub(crate) fn new<R, B, F>(context: impl Spawner, channel: R, share: Share, gate: Gate<B, F>) -> Self
+    where
+        R: Receiver<PublicKey = P>,
+        B: Blocker<PublicKey = P>,
+        F: Fn(&P, &[u8]) -> bool + Send + 'static,
+    {
+        let waiting = Arc::new(Waiting { queues: Mutex::new(Queues::new(share)), arrived: Notify::new() });
+        let capacity = channel.capacity();
+        context.spawn({
+            let waiting = waiting.clone();
+            |_| empty(channel, gate, waiting)
+        });
+        Self { waiting, capacity }
+    }
+}
+
+impl<P> fmt::Debug for FairReceiver<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FairReceiver").field("capacity", &self.capacity).finish_non_exhaustive()
+    }
+}
+
+impl<P: PublicKey> Receiver for FairReceiver<P> {
+    type Error = Ended;
+    type PublicKey = P;
+
+    async fn recv(&mut self) -> Result<Message<P>, Ended> {
+        loop {
+            {
+                let mut queues = self.waiting.lock();
+                if let Some(next) = queues.take() {
+                    return Ok(next);
+                }
+                if queues.has_ended {
+                    return Err(Ended);
+                }
+            }
+            // What arrived since the look at the queues has left a permit here.
+            self.waiting.arrived.notified().await;
+        }
+    }
+
+    fn capacity(&self) -> NonZeroUsize {
+        self.capacity
+    }
+}
+
+async fn empty<R, B, F>(mut channel: R, gate: Gate<B, F>, waiting: Arc<Waiting<R::PublicKey>>)
+where
+    R: Receiver,
+    B: Blocker<PublicKey = R::PublicKey>,
+    F: Fn(&R::PublicKey, &[u8]) -> bool,
+{
+    let Gate { message_bytes_max, mut blocker, admits } = gate;
+    while let Ok((peer, message)) = channel.recv().await {
+        let given = message.len();
+        if given > message_bytes_max {
+            commonware_p2p::block!(
+                blocker,
+                peer,
+                given,
+                message_bytes_max,
+                "larger than any message of this channel"
+            );
+            continue;
+        }
+        if !admits(&peer, message.as_ref()) {
+            tracing::trace!("a message of {peer} is dropped: it has had its share");
+            continue;
+        }
+        if !waiting.lock().put(&peer, message) {
+            tracing::trace!("a message of {peer} is dropped: its earlier ones still wait");
+        }
+        waiting.arrived.notify_one();
+    }
+    waiting.lock().has_ended = true;
+    waiting.arrived.notify_one();
+}
+
+struct Waiting<P> {
+    queues: Mutex<Queues<P>>,
+    arrived: Notify,
+}
+
+impl<P> Waiting<P> {
+    fn lock(&self) -> MutexGuard<'_, Queues<P>> {
+        self.queues.lock().expect("nothing panics while it holds this")
+    }
+}
+
+struct Queues<P> {
+    share: Share,
+    /// Of the peers that have a message waiting.
+    queues: BTreeMap<P, Queue>,
+    /// The same peers; the first one's turn is next.
+    turns: VecDeque<P>,
+    has_ended: bool,
+}
+
+#[derive(Default)]
+struct Queue {
+    messages: VecDeque<IoBuf>,
+    bytes: usize,
+}
+
+impl<P: Ord + Clone> Queues<P> {
+    fn new(share: Share) -> Self {
+        Self { share, queues: BTreeMap::new(), turns: VecDeque::new(), has_ended: false }
+    }
+
+    /// Whether there was room.
+    fn put(&mut self, peer: &P, message: IoBuf) -> bool {
+        let Some(queue) = self.queues.get_mut(peer) else {
+            let bytes = message.len();
+            self.queues.insert(peer.clone(), Queue { messages: [message].into(), bytes });
+            self.turns.push_back(peer.clone());
+            return true;
+        };
+        let bytes = queue.bytes.saturating_add(message.len());
+        let has_room = queue.messages.len() < self.share.messages.get() && bytes <= self.share.bytes;
+        if has_room {
+            queue.messages.push_back(message);
+            queue.bytes = bytes;
+        }
+        has_room
+    }
+
+    fn take(&mut self) -> Option<(P, IoBuf)> {
+        let peer = self.turns.pop_front()?;
+        let queue = self.queues.get_mut(&peer).expect("whoever has a turn has a message");
+        let message = queue.messages.pop_front().expect("a queue without messages is removed");
+        queue.bytes -= message.len();
+        if queue.messages.is_empty() {
+            self.queues.remove(&peer);
+        } else {
+            self.turns.push_back(peer.clone());
+        }
+        Some((peer, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use commonware_actor::Feedback;
+    use commonware_cryptography::{Signer as _, ed25519};
+    use commonware_p2p::BlockedSubscription;
+    use commonware_utils::{NZUsize, channel::ring};
+
+    const SHARE: Share = Share { messages: NZUsize!(3), bytes: 10 };
+
+    fn message(bytes: &[u8]) -> IoBuf {
+        IoBuf::copy_from_slice(bytes)
+    }
+
+    fn taken(queues: &mut Queues<char>) -> Vec<(char, usize)> {
+        std::iter::from_fn(|| queues.take()).map(|(peer, message)| (peer, message.len())).collect()
+    }
+
+    /// The reason for all this: with one queue for all, the second peer would wait behind everything of the first,
+    /// or find no room.
+    #[test]
+    fn a_peer_that_sends_much_does_not_keep_others_waiting() {
+        let mut queues = Queues::new(SHARE);
+        for _ in 0..100 {
+            queues.put(&'a', message(b"1"));
+        }
+        assert!(queues.put(&'b', message(b"22")));
+        assert!(queues.put(&'c', message(b"333")));
+        assert!(queues.put(&'c', message(b"4444")));
+        assert_eq!(taken(&mut queues), [('a', 1), ('b', 2), ('c', 3), ('a', 1), ('c', 4), ('a', 1)]);
+        assert!(queues.queues.is_empty() && queues.turns.is_empty(), "nothing is left of those who are done");
+    }
+
+    #[test]
+    fn both_sides_of_a_share() {
+        let mut queues = Queues::new(SHARE);
+        assert_eq!([1, 1, 1, 1].map(|_| queues.put(&'a', message(b"1"))), [true, true, true, false], "count");
+        assert_eq!(
+            [5, 5, 1].map(|size| queues.put(&'b', message(&vec![0; size]))),
+            [true, true, false],
+            "bytes"
+        );
+        assert_eq!([11, 0, 1].map(|size| queues.put(&'c', message(&vec![0; size]))), [true, false, false]);
+        // What was taken makes room.
+        while queues.take().is_some_and(|(peer, _)| peer != 'a') {}
+        assert!(queues.put(&'a', message(b"1")));
+    }
+
+    /// A dull version keeps every message and decides by counting.
+    #[test]
+    fn the_same_as_counting_on_random_orders() {
+        let mut seed = 7_u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        let mut queues = Queues::new(SHARE);
+        let mut dull: Vec<(char, usize)> = Vec::new();
+        for _ in 0..20_000 {
+            if random(3) == 0 {
+                let Some((peer, message)) = queues.take() else {
+                    assert!(dull.is_empty());
+                    continue;
+                };
+                let first = dull.iter().position(|(from, _)| *from == peer).unwrap();
+                assert_eq!(dull.remove(first).1, message.len(), "in the order of arrival");
+            } else {
+                let peer = ['a', 'b', 'c'][usize::try_from(random(3)).unwrap()];
+                let size = usize::try_from(random(7)).unwrap();
+                let own: Vec<usize> =
+                    dull.iter().filter(|(from, _)| *from == peer).map(|(_, size)| *size).collect();
+                let has_room = own.is_empty()
+                    || own.len() < SHARE.messages.get() && own.iter().sum::<usize>() + size <= SHARE.bytes;
+                assert_eq!(queues.put(&peer, message(&vec![0; size])), has_room);
+                if has_room {
+                    dull.push((peer, size));
+                }
+            }
+        }
+    }
+
+    /// A channel on which this was sent.
+    #[derive(Debug)]
+    struct Script(VecDeque<Message<ed25519::PublicKey>>);
+
+    impl Receiver for Script {
+        type Error = Ended;
+        type PublicKey = ed25519::PublicKey;
+
+        async fn recv(&mut self) -> Result<Message<ed25519::PublicKey>, Ended> {
+            self.0.pop_front().ok_or(Ended)
+        }
+
+        fn capacity(&self) -> NonZeroUsize {
+            NZUsize!(1)
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct CutOff(Arc<Mutex<Vec<ed25519::PublicKey>>>);
+
+    impl Blocker for CutOff {
+        type PublicKey = ed25519::PublicKey;
+
+        fn block(&mut self, peer: ed25519::PublicKey) -> Feedback {
+            self.0.lock().unwrap().push(peer);
+            Feedback::Ok
+        }
+
+        fn blocked(&mut self) -> BlockedSubscription<ed25519::PublicKey> {
+            ring::channel(NZUsize!(1)).1
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_cuts_off_and_what_is_not_admitted_is_dropped() {
+        let [small, large] = [1, 2].map(|seed| ed25519::PrivateKey::from_seed(seed).public_key());
+        let sent = [(&small, vec![0; 8]), (&large, vec![0; 9]), (&small, vec![1; 8])];
+        let sent = Script(sent.into_iter().map(|(peer, bytes)| (peer.clone(), message(&bytes))).collect());
+        let (blocker, queues) = (CutOff::default(), Mutex::new(Queues::new(SHARE)));
+        let waiting = Arc::new(Waiting { queues, arrived: Notify::new() });
+        let admits = |_: &ed25519::PublicKey, bytes: &[u8]| bytes[0] == 0;
+        let gate = Gate { message_bytes_max: 8, blocker: blocker.clone(), admits };
+        futures::executor::block_on(empty(sent, gate, waiting.clone()));
+        assert_eq!(*blocker.0.lock().unwrap(), [large]);
+        let mut receiver = FairReceiver { waiting, capacity: NZUsize!(1) };
+        let received = futures::executor::block_on(async { [receiver.recv().await, receiver.recv().await] });
+        assert_eq!(received.map(|got| got.map(|(peer, _)| peer)), [Ok(small), Err(Ended)]);
+    }
+}
