@@ -34,7 +34,7 @@ fn propose(ledger: &Ledger<MemoryStore>, parent: &Tip<MemoryBatch>, after_ms: u6
 }
 
 /// Blocks one on the other, from the first on.
-fn chain(length: u64) -> Vec<Arc<Block>> {
+pub(super) fn chain(length: u64) -> Vec<Arc<Block>> {
     let ledger = ledger();
     let mut tip = ledger.tip();
     (1..=length)

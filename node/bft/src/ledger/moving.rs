@@ -1,0 +1,111 @@
+//! A vote is asked for while its ancestors become final: they are looked up again, and no vote is lost.
+
+use super::{verdicts::chain, *};
+use almanac_primitives::{StateDiff, testing::genesis};
+use almanac_schedule::CalendarAgenda;
+use almanac_state::{CommitError, MemoryBatch, MemoryStore, SealError};
+use commonware_cryptography::Digested;
+use commonware_runtime::reschedule;
+use futures::{Stream, executor::block_on};
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    task::{Context, Poll},
+};
+
+/// A store that is slow with the first batches that it is asked for: others are ahead of them when it answers.
+struct Slow {
+    store: MemoryStore,
+    times: AtomicU32,
+}
+
+impl StateStore for Slow {
+    type Batch = MemoryBatch;
+
+    fn head(&self) -> MemoryBatch {
+        self.store.head()
+    }
+
+    async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {
+        if self.times.fetch_update(Relaxed, Relaxed, |times| times.checked_sub(1)).is_ok() {
+            reschedule().await;
+        }
+        self.store.seal(parent, diff).await
+    }
+
+    async fn commit(&self, batch: &MemoryBatch) -> Result<(), CommitError> {
+        self.store.commit(batch).await
+    }
+}
+
+fn ledger(slow_times: u32) -> Arc<Ledger<Slow>> {
+    let genesis = genesis();
+    let store = MemoryStore::from_genesis(genesis.state().unwrap());
+    let store = Slow { store, times: slow_times.into() };
+    let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
+    Ledger::new(application, tip)
+}
+
+/// Ancestors that come one by one, each after some turns of the others, as where a peer has to be asked.
+#[derive(Clone)]
+struct Trickle {
+    blocks: VecDeque<Digested<ConsensusBlock>>,
+    turns: u32,
+    waited: u32,
+}
+
+impl Stream for Trickle {
+    type Item = Digested<ConsensusBlock>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.waited < self.turns {
+            self.waited += 1;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.waited = 0;
+        Poll::Ready(self.blocks.pop_front())
+    }
+}
+
+impl Ancestry<ConsensusBlock> for Trickle {
+    fn peek(&self) -> Option<&Digested<ConsensusBlock>> {
+        self.blocks.front()
+    }
+}
+
+/// Is asked for the state after the last block while the ledger makes one after the other final.
+fn reach_while_final(slow_times: u32, turns: u32) -> Result<(), LedgerError> {
+    let (ledger, blocks) = (ledger(slow_times), chain(6));
+    let origin = ConsensusBlock::genesis(ledger.tip().header);
+    let newest_first = blocks.iter().rev().map(|block| ConsensusBlock::new(block.clone()).unwrap());
+    let newest_first = newest_first.chain([origin]).map(ConsensusBlock::digested).collect();
+    let ancestors = Trickle { blocks: newest_first, turns, waited: 0 };
+    let finalize = async {
+        for block in &blocks {
+            ledger.finalize(block, None).await.unwrap();
+            reschedule().await;
+        }
+    };
+    let (reached, ()) = block_on(futures::future::join(ledger.reach(ancestors), finalize));
+    assert_eq!(reached?.hash, blocks.last().unwrap().hash());
+    Ok(())
+}
+
+#[test]
+fn ancestors_that_become_final_while_they_are_executed_are_looked_up_again() {
+    assert!(reach_while_final(0, 0).is_ok(), "nothing in the way");
+    for slow_times in 1..8 {
+        reach_while_final(slow_times, 0).unwrap();
+    }
+}
+
+/// Whoever is past a block on the way down when it becomes final meets one below the last final block.
+#[test]
+fn ancestors_that_become_final_while_they_are_fetched_are_looked_up_again() {
+    for turns in 1..8 {
+        reach_while_final(0, turns).unwrap();
+        reach_while_final(3, turns).unwrap();
+    }
+}
