@@ -204,7 +204,8 @@ async fn run(
     let gossip = Gossip::new(admission, clock);
     // What peers can make long is on threads of its own: votes must not wait for it.
     context.child("gossip").dedicated().spawn(|_| gossip.run(transactions_out, transactions_in));
-    let server = Server { ledger: ledger.clone(), marshal: marshal.clone(), keys };
+    let clock = context.child("server_clock");
+    let server = Server { ledger: ledger.clone(), marshal: marshal.clone(), keys, clock };
     context.child("state_server").dedicated().spawn(|_| server.run(answers, questions));
     let finalizer = Finalizer { ledger, pool, sinks };
     // Commits execute blocks that were not executed before: on a thread of its own, as votes do.

@@ -14,6 +14,10 @@ use std::sync::Arc;
 /// Blocks below the last one that are looked at for a certificate. Without faults each block has its own.
 const LOOK_BACK: u64 = 256;
 
+/// After an answer, the server rests so many times as long as it took: a commit waits while an answer is read, and so
+/// it waits a quarter of the time at most.
+const PAUSE: u32 = 3;
+
 /// Knows the names of values. The state itself has only their hashes.
 pub trait KnownKeys: Send + Sync {
     /// Up to `limit` names of values in the last state after `after`, ascending by their bytes.
@@ -31,6 +35,8 @@ pub struct Server<E: Context + Spawner> {
     pub marshal: Marshal,
     /// The names of its values.
     pub keys: Arc<dyn KnownKeys>,
+    /// Measures what answers take.
+    pub clock: E,
 }
 
 impl<E: Context + Spawner> Server<E> {
@@ -45,8 +51,11 @@ impl<E: Context + Spawner> Server<E> {
                     continue;
                 }
             };
+            let begin = self.clock.current();
             let answer = self.answer(question).await.unwrap_or_else(Answer::Refused);
             sender.send(Recipients::One(peer), answer.encode(number), false);
+            let spent = self.clock.current().duration_since(begin).unwrap_or_default();
+            self.clock.sleep(spent * PAUSE).await;
         }
     }
 

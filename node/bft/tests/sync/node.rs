@@ -196,7 +196,8 @@ async fn run(
     let (deliveries, inbox) = Deliveries::channel();
     let (engine, marshal) =
         engine::start(context.child("engine"), validator, voter, channels, deliveries).await;
-    let server = Server { ledger: ledger.clone(), marshal: marshal.clone(), keys: seen.clone() };
+    let clock = context.child("server_clock");
+    let server = Server { ledger: ledger.clone(), marshal: marshal.clone(), keys: seen.clone(), clock };
     context.child("server").spawn(|_| server.run(answers, questions));
     let finalizer = Finalizer { ledger, pool, sinks: vec![seen] };
     context.child("finalizer").spawn(|_| async move {

@@ -17,7 +17,7 @@ const FILES_MORE_MAX: usize = 2_200;
 
 /// Windows of time of which one must be good: the machine may have other things to do. A network that stands still
 /// has none.
-const WINDOWS: usize = 4;
+const WINDOWS: usize = 6;
 
 /// How validators do beside a peer that votes and proposes nothing: each of its turns costs the others some time.
 pub struct Watch {
