@@ -170,6 +170,16 @@ impl Network {
         Self::make(block_time_ms, |configs| (0..VALIDATORS).flat_map(|near| wire(configs, near)).collect())
     }
 
+    /// The same where the index of each node writes in so many MiB of memory: it is full soon, as it is in use.
+    pub fn with_index_buffer(block_time_ms: u64, mebibytes: u64) -> Self {
+        Self::make(block_time_ms, |configs| {
+            for config in configs {
+                edit(Path::new(config), |config| config["indexBufferMb"] = json!(mebibytes));
+            }
+            (0..VALIDATORS).flat_map(|near| wire(configs, near)).collect()
+        })
+    }
+
     /// A new network with nothing between the validators.
     pub fn direct(block_time_ms: u64) -> Self {
         Self::make(block_time_ms, |_| Vec::new())
