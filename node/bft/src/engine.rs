@@ -155,7 +155,8 @@ impl Timeouts {
         let leader = block_time * 2 + Duration::from_millis(500);
         Self {
             leader,
-            certification: leader * 2,
+            // With the tolerance more than two seconds: a validator whose clock is that far behind gets to its vote.
+            certification: leader * 2 + Duration::from_millis(300),
             retry: leader * 2,
             skip: leader * 5,
             fetch: Duration::from_secs(1),

@@ -107,12 +107,12 @@ impl Scenario {
         }
     }
 
-    /// Clocks up to 1.8 seconds off: a validator whose clock is behind by the tolerance and the certification timeout,
-    /// 1.9 seconds here, gives every view up before it may vote to make it final, and is as good as down.
+    /// Clocks up to 2 seconds off: a validator whose clock is behind by the tolerance and the certification timeout,
+    /// 2.2 seconds here, gives every view up before it may vote to make it final, and is as good as down.
     fn draw_clocks(&mut self, draw: &mut Draw) {
         for index in 0..self.network.keys.len() {
             if draw.below(3) == 0 {
-                let skew = Skew::Offset(i64::try_from(draw.below(3_601)).unwrap() - 1_800);
+                let skew = Skew::Offset(i64::try_from(draw.below(4_001)).unwrap() - 2_000);
                 (self.network.clocks[index], self.network.proposer_clocks[index]) = (skew, skew);
             }
         }

@@ -103,7 +103,7 @@ fn late_among_three(behind: i64) -> Network {
 
 #[test]
 fn a_clock_behind_by_less_than_the_certification_timeout_slows_a_network_that_needs_it() {
-    let network = late_among_three(1_800);
+    let network = late_among_three(2_100);
     run_by_clocks(&network, 26);
     assert!(ended_at(&network) < 60_000, "{} ms for {HEIGHT} blocks", ended_at(&network));
 }
@@ -112,5 +112,5 @@ fn a_clock_behind_by_less_than_the_certification_timeout_slows_a_network_that_ne
 #[test]
 #[should_panic(expected = "runtime timeout")]
 fn a_clock_behind_by_more_than_the_certification_timeout_stops_a_network_that_needs_it() {
-    run_by_clocks(&late_among_three(1_950), 26);
+    run_by_clocks(&late_among_three(2_250), 26);
 }
