@@ -9,6 +9,7 @@ use almanac_bft::{
 };
 use almanac_index::Index;
 use almanac_primitives::{Genesis, TimestampMs};
+use almanac_rpc::types::time::iso;
 use anyhow::Context as _;
 use commonware_runtime::{Runner as _, Supervisor as _, tokio::Context};
 use std::{future::pending, os::unix::process::CommandExt as _, process::Command, sync::Arc, time::Duration};
@@ -28,11 +29,11 @@ pub(super) fn begin(
     let tip = tip.context("a validator that has lost its votes cannot tell when it may vote again")?.header;
     let silence = Silence::new(start, &tip);
     tracing::warn!(
-        "this validator does not know what it has signed: it follows until a block later than {} ms is final, and \
-         votes after that one; the last is {} of {} ms",
-        silence.until.0,
+        "this validator does not know what it has signed: it follows until a block later than {} is final, and \
+         votes after that one; the last is block {} of {}",
+        iso(silence.until),
         tip.number,
-        tip.timestamp.0
+        iso(tip.timestamp)
     );
     Ok(silence)
 }
