@@ -84,3 +84,64 @@ impl<S: LimitedSender, C: Clock> CheckedSender for Metered<'_, S, C> {
         self.checked.send(message, priority)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use almanac_consensus::ManualClock;
+    use almanac_primitives::DurationMs;
+    use commonware_cryptography::{
+        Signer as _,
+        ed25519::{PrivateKey, PublicKey},
+    };
+
+    #[derive(Clone, Debug)]
+    struct ToEveryone;
+
+    impl LimitedSender for ToEveryone {
+        type PublicKey = PublicKey;
+        type Checked<'a> = Given;
+
+        fn check(&mut self, recipients: Recipients<PublicKey>) -> Result<Given, SystemTime> {
+            match recipients {
+                Recipients::Some(peers) => Ok(Given(peers)),
+                Recipients::One(peer) => Ok(Given(vec![peer])),
+                Recipients::All => Ok(Given(Vec::new())),
+            }
+        }
+    }
+
+    struct Given(Vec<PublicKey>);
+
+    impl CheckedSender for Given {
+        type PublicKey = PublicKey;
+
+        fn recipients(&self) -> Vec<PublicKey> {
+            self.0.clone()
+        }
+
+        fn send(self, _: impl Into<IoBufs> + Send, _: bool) -> Unreliable<Feedback> {
+            Unreliable::new(Feedback::Ok)
+        }
+    }
+
+    /// Both sides of what is given at once, and a second later some of it is forgotten.
+    #[test]
+    fn who_was_given_too_much_may_not_ask_until_time_has_passed() {
+        let clock = ManualClock::new(TimestampMs(1_000));
+        let meter = Meter::new(clock.clone());
+        let mut sender = MeteredSender { sender: ToEveryone, meter: meter.clone() };
+        let [greedy, modest] = [1, 2].map(|seed| PrivateKey::from_seed(seed).public_key());
+        let mut give = |peer: &PublicKey, bytes: u64| {
+            let answer = vec![0; usize::try_from(bytes).unwrap()];
+            sender.check(Recipients::One(peer.clone())).unwrap().send(answer, false);
+        };
+        give(&greedy, ANSWERS.burst - 1);
+        give(&modest, 1);
+        assert!(meter.may_ask(&greedy));
+        give(&greedy, 1);
+        assert!(!meter.may_ask(&greedy) && meter.may_ask(&modest));
+        clock.advance(DurationMs(1));
+        assert!(meter.may_ask(&greedy));
+    }
+}

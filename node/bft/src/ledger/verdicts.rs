@@ -1,10 +1,12 @@
 //! What a ledger says of blocks: a verdict where all agree for ever, and none where only this node cannot tell.
 
 use super::*;
+use alloy_primitives::U256;
 use almanac_consensus::Deadline;
+use almanac_mempool::{Pool, PoolConfig, SenderState};
 use almanac_primitives::{
-    ConsensusContext, Header, TimestampMs,
-    testing::{FEE_RECIPIENT, START, genesis},
+    ConsensusContext, Header, TimestampMs, Wei,
+    testing::{FEE_RECIPIENT, START, genesis, person, recovered, transfer},
 };
 use almanac_schedule::CalendarAgenda;
 use almanac_state::{MemoryBatch, MemoryStore};
@@ -23,11 +25,20 @@ fn ledger() -> Arc<Ledger<MemoryStore>> {
 
 /// A block on `parent`. Those with other times are other blocks.
 fn propose(ledger: &Ledger<MemoryStore>, parent: &Tip<MemoryBatch>, after_ms: u64) -> Made {
+    propose_with(ledger, parent, after_ms, Vec::new())
+}
+
+fn propose_with(
+    ledger: &Ledger<MemoryStore>,
+    parent: &Tip<MemoryBatch>,
+    after_ms: u64,
+    candidates: Vec<RecoveredTransaction>,
+) -> Made {
     let proposal = Proposal {
         timestamp: TimestampMs(START.0 + after_ms),
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
-        candidates: Vec::new(),
+        candidates,
         deadline: Deadline::NEVER,
     };
     block_on(ledger.propose(parent, proposal)).unwrap()
@@ -150,4 +161,30 @@ fn a_node_that_is_far_behind_catches_up_first() {
     assert!(ledger.reach(far.clone()).now_or_never().is_none(), "whatever else was executed");
     assert!(finalize(&ledger, &blocks[0]).unwrap());
     assert_eq!(block_on(ledger.reach(far)).unwrap().header.number, RECOVERED_BLOCKS_MAX + 1);
+}
+
+/// The pool hears of blocks when they are final. What it still holds of those below must not be offered again: it
+/// would be refused, and what its sender sent next with it.
+#[test]
+fn a_proposer_offers_what_comes_after_its_parent_and_nothing_twice() {
+    let ledger = ledger();
+    let pool = SharedPool::new(Pool::new(PoolConfig::default(), ledger.tip().header.base_fee));
+    let send = |nonce| {
+        let sent = recovered(transfer(person(0), nonce, FEE_RECIPIENT, 1));
+        let rich = SenderState { nonce: 0, balance: Wei(U256::MAX) };
+        pool.lock().insert(sent, rich).unwrap();
+    };
+    let nonces =
+        |made: &Made| -> Vec<u64> { made.block.transactions.iter().map(|sent| sent.nonce()).collect() };
+    let next = |parent: &Tip<MemoryBatch>, after_ms| {
+        propose_with(&ledger, parent, after_ms, ledger.candidates(&pool, parent))
+    };
+    send(0);
+    let first = next(&ledger.tip(), 1);
+    send(1);
+    let second = next(&first.tip, 2);
+    send(2);
+    assert!(finalize(&ledger, &first.block).unwrap());
+    let third = next(&second.tip, 3);
+    assert_eq!([&first, &second, &third].map(nonces), [vec![0], vec![1], vec![2]]);
 }

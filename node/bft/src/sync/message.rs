@@ -256,6 +256,7 @@ mod tests {
     fn one_question_has_one_encoding() {
         for question in questions() {
             let whole = question.encode(7);
+            assert!(is_question(&whole));
             assert_eq!(Question::decode(&whole), Ok((7, question)));
             assert!(whole.len() <= QUESTION_BYTES_MAX);
             for length in 0..whole.len() {
@@ -294,6 +295,7 @@ mod tests {
         ];
         for answer in answers {
             let whole = answer.encode(9);
+            assert!(!is_question(&whole));
             let (number, read) = Answer::decode(&whole).unwrap();
             assert_eq!((number, format!("{read:?}")), (9, format!("{answer:?}")));
             for length in 0..whole.len() {
