@@ -78,7 +78,8 @@ interface ICronRegistry {
     ) external payable returns (uint256 id);
 
     /// As scheduleCalldata. refundTo gets every refund of this job (the other two: the owner).
-    /// options: bit 0 refunds unused gas into the escrow; bits 8–9 after a halt: 0 all, 1 latest, 2 skip.
+    /// options: bit 0 refunds unused gas into the escrow, at most half of the charge;
+    /// bits 8–9 after a halt: 0 all, 1 latest, 2 skip.
     function scheduleWith(
         address target,
         bytes calldata data,

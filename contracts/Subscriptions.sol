@@ -97,7 +97,7 @@ contract Subscriptions is ISubscriptions {
     /// What the record can hold; the registry's own limit is lower.
     uint256 public constant INTERVAL_SEC_MAX = type(uint32).max;
 
-    /// Of each run. Unused gas is refunded, so that only the first escrow has to cover all of it.
+    /// Of each run. Unused gas is refunded up to half, so that a charge costs at least half of this.
     uint256 public constant CHARGE_GAS = 300_000;
     /// What a token may use. OpenZeppelin's needs at most 60,000; the rest is for proxies and hooks.
     uint256 public constant TOKEN_GAS = 150_000;
@@ -106,7 +106,8 @@ contract Subscriptions is ISubscriptions {
     /// What a run has used before its first check: 21,000, 36 bytes of input, and finding the function.
     uint256 private constant BEFORE_GAS = 25_000;
 
-    /// The registry refunds unused gas into the escrow, and after a halt runs once, for the latest due time.
+    /// The registry refunds unused gas into the escrow, up to half, and after a halt runs once, for the latest due
+    /// time.
     /// Not `all`: the customer would pay for gas of runs that find their period charged already.
     /// Not `skip`: the merchant would lose a period although the chain is there to charge it.
     uint256 private constant OPTIONS = 1 | (1 << 8);

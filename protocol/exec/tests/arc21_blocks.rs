@@ -190,18 +190,31 @@ fn arc21_13_gas_covers_what_an_ordinary_transaction_pays_up_front() {
     }
 }
 
+/// Gas that a run uses which calls nobody with four bytes that are not zero: intrinsic gas and nothing else.
+const NOBODY_GAS: u64 = 21_160;
+
 #[test]
-fn arc21_14_the_whole_limit_is_burned_unless_the_job_wants_the_rest() {
-    for options in [0, 1] {
+fn arc21_14_the_whole_limit_is_burned_and_at_most_half_of_it_returns() {
+    // Limit, options, gas that is paid for. Half of the limit is just below what is used, just that, just above.
+    let cases = [
+        (2 * NOBODY_GAS, 0, 2 * NOBODY_GAS),
+        (2 * NOBODY_GAS - 2, 1, NOBODY_GAS),
+        (2 * NOBODY_GAS, 1, NOBODY_GAS),
+        (2 * NOBODY_GAS + 2, 1, NOBODY_GAS + 1),
+        (NOBODY_GAS, 1, NOBODY_GAS),
+        (5_000_000, 1, 2_500_000),
+    ];
+    for (limit, options, paid) in cases {
         let mut chain = TestChain::new();
-        let order = order(&chain).every(MINUTE).with_options(options).refunding(owner().address);
+        let nobody = Address::repeat_byte(0xc7);
+        let order = order(&chain).calling(nobody, [1, 2, 3, 4]).every(MINUTE).gas(limit).with_value(rich());
+        let order = order.with_options(options).refunding(owner().address);
         let due = order.next_run_at.to::<u64>();
         let id = chain.schedule(owner(), &order).unwrap();
         let block = chain.at(due);
-        let (fee, used) = (support::base_fee(&block.output), block.runs()[0].gas_used.0);
-        assert!(used < RUN_GAS);
-        let charged = cost(if options == 1 { used } else { RUN_GAS }, fee);
-        assert_eq!(chain.job(id).gasEscrow, order.value - charged);
+        assert_eq!(block.runs()[0].gas_used, Gas(NOBODY_GAS), "what it uses is what its receipt says");
+        let charged = cost(paid, support::base_fee(&block.output));
+        assert_eq!(chain.job(id).gasEscrow, order.value - charged, "limit {limit}, options {options}");
         assert_eq!(block.output.burned.0, charged, "as a base fee is");
     }
 }
@@ -417,7 +430,7 @@ fn arc21_19_a_series_may_cancel_itself_and_a_last_run_may_not() {
 }
 
 #[test]
-fn arc21_19_a_job_with_the_refund_option_that_cancels_itself_gets_all_it_did_not_use() {
+fn arc21_19_a_job_with_the_refund_option_that_cancels_itself_gets_half_of_the_charge() {
     let mut chain = TestChain::new();
     let due = chain.next_seconds() + HOUR;
     let id = next_id(&chain);
@@ -433,8 +446,9 @@ fn arc21_19_a_job_with_the_refund_option_that_cancels_itself_gets_all_it_did_not
     let receipt = chain.send(person(4), FORWARDER, rich(), to(CRON_REGISTRY, &order.calldata()));
     assert_eq!(scheduled(&receipt), Ok(id));
     let block = chain.at(due);
-    let used = cost(block.runs()[0].gas_used.0, support::base_fee(&block.output));
-    assert_eq!(chain.balance(person(8).address), before + rich() - used);
+    assert!(block.runs()[0].gas_used < Gas(100_000), "less than half of its limit");
+    let paid = cost(100_000, support::base_fee(&block.output));
+    assert_eq!(chain.balance(person(8).address), before + rich() - paid);
     assert_eq!(chain.balance(LEDGER), U256::ZERO);
 }
 

@@ -100,14 +100,17 @@ fn a_last_run_is_marked_and_ends_with_its_rest_paid_back() {
 }
 
 #[test]
-fn what_is_not_used_returns_to_who_asked_for_that() {
-    let thrifty = Body { charge: Charge::GasUsed, ..body(true, 0) };
-    let mut ledger = created(&thrifty, 1_000);
-    let begun = begin(&mut ledger, 0, START);
-    settle(&mut ledger, &begun, &Outcome::Halted(Halt::OutOfGas), 40);
-    let after = record(&mut ledger).unwrap();
-    assert_eq!((after.escrow, ledger.burned), (wei(1_000 - 120), U256::from(120)));
-    assert_eq!(after.head.last, LastRun::Halted(Halt::OutOfGas));
+fn what_is_not_used_returns_to_who_asked_for_that_up_to_half() {
+    // Of 100 gas: half is 50.
+    for (used, paid_gas) in [(0, 50), (49, 50), (50, 50), (51, 51), (99, 99), (100, 100)] {
+        let thrifty = Body { charge: Charge::GasUsed, ..body(true, 0) };
+        let mut ledger = created(&thrifty, 1_000);
+        let begun = begin(&mut ledger, 0, START);
+        settle(&mut ledger, &begun, &Outcome::Halted(Halt::OutOfGas), used);
+        let (after, cost) = (record(&mut ledger).unwrap(), CHARGE / 100 * paid_gas);
+        assert_eq!((after.escrow, ledger.burned), (wei(1_000 - cost), U256::from(cost)), "{used} used");
+        assert_eq!(after.head.last, LastRun::Halted(Halt::OutOfGas));
+    }
 }
 
 #[test]
@@ -116,8 +119,8 @@ fn cancelled_inside_its_own_run_it_gets_the_unused_part_too() {
     let mut ledger = created(&thrifty, 1_000);
     let begun = begin(&mut ledger, 0, START);
     life::cancel(&mut ledger, ID, OWNER).unwrap();
-    settle(&mut ledger, &begun, &Outcome::Success, 40);
-    assert_eq!((paid(&ledger), ledger.burned), (U256::from(880), U256::from(120)));
+    settle(&mut ledger, &begun, &Outcome::Success, 60);
+    assert_eq!((paid(&ledger), ledger.burned), (U256::from(820), U256::from(180)));
 }
 
 #[test]

@@ -58,10 +58,35 @@ fn attack_24_rounding_leak() {
         let gas_used = Gas(LEAST_RUN_GAS - extra);
         let ended = Ended { outcome: &Outcome::Success, gas_used };
         life::settle(&mut ledger, &begun, ended, moment).unwrap();
+        // Less than half of its limit is never used here; the next test has the rest.
         assert_eq!(ledger.burned, gas_used.cost(price).0);
         let returned = ledger.credits.get(&NOBODY).copied().unwrap_or_default();
         assert_eq!(returned + ledger.burned, deposit, "{extra} wei more, at {price}");
         assert!(ledger.slots.is_empty());
+    }
+}
+
+/// What is held is paid for: of a charge at most half returns, and an odd wei is burned.
+#[test]
+fn attack_24_half_of_a_charge_at_least() {
+    for (limit, price) in [(21_161, 7), (21_160, 7), (42_321, 1), (5_000_000, 100_000_000)] {
+        let (gas, price) = (Gas(limit), GasPrice(price));
+        let moment = Moment { now: TimestampMs(100_000), base_fee: price };
+        let (charge, half) = (gas.cost(price).0, (gas.cost(price).0 + U256::ONE) / U256::from(2));
+        for (used, burned) in
+            [(0, half), (limit / 2, half), (limit, charge), (limit - 1, charge - U256::from(price.0))]
+        {
+            let order = memory_order(limit, charge);
+            let body = admit(order, &Default::default(), TimestampMs(50_000), price).unwrap().body;
+            let (mut ledger, id) = (MemoryLedger::default(), ScheduleId(1));
+            life::create(&mut ledger, id, &body, Lane::Cron, TimestampMs(100_000), Wei(charge)).unwrap();
+            let reference = ScheduleRef { schedule: id, number: 0 };
+            let begun = life::begin(&mut ledger, reference, moment).unwrap().unwrap();
+            let ended = Ended { outcome: &Outcome::Success, gas_used: Gas(used) };
+            life::settle(&mut ledger, &begun, ended, moment).unwrap();
+            let returned = ledger.credits.get(&NOBODY).copied().unwrap_or_default();
+            assert_eq!((ledger.burned, returned), (burned, charge - burned), "{used} of {limit} at {price}");
+        }
     }
 }
 

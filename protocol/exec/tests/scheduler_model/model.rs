@@ -215,7 +215,9 @@ impl Model {
 
         let gas_used = gas_used(job.gas);
         assert!(gas_used <= job.gas, "run of {id} used {gas_used} of {}", job.gas);
-        let taken = if job.is_unused_refunded { cost(gas_used, now) } else { cost(job.gas, now) };
+        let whole = cost(job.gas, now);
+        let half = whole / U256::from(2) + whole % U256::from(2);
+        let taken = if job.is_unused_refunded { cost(gas_used, now).max(half) } else { whole };
         let unused = cost(job.gas, now) - taken;
         self.burned += taken;
         *self.balances.get_mut(&LEDGER).unwrap() -= taken;

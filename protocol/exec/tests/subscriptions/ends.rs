@@ -75,7 +75,9 @@ fn arc21_26_the_last_charge_ends_the_job() {
     assert_eq!(market.block_at(approved + 2 * MONTH), [charged(id, u(0))]);
     let [run] = &market.runs()[..] else { panic!("one run") };
     assert_eq!(run.outcome, Outcome::Success);
-    assert_eq!(market.chain.balance(customer().address), before + escrow - fee(run), "all but the run's gas");
+    let limit: u64 = market.read(market.subscriptions, CHARGE_GASCall {}).to();
+    let rest = escrow - run_fee(run, limit);
+    assert_eq!(market.chain.balance(customer().address), before + rest, "all but what the run costs");
     let shown = market.subscription(id);
     assert_eq!((shown.state, shown.isScheduled, shown.escrow), (State::Completed, false, u(0)));
     assert_eq!(shown.paidUntil, u(approved + 3 * MONTH));
@@ -122,7 +124,10 @@ fn arc21_26_exhaustion_refunds_the_customer() {
     let mut market = Market::new();
     let (id, _) = exhausted(&mut market, 12);
     assert!(!market.subscription(id).isScheduled);
-    let spent: U256 = market.chain.outputs.iter().flat_map(|output| &output.receipts).map(fee).sum();
+    let limit: u64 = market.read(market.subscriptions, CHARGE_GASCall {}).to();
+    let receipts = market.chain.outputs.iter().flat_map(|output| &output.receipts);
+    let spent = |receipt| if is_run(receipt) { run_fee(receipt, limit) } else { fee(receipt) };
+    let spent: U256 = receipts.map(spent).sum();
     let start = market.chain.genesis_state.account(customer().address).balance;
     assert_eq!(market.chain.balance(customer().address), start - spent, "nothing but gas is gone");
     assert_eq!(market.act(cancelSubscriptionCall { id }).outcome, Outcome::Success);

@@ -180,6 +180,17 @@ pub fn fee(receipt: &Receipt) -> U256 {
     U256::from(u128::from(receipt.gas_used.0) * receipt.effective_gas_price.0)
 }
 
+/// Whether a receipt is that of a run.
+pub fn is_run(receipt: &Receipt) -> bool {
+    receipt.schedule_ref.is_some()
+}
+
+/// What a run costs the escrow of a job that gets unused gas back: at least half of its limit (ARC21-14).
+pub fn run_fee(receipt: &Receipt, gas_limit: u64) -> U256 {
+    let gas = receipt.gas_used.0.max(gas_limit / 2);
+    U256::from(u128::from(gas) * receipt.effective_gas_price.0)
+}
+
 /// Who deploys everything, has all tokens and subscribes.
 pub fn customer() -> Person {
     person(0)

@@ -65,7 +65,7 @@ pub enum CatchUp {
 pub enum Charge {
     /// The whole gas limit at the base fee.
     GasLimit = 0,
-    /// The gas used at the base fee; the rest returns to the escrow.
+    /// The gas used at the base fee, and at least half of the limit; the rest returns to the escrow.
     GasUsed = 1,
 }
 

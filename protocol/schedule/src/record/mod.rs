@@ -181,12 +181,18 @@ impl Record {
     }
 
     /// What a run that used so much gas costs in the end; the rest of its charge returns to the escrow.
+    ///
+    /// At most half of it returns (ARC21-14): the whole limit counts against the lane's budget, and what holds a
+    /// budget pays for it. An odd wei is burned.
     pub fn cost(&self, base_fee: GasPrice, gas_used: Gas) -> Wei {
         let charge = self.charge(base_fee);
         match self.body.charge {
             Charge::GasLimit => charge,
-            // No run uses more than its limit.
-            Charge::GasUsed => gas_used.cost(base_fee).min(charge),
+            Charge::GasUsed => {
+                let least = Wei(charge.0.div_ceil(U256::from(2)));
+                // No run uses more than its limit.
+                gas_used.cost(base_fee).max(least).min(charge)
+            }
         }
     }
 
