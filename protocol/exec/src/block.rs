@@ -30,7 +30,7 @@ use almanac_primitives::{
     Gas, Lane, Receipt, RunTransaction, StateRead, Wei,
     ids::{ID_INDEX_MAX, ScheduleIdError},
 };
-use almanac_schedule::{Agenda, GasPool};
+use almanac_schedule::{Agenda, GasPool, calendar::Entry};
 use revm::{Inspector, inspector::NoOpInspector};
 
 /// Executes a block on the state of its parent.
@@ -68,9 +68,9 @@ pub fn observe<'a, I: Inspector<EvmContext<'a>>>(
         burned: Wei::ZERO,
     };
 
-    let due = prologue::run(&mut execution, agenda)?;
+    let (due, cron) = prologue::run(&mut execution, agenda)?;
     runs::run_all(&mut execution, due.reserved)?;
-    runs::run_all(&mut execution, due.cron)?;
+    runs::run_walk(&mut execution, agenda, due.cron, cron)?;
     transactions::run(&mut execution, source, due.market)?;
     runs::run_all(&mut execution, due.spare)?;
     epilogue::run(execution)
@@ -211,8 +211,8 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
 #[derive(Debug)]
 pub(crate) struct SelectedRun {
     pub(crate) run: RunTransaction,
-    /// Whether a schedule is charged for it and settled.
-    pub(crate) has_record: bool,
+    /// Where the calendar has the schedule that is charged for it, if there is one.
+    pub(crate) entry: Option<Entry>,
 }
 
 /// Runs that are due in this block, by lane.

@@ -63,6 +63,10 @@ impl Ledger for SystemLedger<'_, '_> {
     fn move_entry(&mut self) -> Result<(), StateFault> {
         Ok(())
     }
+
+    fn prepay_ending(&mut self) -> Result<(), StateFault> {
+        Ok(())
+    }
 }
 
 impl Treasury for SystemLedger<'_, '_> {

@@ -7,7 +7,7 @@ use crate::{
     footprint::Footprint,
     machine::{EvmContext, Machine},
     output::Executed,
-    select::{Selection, select},
+    select::{Selection, Walk, select},
 };
 use alloy_primitives::U256;
 use almanac_primitives::{
@@ -19,14 +19,15 @@ use almanac_primitives::{
 use almanac_schedule::Agenda;
 use revm::Inspector;
 
-/// Runs the prologue and answers with the runs of each lane that fit this block.
+/// Runs the prologue and answers with the runs of each lane that fit this block, and with the walk that selected
+/// those of the cron lane.
 pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     agenda: &dyn Agenda,
-) -> Result<DueRuns, BlockError> {
+) -> Result<(DueRuns, Option<Walk>), BlockError> {
     let is_watched = execution.is_watched();
     let footprint = write(&mut execution.machine, &execution.environment, is_watched)?;
-    let Selection { runs, logs, .. } = select(execution, agenda)?;
+    let Selection { runs, logs, cron } = select(execution, agenda)?;
     let environment = &execution.environment;
     let prologue = PrologueTransaction {
         number: environment.number,
@@ -45,7 +46,7 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
         logs,
     };
     execution.record(Executed::Prologue(prologue), receipt, footprint);
-    Ok(runs)
+    Ok((runs, cron))
 }
 
 /// Writes what every block begins with.

@@ -11,12 +11,14 @@ use crate::{
     ledger::ScheduleFault,
     machine::{EvmContext, MachineError},
     output::{self, Executed},
+    select::Walk,
     validate::{call_gas, least_gas},
 };
 use alloy_primitives::Log;
 use almanac_primitives::{Gas, Halt, Outcome, Receipt, RunTransaction, Wei, run::RUN_TYPE};
 use almanac_schedule::{
-    GasPool, Record,
+    Agenda, GasPool, Record,
+    calendar::Entry,
     life::{self, Ended},
     pool,
 };
@@ -42,33 +44,85 @@ pub(crate) fn run_all<'a, I: Inspector<EvmContext<'a>>>(
     Ok(())
 }
 
+/// Executes the runs of the cron lane. Where one was cancelled before its turn, its room goes to those behind it in
+/// the same block: else cancelled jobs would hold the lane for nothing.
+pub(crate) fn run_walk<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    agenda: &dyn Agenda,
+    mut runs: Vec<SelectedRun>,
+    walk: Option<Walk>,
+) -> Result<(), BlockError> {
+    let Some(mut walk) = walk else { return run_all(execution, runs) };
+    loop {
+        let mut has_room_again = false;
+        let mut selected = runs.into_iter();
+        for selected in selected.by_ref() {
+            let (gas_limit, entry) = (selected.run.gas_limit, selected.entry);
+            if gas_limit > execution.shared_gas_left() {
+                entry.into_iter().for_each(|entry| walk.keep(entry));
+                // What is behind it must not overtake it.
+                has_room_again = false;
+                break;
+            }
+            match run_one(execution, selected)? {
+                Turn::Ran { rearmed } => rearmed.into_iter().for_each(|entry| walk.keep(entry)),
+                Turn::Cancelled => {
+                    walk.give_back(gas_limit);
+                    has_room_again = true;
+                }
+            }
+        }
+        selected.filter_map(|waiting| waiting.entry).for_each(|entry| walk.keep(entry));
+        if !has_room_again {
+            break;
+        }
+        runs = walk.go_on(execution, agenda)?;
+    }
+    walk.close(execution)
+}
+
+/// What became of a run's turn.
+pub(crate) enum Turn {
+    /// It ran, or a fault of our own kept it from running.
+    Ran {
+        /// Where its series waits for the next time.
+        rearmed: Option<Entry>,
+    },
+    /// Another run of this block had cancelled its schedule.
+    Cancelled,
+}
+
 /// Executes one run. A call that fails is a receipt; only a broken invariant is an error.
 pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     selected: SelectedRun,
-) -> Result<(), BlockError> {
-    let SelectedRun { run, has_record } = selected;
-    if !has_record {
+) -> Result<Turn, BlockError> {
+    let SelectedRun { run, entry } = selected;
+    let aside = Turn::Ran { rearmed: None };
+    if entry.is_none() {
         let called = call(execution, &run)?;
-        return file(execution, run, called, Vec::new());
+        file(execution, run, called, Vec::new())?;
+        return Ok(aside);
     }
     let moment = execution.moment();
     let begun = match execution.act(|ledger| Ok(life::begin(ledger, run.schedule_ref, moment)?)) {
         Ok(Some(begun)) => begun,
-        // Another run of this block cancelled it.
-        Ok(None) => return Ok(()),
+        Ok(None) => return Ok(Turn::Cancelled),
         Err(ScheduleFault::Block(error)) => return Err(error),
-        Err(ScheduleFault::Broken(broken)) => return put_aside(execution, run, Wei::ZERO, &broken),
+        Err(ScheduleFault::Broken(broken)) => {
+            return put_aside(execution, run, Wei::ZERO, &broken).map(|()| aside);
+        }
     };
     let called = match call(execution, &run) {
         Ok(called) => called,
         Err(BlockError::Fault(fault)) => {
-            return put_aside(execution, run, begun.charge(moment.base_fee), &fault);
+            return put_aside(execution, run, begun.charge(moment.base_fee), &fault).map(|()| aside);
         }
         Err(error) => return Err(error),
     };
     let logs = settle(execution, &begun, &called)?;
-    file(execution, run, called, logs)
+    file(execution, run, called, logs)?;
+    Ok(Turn::Ran { rearmed: begun.entry() })
 }
 
 /// What became of a call.

@@ -1,6 +1,7 @@
 //! Selects the runs of a block from what is due by the parent's state, and ends or moves what does not run.
 //!
 //! Selecting changes no schedule that will run: money is taken and series are re-armed at each run's own start.
+//! What does not run holds up nobody: a block ends so many of these and sets the others aside (`mark`).
 
 use crate::{
     block::{DueRuns, Execution, SelectedRun},
@@ -12,17 +13,19 @@ use crate::{
 use alloy_primitives::{Log, U256};
 use almanac_primitives::{
     Gas, Lane, RunTransaction, StateKey, Wei,
-    addresses::PARAMETERS,
-    params::{CRON_BLOCK_EXHAUSTIONS_MAX, CRON_PAUSED, LANE_BLOCK_RUNS_MAX, Parameter},
+    addresses::{LEDGER, PARAMETERS},
+    params::{CRON_BLOCK_EXHAUSTIONS_MAX, CRON_PAUSED, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX, Parameter},
 };
 use almanac_schedule::{
     Agenda, Budget, Due, budget,
     calendar::{CalendarError, Entry},
     is_held, ledger,
     life::{self, Moment, Verdict},
-    record::{Broken, Record},
+    mark,
+    record::{Broken, Head, Record, head_slot},
 };
-use revm::Inspector;
+use revm::{Database, Inspector};
+use std::ops::ControlFlow;
 
 /// Records that are fetched at a time. Where the budget ends early, so many were fetched for nothing.
 const ANNOUNCED_SCHEDULES: usize = 64;
@@ -33,7 +36,8 @@ pub(crate) struct Selection {
     pub(crate) runs: DueRuns,
     /// What those are told who do not run.
     pub(crate) logs: Vec<Log>,
-    exhausted: u64,
+    /// The walk through the cron lane, which goes on where a run that was selected does not take place.
+    pub(crate) cron: Option<Walk>,
 }
 
 /// Looks at what is due in each lane, up to the lane's budget. The rest stays due.
@@ -47,100 +51,304 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
         if is_held(lane, &execution.environment.parameters) {
             continue;
         }
-        let parent = execution.machine.state().parent();
-        match agenda.due(parent, lane, execution.environment.timestamp, LANE_BLOCK_RUNS_MAX) {
-            Ok(due) => select_lane(execution, lane, &due, reserved_gas, &mut selection)?,
-            Err(CalendarError::Read(error)) => return Err(StateFault::Read(error).into()),
-            Err(broken) => selection.logs.extend(pause(execution, lane, &broken)?),
+        let budget = Budget::new(budget(lane, &execution.environment.parameters, reserved_gas));
+        let mut walk = Walk::begin(execution, lane, budget)?;
+        match walk.open(execution, agenda, &mut selection.logs) {
+            Ok(runs) => *selection.runs.lane_mut(lane) = runs,
+            Err(WalkError::Block(error)) => return Err(error),
+            Err(WalkError::Calendar(CalendarError::Read(error))) => {
+                return Err(StateFault::Read(error).into());
+            }
+            Err(WalkError::Calendar(broken)) => {
+                selection.logs.extend(pause(execution, lane, &broken)?);
+                continue;
+            }
         }
-        if lane == Lane::Reserved {
-            reserved_gas = Gas(selection.runs.reserved.iter().map(|selected| selected.run.gas_limit.0).sum());
+        match lane {
+            Lane::Reserved => {
+                let gas = selection.runs.reserved.iter().map(|selected| selected.run.gas_limit.0);
+                reserved_gas = Gas(gas.sum());
+            }
+            Lane::Cron => selection.cron = Some(walk),
+            Lane::Market | Lane::Spare => {}
         }
     }
     Ok(selection)
 }
 
-fn select_lane<'a, I: Inspector<EvmContext<'a>>>(
-    execution: &mut Execution<'a, '_, I>,
+/// The walk of one block through a lane, in the lane's order, within bounds.
+#[derive(Debug)]
+pub(crate) struct Walk {
     lane: Lane,
-    due: &[Due],
-    reserved_gas: Gas,
-    selection: &mut Selection,
-) -> Result<(), BlockError> {
-    let mut budget = Budget::new(budget(lane, &execution.environment.parameters, reserved_gas));
-    for (place, next) in due.iter().enumerate() {
-        if place.is_multiple_of(ANNOUNCED_SCHEDULES) {
-            announce(execution, &due[place..]);
-        }
-        let selected = match next {
-            Due::Bare(run) => Some(SelectedRun { run: run.clone(), has_record: false }),
-            Due::Schedule(entry) => match judge(execution, *entry, selection)? {
-                Judged::Runs(run) => Some(SelectedRun { run, has_record: true }),
-                Judged::RunsNot => None,
-                // What is behind must not overtake it.
-                Judged::Waits => break,
-            },
-        };
-        let Some(selected) = selected else { continue };
-        if !budget.take(selected.run.gas_limit) {
-            break;
-        }
-        selection.runs.lane_mut(lane).push(selected);
-    }
-    Ok(())
+    budget: Budget,
+    looks_left: usize,
+    runs_left: usize,
+    endings_left: u64,
+    /// The lane's mark as the parent left it.
+    stored: Option<Entry>,
+    /// Where the walk goes on.
+    next: Option<Entry>,
+    /// The first entry behind which the mark may not be: it has a run to come.
+    kept: Option<Entry>,
+    /// Whether entries before `next` wait for their end.
+    has_aside: bool,
 }
 
-/// Has a store fetch the next records side by side: a read each, one after the other, would wait for the disk as often.
-fn announce<'a, I: Inspector<EvmContext<'a>>>(execution: &mut Execution<'a, '_, I>, due: &[Due]) {
-    let next = due.iter().take(ANNOUNCED_SCHEDULES).filter_map(|due| match due {
-        Due::Schedule(entry) => Some(entry.schedule),
-        Due::Bare(_) => None,
-    });
-    let keys: Vec<StateKey> = next.flat_map(Record::keys).collect();
+/// Why a walk cannot go on.
+enum WalkError {
+    /// The calendar means nothing: the lane's fault, not the block's.
+    Calendar(CalendarError),
+    Block(BlockError),
+}
+
+impl<E: Into<BlockError>> From<E> for WalkError {
+    fn from(error: E) -> Self {
+        Self::Block(error.into())
+    }
+}
+
+impl Walk {
+    fn begin<'a, I: Inspector<EvmContext<'a>>>(
+        execution: &mut Execution<'a, '_, I>,
+        lane: Lane,
+        budget: Budget,
+    ) -> Result<Self, BlockError> {
+        let stored = match lane {
+            Lane::Cron => execution.act::<_, BlockError>(|ledger| Ok(mark::load(ledger, lane)?))?,
+            Lane::Reserved | Lane::Market | Lane::Spare => None,
+        };
+        Ok(Self {
+            lane,
+            budget,
+            looks_left: LANE_BLOCK_LOOKS_MAX,
+            runs_left: LANE_BLOCK_RUNS_MAX,
+            endings_left: execution.environment.parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX),
+            stored,
+            next: stored,
+            kept: None,
+            has_aside: false,
+        })
+    }
+
+    /// The part of the block's start: ends what was set aside before, then selects. Nothing ends after it.
+    fn open<'a, I: Inspector<EvmContext<'a>>>(
+        &mut self,
+        execution: &mut Execution<'a, '_, I>,
+        agenda: &dyn Agenda,
+        logs: &mut Vec<Log>,
+    ) -> Result<Vec<SelectedRun>, WalkError> {
+        self.end_aside(execution, agenda, logs)?;
+        let runs = self.select(execution, agenda, logs)?;
+        self.endings_left = 0;
+        Ok(runs)
+    }
+
+    /// Ends what is before the mark, oldest first. It is not asked again whether it can pay: its turn is over.
+    fn end_aside<'a, I: Inspector<EvmContext<'a>>>(
+        &mut self,
+        execution: &mut Execution<'a, '_, I>,
+        agenda: &dyn Agenda,
+        logs: &mut Vec<Log>,
+    ) -> Result<(), WalkError> {
+        let Some(mark) = self.stored else { return Ok(()) };
+        let (parent, now) = (execution.machine.state().parent(), execution.environment.timestamp);
+        let count_max = usize::try_from(self.endings_left).unwrap_or(usize::MAX).saturating_add(1);
+        let due = agenda.due_from(parent, self.lane, now, None, count_max).map_err(WalkError::Calendar)?;
+        let aside: Vec<_> = due.iter().filter_map(Due::entry).take_while(|entry| *entry < mark).collect();
+        for entries in aside.chunks(ANNOUNCED_SCHEDULES) {
+            announce(execution, entries, |entry| Record::keys(entry.schedule));
+            for entry in entries {
+                self.end(execution, *entry, logs)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Selects the runs that come next, until the budget or what a block may look at is used up.
+    fn select<'a, I: Inspector<EvmContext<'a>>>(
+        &mut self,
+        execution: &mut Execution<'a, '_, I>,
+        agenda: &dyn Agenda,
+        logs: &mut Vec<Log>,
+    ) -> Result<Vec<SelectedRun>, WalkError> {
+        let (parent, now) = (execution.machine.state().parent(), execution.environment.timestamp);
+        let mut runs = Vec::new();
+        loop {
+            let count_max = self.looks_left.min(LANE_BLOCK_RUNS_MAX);
+            let due = agenda.due_from(parent, self.lane, now, self.next, count_max);
+            let due = due.map_err(WalkError::Calendar)?;
+            for part in due.chunks(ANNOUNCED_SCHEDULES) {
+                let entries: Vec<_> = part.iter().filter_map(Due::entry).collect();
+                announce(execution, &entries, |entry| [StateKey::Slot(LEDGER, head_slot(entry.schedule))]);
+                let running = self.may_run(execution, &entries)?;
+                announce(execution, &running, |entry| Record::keys(entry.schedule));
+                for next in part {
+                    if self.step(execution, next, &running, &mut runs, logs)?.is_break() {
+                        return Ok(runs);
+                    }
+                }
+            }
+            // Bare runs have no place to go on from, and none follow the first page.
+            let is_bare = due.last().is_some_and(|due| due.entry().is_none());
+            if due.len() < count_max || is_bare || self.looks_left == 0 {
+                return Ok(runs);
+            }
+        }
+    }
+
+    /// Those whose heads do not say that they will not run.
+    fn may_run<'a, I: Inspector<EvmContext<'a>>>(
+        &self,
+        execution: &mut Execution<'a, '_, I>,
+        entries: &[Entry],
+    ) -> Result<Vec<Entry>, StateFault> {
+        let (moment, mut running) = (execution.moment(), Vec::new());
+        for entry in entries {
+            let head = execution.machine.state().storage(LEDGER, head_slot(entry.schedule))?;
+            if Head::from_word(head).is_ok_and(|head| !head.is_passed_over(moment)) {
+                running.push(*entry);
+            }
+        }
+        Ok(running)
+    }
+
+    /// Takes one due entry, or breaks off before it: what is behind must not overtake it.
+    fn step<'a, I: Inspector<EvmContext<'a>>>(
+        &mut self,
+        execution: &mut Execution<'a, '_, I>,
+        next: &Due,
+        running: &[Entry],
+        runs: &mut Vec<SelectedRun>,
+        logs: &mut Vec<Log>,
+    ) -> Result<ControlFlow<()>, WalkError> {
+        let (selected, entry) = match next {
+            Due::Bare(run) => (Some(SelectedRun { run: run.clone(), entry: None }), None),
+            Due::Schedule(entry) => {
+                let run = if running.contains(entry) { judge(execution, *entry)? } else { None };
+                (run.map(|run| SelectedRun { run, entry: Some(*entry) }), Some(*entry))
+            }
+        };
+        match (selected, entry) {
+            (Some(selected), _) => {
+                if self.runs_left == 0 || !self.budget.take(selected.run.gas_limit) {
+                    return Ok(ControlFlow::Break(()));
+                }
+                self.runs_left -= 1;
+                runs.push(selected);
+            }
+            (None, Some(entry)) if self.endings_left > 0 => self.end(execution, entry, logs)?,
+            // Only the cron lane runs all that it selects, so only its walk may leave something behind.
+            (None, Some(_)) if self.lane == Lane::Cron => self.has_aside = true,
+            (None, _) => return Ok(ControlFlow::Break(())),
+        }
+        self.looks_left = self.looks_left.saturating_sub(1);
+        self.next = entry.map(mark::behind).or(self.next);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Ends a schedule that did not run when its turn came, or moves it if it skips; sets it aside where the block
+    /// has ended as many as it may.
+    fn end<'a, I: Inspector<EvmContext<'a>>>(
+        &mut self,
+        execution: &mut Execution<'a, '_, I>,
+        entry: Entry,
+        logs: &mut Vec<Log>,
+    ) -> Result<(), BlockError> {
+        match self.endings_left.checked_sub(1) {
+            None => self.has_aside = true,
+            Some(left) => {
+                self.endings_left = left;
+                logs.extend(end(execution, entry)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on behind what was selected so far, with room that was given back.
+    pub(crate) fn go_on<'a, I: Inspector<EvmContext<'a>>>(
+        &mut self,
+        execution: &mut Execution<'a, '_, I>,
+        agenda: &dyn Agenda,
+    ) -> Result<Vec<SelectedRun>, BlockError> {
+        match self.select(execution, agenda, &mut Vec::new()) {
+            Ok(runs) => Ok(runs),
+            Err(WalkError::Block(error)) => Err(error),
+            Err(WalkError::Calendar(CalendarError::Read(error))) => Err(StateFault::Read(error).into()),
+            // The next block meets it at its start, and pauses the lane.
+            Err(WalkError::Calendar(_)) => Ok(Vec::new()),
+        }
+    }
+
+    /// Gives back the room of a run that did not take place, since another one has cancelled its schedule.
+    pub(crate) fn give_back(&mut self, gas_limit: Gas) {
+        self.budget.give_back(gas_limit);
+    }
+
+    /// Keeps an entry behind the mark: it has a run to come.
+    pub(crate) fn keep(&mut self, entry: Entry) {
+        self.kept = Some(self.kept.map_or(entry, |kept| kept.min(entry)));
+    }
+
+    /// Leaves the mark for the next block.
+    pub(crate) fn close<'a, I: Inspector<EvmContext<'a>>>(
+        self,
+        execution: &mut Execution<'a, '_, I>,
+    ) -> Result<(), BlockError> {
+        let next = self.next.map(|next| self.kept.map_or(next, |kept| kept.min(next)));
+        let mark = next.filter(|_| self.has_aside);
+        if mark == self.stored {
+            return Ok(());
+        }
+        execution.act(|ledger| Ok(mark::store(ledger, self.lane, mark)?))
+    }
+}
+
+/// Has a store fetch the next values side by side: a read each, one after the other, would wait for the disk as often.
+fn announce<'a, I: Inspector<EvmContext<'a>>, const N: usize>(
+    execution: &mut Execution<'a, '_, I>,
+    entries: &[Entry],
+    keys: impl Fn(&Entry) -> [StateKey; N],
+) {
+    let keys: Vec<StateKey> = entries.iter().flat_map(keys).collect();
     execution.machine.state().parent().announce(&keys);
 }
 
-/// What becomes of a due schedule.
-enum Judged {
-    Runs(RunTransaction),
-    RunsNot,
-    Waits,
-}
-
+/// The run of a due schedule, or `None` where it does not run. Nothing changes.
 fn judge<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     entry: Entry,
-    selection: &mut Selection,
-) -> Result<Judged, BlockError> {
+) -> Result<Option<RunTransaction>, BlockError> {
     let moment = execution.moment();
-    let record = match execution.act(|ledger| read(ledger, entry)) {
-        Ok(record) => record,
-        Err(ScheduleFault::Block(error)) => return Err(error),
-        Err(ScheduleFault::Broken(broken)) => {
-            selection.logs.push(put_aside(execution, entry, &broken)?);
-            return Ok(Judged::RunsNot);
+    match execution.act(|ledger| read(ledger, entry)) {
+        Ok(record) => {
+            let is_running = matches!(life::judge(&record, moment), Verdict::Run(_));
+            Ok(is_running.then(|| record.run(moment.base_fee)))
         }
-    };
-    match life::judge(&record, moment) {
-        Verdict::Run(_) => return Ok(Judged::Runs(record.run(moment.base_fee))),
-        Verdict::Skipped(until) => {
-            execution.act::<_, BlockError>(|ledger| Ok(life::skip(ledger, record, until)?))?;
-        }
-        Verdict::Exhausted => {
-            if selection.exhausted == execution.environment.parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX) {
-                return Ok(Judged::Waits);
-            }
-            selection.exhausted += 1;
-            match execution.act(|ledger| Ok(life::exhaust(ledger, &record)?)) {
-                Ok(event) => selection.logs.push(doors::event_log(record.body.door, event)),
-                Err(ScheduleFault::Block(error)) => return Err(error),
-                Err(ScheduleFault::Broken(broken)) => {
-                    selection.logs.push(put_aside(execution, entry, &broken)?);
-                }
-            }
-        }
+        Err(ScheduleFault::Broken(_)) => Ok(None),
+        Err(ScheduleFault::Block(error)) => Err(error),
     }
-    Ok(Judged::RunsNot)
+}
+
+/// Ends a schedule that does not run, moves one that skips, and puts one aside that a fault of our own has broken.
+fn end<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    entry: Entry,
+) -> Result<Option<Log>, BlockError> {
+    let moment = execution.moment();
+    let ended = execution.act(|ledger| {
+        let record = read(ledger, entry)?;
+        if let Verdict::Skipped(until) = life::judge(&record, moment) {
+            life::skip(ledger, record, until)?;
+            return Ok(None);
+        }
+        let event = life::exhaust(ledger, &record)?;
+        Ok(Some(doors::event_log(record.body.door, event)))
+    });
+    match ended {
+        Ok(log) => Ok(log),
+        Err(ScheduleFault::Block(error)) => Err(error),
+        Err(ScheduleFault::Broken(broken)) => put_aside(execution, entry, &broken).map(Some),
+    }
 }
 
 /// The record behind an entry of the calendar.

@@ -10,6 +10,7 @@ use almanac_primitives::{
     addresses::{CRON_REGISTRY, LEDGER, PARAMETERS},
     params::{CRON_BLOCK_EXHAUSTIONS_MAX, Parameter},
 };
+use almanac_schedule::ledger::MemoryLedger;
 use support::{Person, Produced, TestChain, contracts::*, cron::*, person};
 
 fn owner() -> Person {
@@ -452,8 +453,32 @@ fn arc21_19_a_job_with_the_refund_option_that_cancels_itself_gets_half_of_the_ch
     assert_eq!(chain.balance(LEDGER), U256::ZERO);
 }
 
+/// A job of 5 M gas that the forwarder owns, which pays for it and may cancel it.
+fn giant(chain: &mut TestChain, due: u64) -> U256 {
+    let order = order(chain).at(due).gas(5_000_000).with_value(rich());
+    let receipt = chain.send(person(5), FORWARDER, rich(), to(CRON_REGISTRY, &order.calldata()));
+    scheduled(&receipt).unwrap()
+}
+
+/// What was cancelled before its turn holds no room: those behind it run in the same block, in order.
 #[test]
-fn arc21_19_ending_jobs_is_bounded_per_block() {
+fn arc21_17_a_cancelled_job_gives_its_room_to_the_next_in_order() {
+    let mut chain = TestChain::new();
+    let due = chain.next_seconds() + HOUR;
+    let victim_id = U256::from(almanac_primitives::ScheduleId::new(2, 1, 0).unwrap().0);
+    let killer = canceller(&mut chain, due, victim_id, 0);
+    let giants = [0; 4].map(|_| giant(&mut chain, due));
+    assert_eq!(giants[0], victim_id);
+    let small = order(&chain).at(due).gas(21_000).with_value(rich());
+    let small = chain.schedule(owner(), &small).unwrap();
+    // Killer and three giants exceed the budget; without the first one there is room for two more.
+    let block = chain.at(due);
+    assert_eq!(block.ran(), [killer, giants[1], giants[2]], "the fourth giant does not fit");
+    assert_eq!(chain.at(due + 1).ran(), [giants[3], small], "and nobody has overtaken it");
+}
+
+#[test]
+fn arc21_19_endings_are_bounded_per_block_and_hold_up_no_run() {
     let mut chain = TestChain::new();
     chain.state.set_slot(PARAMETERS, CRON_BLOCK_EXHAUSTIONS_MAX.slot, Parameter::slot_value(3));
     let due = chain.next_seconds() + HOUR;
@@ -470,15 +495,81 @@ fn arc21_19_ending_jobs_is_bounded_per_block() {
         chain.state.0.remove(&StateKey::Slot(LEDGER, slot));
     }
     let mut ended = Vec::new();
-    for n in 1..=3 {
+    for n in 1..=4 {
         let block = chain.at(due + n);
         let now: Vec<_> = exhausted(&block).into_iter().map(|(id, _)| id).collect();
-        assert_eq!(now.len(), [3, 3, 2][n as usize - 1]);
+        assert_eq!(now.len(), [3, 3, 2, 0][n as usize - 1]);
         ended.extend(now);
-        assert_eq!(block.ran().is_empty(), n < 3, "nobody overtakes what has to wait");
+        assert_eq!(
+            block.ran(),
+            if n == 1 { vec![rich_id] } else { vec![] },
+            "nobody waits for those that end"
+        );
     }
-    assert_eq!(ended, ids);
-    assert_eq!(chain.job(rich_id).id, U256::ZERO, "it ran with the third block");
+    assert_eq!(ended, ids, "oldest first");
+    assert_eq!(mark_of(&chain), None, "nothing is left behind");
+}
+
+fn mark_of(chain: &TestChain) -> Option<almanac_schedule::calendar::Entry> {
+    let slots = chain.state.0.iter().filter_map(|(key, value)| match key {
+        StateKey::Slot(LEDGER, slot) => Some((*slot, almanac_primitives::state::decode_slot(value).unwrap())),
+        _ => None,
+    });
+    let mut ledger = MemoryLedger { slots: slots.collect(), ..Default::default() };
+    almanac_schedule::mark::load(&mut ledger, almanac_primitives::Lane::Cron).unwrap()
+}
+
+/// Its turn is over: money that comes later returns with the rest.
+#[test]
+fn arc21_12_a_job_that_could_not_pay_at_its_turn_ends_even_if_it_could_later() {
+    let mut chain = TestChain::new();
+    chain.state.set_slot(PARAMETERS, CRON_BLOCK_EXHAUSTIONS_MAX.slot, Parameter::slot_value(1));
+    let due = chain.next_seconds() + HOUR;
+    let ids = [0; 4].map(|_| {
+        let order = order(&chain).at(due);
+        chain.schedule(owner(), &order).unwrap()
+    });
+    for id in ids {
+        chain.state.0.remove(&StateKey::Slot(LEDGER, almanac_schedule::record::escrow_slot(id_of(id))));
+    }
+    assert_eq!(exhausted(&chain.at(due)), [(ids[0], "insufficient escrow".to_owned())]);
+    assert!(mark_of(&chain).is_some_and(|mark| mark.schedule > id_of(ids[3])), "all four were judged");
+    let before = chain.balance(owner().address);
+    let top_up = paid_call(person(1), 0, CRON_REGISTRY, rich(), top_up_data(ids[3]));
+    let input = chain.input_at(TimestampMs(due * 1_000 + 500));
+    let block = chain.produce_with(&input, vec![top_up]);
+    assert!(block.receipt(0).outcome.is_success());
+    assert_eq!(exhausted(&block)[0].0, ids[1]);
+    for (n, id) in (1..).zip([ids[2], ids[3]]) {
+        let block = chain.at(due + n);
+        assert_eq!((block.ran(), exhausted(&block)[0].0), (vec![], id));
+    }
+    assert_eq!(chain.balance(owner().address), before + rich(), "its refunds go where they always go");
+    assert_eq!(mark_of(&chain), None);
+}
+
+/// A series that is an interval behind has its next run in order, although the block had gone on past that time.
+#[test]
+fn arc21_19_a_series_that_is_behind_is_not_set_aside() {
+    let mut chain = TestChain::new();
+    chain.state.set_slot(PARAMETERS, CRON_BLOCK_EXHAUSTIONS_MAX.slot, Parameter::slot_value(1));
+    let due = chain.next_seconds() + HOUR;
+    let series = order(&chain).at(due).every(MINUTE).with_value(rich());
+    let series = chain.schedule(owner(), &series).unwrap();
+    let poor = [0; 3].map(|_| {
+        let order = order(&chain).at(due + 2 * MINUTE + 1);
+        chain.schedule(owner(), &order).unwrap()
+    });
+    for id in poor {
+        chain.state.0.remove(&StateKey::Slot(LEDGER, almanac_schedule::record::escrow_slot(id_of(id))));
+    }
+    // Three times have come: each block runs one of them and ends one of the others.
+    for n in 0..3 {
+        let block = chain.at(due + 2 * MINUTE + 2 + n);
+        assert_eq!(block.ran(), [series], "run {n}");
+        assert_eq!(exhausted(&block)[0].0, poor[n as usize]);
+    }
+    assert_eq!(chain.job(series).nextRunAt, U256::from(due + 3 * MINUTE));
 }
 
 /// A series of a minute with options, its first time and its money.

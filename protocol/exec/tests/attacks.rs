@@ -118,7 +118,7 @@ pub fn flood(chain: &TestChain, from: Person, count: u64, order: &JobOrder, gas:
 pub fn fill(chain: &mut TestChain, count: u64, order: &JobOrder) -> Vec<U256> {
     let mut ids = Vec::new();
     while (ids.len() as u64) < count {
-        let now = 1_000.min(count - ids.len() as u64);
+        let now = 700.min(count - ids.len() as u64);
         let transaction = flood(chain, person(6), now, order, 118_000_000);
         let produced = chain.produce_once(&chain.input(), vec![transaction]);
         assert_eq!(produced.refused, []);

@@ -50,7 +50,7 @@ const BLOCKS: usize = 120;
 const FULL_CARE_EVERY: u32 = 16;
 
 /// What must have happened in a hundred histories, so that the generator cannot become boring unnoticed.
-const INTERESTING: [&str; 32] = [
+const INTERESTING: [&str; 33] = [
     "CronDisabled",
     "CronPaused",
     "EscrowTooLow",
@@ -72,13 +72,14 @@ const INTERESTING: [&str; 32] = [
     "cancelled in its last run",
     "cancelled in its own run",
     "exhausted",
-    "exhaustion waits",
     "failed",
     "latest",
     "less than intrinsic gas",
     "made by a run",
     "ran out of runs",
     "rolled over",
+    "room given back",
+    "set aside",
     "skipped",
     "succeeded",
     "topped up",

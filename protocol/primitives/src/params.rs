@@ -98,6 +98,23 @@ const _: () = assert!(
 /// Most runs that one lane collects for one block. With the gas budgets it bounds the prologue's work.
 pub const LANE_BLOCK_RUNS_MAX: usize = 1_000;
 
+/// Most due schedules that one block looks at in a lane, whether they run or not. One that does not run costs the
+/// read of a slot, so all of them cost less than the lane's runs. Whoever puts jobs that will not run in front of
+/// others has paid for the creation of so many per block: docs/denial-prices.md says what that comes to.
+pub const LANE_BLOCK_LOOKS_MAX: usize = 6_000;
+
+/// Gas of the end of a schedule, paid when it is made, since the block in which it ends may charge nobody: two
+/// slots, the body, a change of the calendar, a payment that may make an account, and an event.
+pub const SCHEDULE_ENDING_GAS: u64 = 60_000;
+
+const _: () = assert!(
+    LANE_BLOCK_LOOKS_MAX as u64 * COLD_READ_GAS <= CRON_BLOCK_GAS_DEFAULT,
+    "looking costs less than the lane's runs"
+);
+
+/// What Ethereum asks for reading a slot that nobody has read yet (EIP-2929).
+const COLD_READ_GAS: u64 = 2_100;
+
 /// Largest calldata of a run. Bounds what a pending schedule occupies.
 pub const RUN_INPUT_BYTES_MAX: usize = 16 * 1024;
 
@@ -264,15 +281,21 @@ pub const CRON_INPUT_BYTES_MAX: Parameter = Parameter {
     reason: "ARC21-03: bounds what a pending job occupies",
 };
 
-/// Most cron jobs that end for lack of money in one block.
+/// Most cron jobs that end for lack of money, or skip what they missed, in one block.
 pub const CRON_BLOCK_EXHAUSTIONS_MAX: Parameter = Parameter {
     slot: 0x115,
     name: "cron_block_exhaustions_max",
-    default: 100,
+    default: 250,
     min: 1,
     max: LANE_BLOCK_RUNS_MAX as u64,
-    reason: "ARC21-19: ending jobs costs their owners nothing, so a block does a bounded number of them",
+    reason: "ARC21-19: jobs that cannot pay end, and jobs that skip move on, a bounded number in each block; \
+             the others of that block wait for their end and hold up no run",
 };
+
+const _: () = assert!(
+    CRON_BLOCK_EXHAUSTIONS_MAX.default * SCHEDULE_ENDING_GAS <= CRON_BLOCK_GAS_DEFAULT,
+    "what ends in a block was paid for like a full lane"
+);
 
 const _: () = assert!(
     CRON_RUN_GAS_LARGEST <= CRON_BLOCK_GAS_MAX.min,

@@ -21,6 +21,21 @@ pub trait Agenda: Send + Sync {
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError>;
 
+    /// As [`Agenda::due`], from an entry on: what is before it was met in another block.
+    fn due_from(
+        &self,
+        state: &dyn StateRead,
+        lane: Lane,
+        now: TimestampMs,
+        from: Option<Entry>,
+        count_max: usize,
+    ) -> Result<Vec<Due>, CalendarError> {
+        let Some(from) = from else { return self.due(state, lane, now, count_max) };
+        let is_before = |due: &Due| matches!(due, Due::Schedule(entry) if *entry < from);
+        let due = self.due(state, lane, now, usize::MAX)?;
+        Ok(due.into_iter().skip_while(is_before).take(count_max).collect())
+    }
+
     /// The earliest moment at which anything becomes due, or `None` where nothing is scheduled. What a pause
     /// holds back is not due.
     fn next_due(
@@ -37,6 +52,16 @@ pub enum Due {
     Schedule(Entry),
     /// A run that no record stands behind and nobody pays for. Tests of lanes are made of these.
     Bare(RunTransaction),
+}
+
+impl Due {
+    /// Its place in the calendar, if it has one.
+    pub fn entry(&self) -> Option<Entry> {
+        match self {
+            Self::Schedule(entry) => Some(*entry),
+            Self::Bare(_) => None,
+        }
+    }
 }
 
 /// Whether governance, or a fault, holds a lane back.
@@ -60,7 +85,18 @@ impl Agenda for CalendarAgenda {
         now: TimestampMs,
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError> {
-        let entries = Calendar::new(state).due(lane, now, count_max)?;
+        self.due_from(state, lane, now, None, count_max)
+    }
+
+    fn due_from(
+        &self,
+        state: &dyn StateRead,
+        lane: Lane,
+        now: TimestampMs,
+        from: Option<Entry>,
+        count_max: usize,
+    ) -> Result<Vec<Due>, CalendarError> {
+        let entries = Calendar::new(state).due_from(lane, now, from, count_max)?;
         Ok(entries.into_iter().map(Due::Schedule).collect())
     }
 

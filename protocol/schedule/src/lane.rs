@@ -46,6 +46,12 @@ impl Budget {
         Self { left: gas, is_closed: false }
     }
 
+    /// Gives back what a run had taken that did not take place, and opens again: the run behind it is next in order.
+    pub fn give_back(&mut self, gas_limit: Gas) {
+        self.left = Gas(self.left.0.saturating_add(gas_limit.0));
+        self.is_closed = false;
+    }
+
     /// Takes a run's gas limit, or closes for good: whoever comes behind a run that does not fit must not overtake
     /// it, however small. It stays due and comes first in the next block.
     pub fn take(&mut self, gas_limit: Gas) -> bool {
@@ -78,6 +84,17 @@ mod tests {
         assert_eq!(taken(&[40, 61, 5], 100), [40], "the small one behind it does not overtake");
         assert_eq!(taken(&[101], 100), [0u64; 0]);
         assert_eq!(taken(&[u64::MAX, u64::MAX], u64::MAX), [u64::MAX], "no wrap-around");
+    }
+
+    #[test]
+    fn what_did_not_run_gives_its_room_to_the_next_in_order() {
+        let mut budget = Budget::new(Gas(100));
+        assert!(budget.take(Gas(60)) && !budget.take(Gas(41)) && !budget.take(Gas(40)));
+        budget.give_back(Gas(60));
+        assert!(
+            budget.take(Gas(60)) && budget.take(Gas(40)) && !budget.take(Gas(1)),
+            "no more than there was"
+        );
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub trait Ledger {
 
     /// Learns that the calendar will change at the end of the block, which somebody has to pay for.
     fn move_entry(&mut self) -> Result<(), Self::Error>;
+
+    /// Takes the price of a schedule's end when the schedule is made: it may end in a block where nobody pays.
+    fn prepay_ending(&mut self) -> Result<(), Self::Error>;
 }
 
 /// A ledger in the hands of the chain itself: only runs burn, and nobody else settles those.
@@ -62,7 +65,7 @@ pub fn load<L: Ledger, R>(ledger: &mut L, id: ScheduleId) -> Result<Option<Recor
 
 /// Writes what can have changed of a record.
 pub(crate) fn save<L: Ledger>(ledger: &mut L, record: &Record) -> Result<(), L::Error> {
-    ledger.store(head_slot(record.id), record.head.to_word())?;
+    ledger.store(head_slot(record.id), record.full_head().to_word())?;
     ledger.store(escrow_slot(record.id), record.escrow.0)
 }
 
@@ -116,6 +119,10 @@ impl Ledger for MemoryLedger {
     }
 
     fn move_entry(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn prepay_ending(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 }

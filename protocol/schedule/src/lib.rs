@@ -19,6 +19,7 @@ pub mod cron;
 pub mod lane;
 pub mod ledger;
 pub mod life;
+pub mod mark;
 pub mod record;
 
 pub use agenda::{Agenda, CalendarAgenda, Due, is_held};

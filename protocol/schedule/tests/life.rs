@@ -263,6 +263,8 @@ proptest! {
                 Step::Due { late_ms, used, is_cancelled_inside } => {
                     let Some(found) = record(&mut ledger).filter(|found| found.entry().is_some()) else { continue };
                     let now = TimestampMs(found.head.due.0 + late_ms);
+                    let is_running = matches!(life::judge(&found, at(now)), Verdict::Run(_));
+                    prop_assert_eq!(found.head.is_passed_over(at(now)), !is_running, "the head alone tells");
                     match life::judge(&found, at(now)) {
                         Verdict::Exhausted => drop(life::exhaust(&mut ledger, &found).unwrap()),
                         Verdict::Skipped(until) => {

@@ -202,7 +202,8 @@ mod tests {
             lane: Lane::Cron,
             last: LastRun::None,
             due: TimestampMs(due),
-            priority: 0,
+            price: 0,
+            skip_seconds: 0,
             runs,
         };
         let body = Body {

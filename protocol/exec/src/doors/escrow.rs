@@ -7,6 +7,7 @@ use almanac_primitives::{
     ScheduleId, Wei,
     addresses::LEDGER,
     ids::{ID_NTH_MAX, ScheduleIdError},
+    params::SCHEDULE_ENDING_GAS,
 };
 use almanac_schedule::Ledger;
 use revm::{
@@ -107,5 +108,9 @@ impl Ledger for DoorCall<'_, '_> {
 
     fn move_entry(&mut self) -> Result<(), DoorError> {
         self.charge(CALENDAR_CHANGE_GAS)
+    }
+
+    fn prepay_ending(&mut self) -> Result<(), DoorError> {
+        self.charge(SCHEDULE_ENDING_GAS)
     }
 }

@@ -9,9 +9,12 @@ use crate::{
 use alloy_primitives::{Bytes, U256};
 use almanac_exec::{Candidates, execute};
 use almanac_primitives::{
-    Genesis, Lane, ScheduleId, StateKey, StateRead, StateReadError, TimestampMs, Wei,
+    GasPrice, Genesis, Lane, ScheduleId, StateKey, StateRead, StateReadError, TimestampMs, Wei,
     addresses::{CRON_REGISTRY, LEDGER},
-    params::{CRON_BLOCK_GAS_DEFAULT, CRON_BLOCK_GAS_MAX, CRON_RUN_GAS_LARGEST, LANE_BLOCK_RUNS_MAX},
+    params::{
+        BASE_FEE_FLOOR_WEI, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_DEFAULT, CRON_BLOCK_GAS_MAX,
+        CRON_RUN_GAS_LARGEST, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX,
+    },
     state::encode_slot,
 };
 use almanac_schedule::{
@@ -23,6 +26,9 @@ use almanac_schedule::{
     record::{escrow_slot, head_slot},
 };
 use std::{cell::Cell, collections::BTreeMap, sync::Mutex};
+
+/// How many jobs that do not run end or move on in a block.
+const ENDINGS_PER_BLOCK: usize = CRON_BLOCK_EXHAUSTIONS_MAX.default as usize;
 
 /// How many of the cheapest runs fit a block.
 const RUNS_PER_BLOCK: usize = (CRON_BLOCK_GAS_DEFAULT / LEAST_RUN_GAS) as usize;
@@ -45,6 +51,8 @@ fn attack_01_same_second_flood() {
     let mut chain = wide_chain();
     let due = chain.next_seconds() + HOUR;
     let order = cheap_order(&chain).at(due);
+    // Many full blocks make the gas dear.
+    let order = order.clone().with_value(order.value * U256::from(10));
     let ids = fill(&mut chain, 10_000, &order);
     shrink(&mut chain);
 
@@ -155,19 +163,25 @@ fn attack_09_catch_up_storm() {
     }
 }
 
-/// What costs nobody gas is bounded as well: a block looks at so many jobs, and whoever is behind them comes next.
+/// What costs nobody gas is bounded as well, and holds up nobody: so many series skip per block, and those behind
+/// them run in the first.
 #[test]
-fn attack_09_skips_are_bounded() {
+fn attack_09_skips_are_bounded_and_hold_up_no_run() {
     let mut chain = wide_chain();
     let due = chain.next_seconds() + HOUR;
     let skip = cheap_order(&chain).at(due).every(MINUTE).with_options(0x200);
     let ids = fill(&mut chain, LANE_BLOCK_RUNS_MAX as u64 + 1, &skip);
     let victim = chain.schedule(person(0), &order(&chain).at(due)).unwrap();
     shrink(&mut chain);
-    let blocks = [0, 1].map(|n| block_with_user(&mut chain, due + HOUR + n).ran());
-    assert_eq!(blocks, [vec![], vec![victim]]);
-    let next = U256::from(due + HOUR + MINUTE);
-    assert!([ids[0], ids[LANE_BLOCK_RUNS_MAX]].iter().all(|id| chain.job(*id).nextRunAt == next));
+    assert_eq!(block_with_user(&mut chain, due + HOUR).ran(), [victim]);
+    for n in 1..5 {
+        let next = U256::from(due + HOUR + MINUTE);
+        let moved = ids.iter().filter(|id| chain.job(**id).nextRunAt == next).count();
+        assert_eq!(moved, n * ENDINGS_PER_BLOCK);
+        assert_eq!(block_with_user(&mut chain, due + HOUR + n as u64).ran(), [U256::ZERO; 0]);
+    }
+    // A minute on they are due again, in time, and pay.
+    assert_eq!(block_with_user(&mut chain, due + HOUR + MINUTE).ran().len(), RUNS_PER_BLOCK);
 }
 
 /// Each run makes two jobs. They run a block later at the earliest, and end with the money.
@@ -203,28 +217,98 @@ fn attack_10_fan_out() {
     assert_eq!(chain.at(due + 1).ran(), children);
 }
 
-/// A thousand jobs that cannot pay, in front of one that can: a hundred end in each block, for nobody's gas.
+/// A block at a time that users keep full, so that the price stays up.
+fn crowded(chain: &mut TestChain, seconds: u64) -> Produced {
+    let full = call(person(8), chain.nonce(person(8).address), FAILER, Bytes::new(), 100_000_000);
+    let produced = chain.produce_once(&chain.input_at(TimestampMs(seconds * 1_000)), vec![full]);
+    assert_eq!(produced.refused, []);
+    produced
+}
+
+/// Jobs with money for exactly one run at the price of quiet times, due in the same second, and then dearer times.
+fn flood_of_the_poor(chain: &mut TestChain, count: u64, due: u64) -> Vec<U256> {
+    let exact = U256::from(LEAST_RUN_GAS) * U256::from(chain.next_base_fee().0);
+    let poor = cheap_order(chain).at(due).with_value(exact);
+    let mut ids = Vec::new();
+    // Each flood fills a block, so that the next one would be dearer: an idle hour between them.
+    while (ids.len() as u64) < count {
+        let now = 700.min(count - ids.len() as u64);
+        ids.extend(fill(chain, now, &poor));
+        let mut quiet = chain.head.timestamp.0;
+        while U256::from(LEAST_RUN_GAS) * U256::from(chain.next_base_fee().0) > exact {
+            quiet += 1_000;
+            chain.produce_once(&chain.input_at(TimestampMs(quiet)), vec![]);
+        }
+    }
+    crowded(chain, due - 2);
+    crowded(chain, due - 1);
+    assert!(U256::from(LEAST_RUN_GAS) * U256::from(chain.next_base_fee().0) > exact);
+    ids
+}
+
+fn ended(produced: &Produced) -> Vec<U256> {
+    events::<JobExhausted>(&produced.logs()).into_iter().map(|event| event.id).collect()
+}
+
+/// A thousand jobs that cannot pay, in front of one that can: it runs in the first block, and so many end in each.
 #[test]
 fn attack_26_exhaustion_flood() {
     let mut chain = wide_chain();
     let due = chain.next_seconds() + HOUR;
-    let victim = chain.schedule(person(0), &order(&chain).at(due + 1)).unwrap();
-    let exact = U256::from(LEAST_RUN_GAS) * U256::from(chain.next_base_fee().0);
-    let poor = cheap_order(&chain).at(due).with_value(exact);
-    // The flood fills a block, so that the next one is dearer.
-    let ids = fill(&mut chain, 1_000, &poor);
-    assert!(chain.next_base_fee().0 * u128::from(LEAST_RUN_GAS) > exact.to());
-    for n in 1..=10 {
-        // Users keep the price up, and go on.
-        let full = call(person(8), chain.nonce(person(8).address), FAILER, Bytes::new(), 100_000_000);
-        let input = chain.input_at(TimestampMs((due + n as u64) * 1_000));
-        let produced = chain.produce_once(&input, vec![full]);
-        assert_eq!(produced.refused, []);
-        let ended = events::<JobExhausted>(&produced.logs());
-        let ended: Vec<_> = ended.into_iter().map(|event| event.id).collect();
-        assert_eq!(ended, ids[(n - 1) * 100..n * 100]);
-        assert_eq!(produced.ran(), if n == 10 { vec![victim] } else { vec![] });
+    let rich = order(&chain).at(due + 1).with_value(U256::from(10u64.pow(17)));
+    let victim = chain.schedule(person(0), &rich).unwrap();
+    let ids = flood_of_the_poor(&mut chain, 1_000, due);
+    for n in 0..4 {
+        let produced = crowded(&mut chain, due + 1 + n as u64);
+        assert_eq!(ended(&produced), ids[n * ENDINGS_PER_BLOCK..(n + 1) * ENDINGS_PER_BLOCK]);
+        assert_eq!(produced.ran(), if n == 0 { vec![victim] } else { vec![] });
     }
+}
+
+/// A block looks at so many jobs and at no more: what is behind those waits one block for each such number.
+#[test]
+fn attack_26_a_block_looks_at_a_bounded_number() {
+    // The last flood is so large that only the mark gets the second block past it.
+    for (more, is_held_up) in [(0, false), (1, true), (1 + ENDINGS_PER_BLOCK as u64, true)] {
+        let mut chain = TestChain::new();
+        let due = chain.next_seconds() + HOUR;
+        let escrow = Wei(U256::from(LEAST_RUN_GAS) * U256::from(BASE_FEE_FLOOR_WEI.default));
+        put_by_hand(&mut chain, LANE_BLOCK_LOOKS_MAX as u64 - 1 + more, due, escrow);
+        let rich = order(&chain).at(due + 1).with_value(U256::from(10u64.pow(17)));
+        let victim = chain.schedule(person(0), &rich).unwrap();
+        let first = chain.produce_once(&chain.input_at(TimestampMs((due + 1) * 1_000)), vec![]);
+        assert!(base_fee(&first.output).0 > BASE_FEE_FLOOR_WEI.default.into(), "none of them can pay");
+        assert_eq!(ended(&first).len(), ENDINGS_PER_BLOCK);
+        assert_eq!(first.ran(), if is_held_up { vec![] } else { vec![victim] }, "{more} more");
+        let second = chain.produce_once(&chain.input_at(TimestampMs((due + 2) * 1_000)), vec![]);
+        assert_eq!(second.ran(), if is_held_up { vec![victim] } else { vec![] });
+    }
+}
+
+/// Giants that cheap runs cancel in the block in which they are due hold no room: who is behind them runs in it.
+#[test]
+fn attack_05_cancelled_jobs_hold_no_room() {
+    let mut chain = TestChain::new();
+    let due = chain.next_seconds() + HOUR;
+    let value = U256::from(10u64.pow(17));
+    let order = order(&chain).at(due).with_value(value);
+    // All belong to the forwarder, which the first three runs tell to cancel the three after them.
+    let owned = |chain: &mut TestChain, order: &JobOrder| {
+        let receipt = chain.send(person(5), FORWARDER, value, to(CRON_REGISTRY, &order.calldata()));
+        scheduled(&receipt).unwrap()
+    };
+    let first = chain.head.number + 1;
+    let killers = [3, 4, 5].map(|n| {
+        let giant = U256::from(ScheduleId::new(first + n, 1, 0).unwrap().0);
+        let cancel = to(CRON_REGISTRY, &cancel_data(giant));
+        owned(&mut chain, &order.clone().calling(FORWARDER, cancel).gas(200_000))
+    });
+    let giants = [0; 3].map(|_| owned(&mut chain, &order.clone().gas(CRON_RUN_GAS_LARGEST)));
+    let victim = chain.schedule(person(0), &order.gas(CRON_RUN_GAS_LARGEST)).unwrap();
+    let produced = chain.at(due);
+    let cancelled: Vec<_> = events::<JobCancelled>(&produced.logs()).iter().map(|event| event.id).collect();
+    assert_eq!(cancelled, giants);
+    assert_eq!(produced.ran(), [&killers[..], &[victim]].concat());
 }
 
 /// A state that counts how often it is read.
@@ -244,8 +328,9 @@ fn attack_11_linear_scans() {
     let [few, many] = [500, 100_000].map(|pending| {
         let mut chain = TestChain::new();
         let due = chain.next_seconds() + HOUR;
-        put_by_hand(&mut chain, pending, due + HOUR);
-        put_by_hand(&mut chain, 50, due);
+        let escrow = Wei(U256::from(10 * LEAST_RUN_GAS) * U256::from(chain.next_base_fee().0));
+        put_by_hand(&mut chain, pending, due + HOUR, escrow);
+        put_by_hand(&mut chain, 50, due, escrow);
         let counting = Counting(&chain.state, Mutex::default());
         let bob = person(8);
         let job = order(&chain).at(due + HOUR);
@@ -261,10 +346,8 @@ fn attack_11_linear_scans() {
 }
 
 /// Writes jobs into a state as blocks would have, without executing them.
-fn put_by_hand(chain: &mut TestChain, count: u64, due: u64) {
-    let fee = chain.next_base_fee();
+fn put_by_hand(chain: &mut TestChain, count: u64, due: u64, escrow: Wei) {
     let parameters = Default::default();
-    let escrow = Wei(U256::from(10 * LEAST_RUN_GAS) * U256::from(fee.0));
     let order = Order {
         owner: person(0).address,
         refund_to: person(0).address,
@@ -277,7 +360,7 @@ fn put_by_hand(chain: &mut TestChain, count: u64, due: u64) {
         options: U256::ZERO,
         escrow,
     };
-    let admitted = admit(order, &parameters, chain.head.timestamp, fee).unwrap();
+    let admitted = admit(order, &parameters, chain.head.timestamp, GasPrice(1)).unwrap();
     let mut memory = MemoryLedger::default();
     let mut changes = Vec::new();
     for n in 0..count {
@@ -294,5 +377,6 @@ fn put_by_hand(chain: &mut TestChain, count: u64, due: u64) {
     }
     let mut ledger = chain.state.account(LEDGER);
     ledger.balance += escrow.0 * U256::from(count);
+    chain.issued += escrow.0 * U256::from(count);
     chain.state.0.insert(StateKey::Account(LEDGER), ledger.encode());
 }

@@ -205,7 +205,7 @@ fn registry_work() -> Vec<Work> {
         vec![(to, value * U256::from(count), flooder_data(count, value, data), 110_000_000)]
     };
     let mut works = vec![
-        in_next_block("schedule", wide_chain(), repeated(FLOODER, 900, small.value, &small.calldata())),
+        in_next_block("schedule", wide_chain(), repeated(FLOODER, 600, small.value, &small.calldata())),
         in_next_block(
             "schedule of 16 KiB",
             wide_chain(),
@@ -251,15 +251,18 @@ fn due_work(name: &'static str, count: u64, order: &JobOrder, late: u64) -> Work
     Work { name, chain, seconds: due + late, transactions: Vec::new() }
 }
 
-/// What blocks do for nobody's gas, and only a bounded number of times.
+/// What blocks do for gas that was paid before, a bounded number of times, and look at a bounded number of times.
 fn free_work() -> [Work; 2] {
     let cheap = cheap_order(&wide_chain());
     let skip = cheap.clone().every(MINUTE).with_options(0x200);
-    let skips = due_work("1,000 skips, for nobody's gas", 1_000, &skip, HOUR);
+    let skips = due_work("250 skips of 1,000, paid for before", 1_000, &skip, HOUR);
     // They fill so much of a block that the next one costs more than each of them has.
     let mut chain = wide_chain();
     let value = U256::from(LEAST_RUN_GAS) * U256::from(chain.next_base_fee().0);
     let seconds = chain.next_seconds() + HOUR;
     fill(&mut chain, 1_000, &cheap.at(seconds).with_value(value));
-    [skips, Work { name: "100 exhaustions, for nobody's gas", chain, seconds, transactions: Vec::new() }]
+    [
+        skips,
+        Work { name: "250 exhaustions of 1,000, paid for before", chain, seconds, transactions: Vec::new() },
+    ]
 }

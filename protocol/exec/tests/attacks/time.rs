@@ -1,15 +1,15 @@
 //! Attacks with times, orders and names: what runs when, in which order, and what is told of it.
 
 use crate::{
-    cheap_order, fill, flood,
+    FLOODER, cheap_order, fill, flood, flooder_data,
     support::{contracts::*, cron::*, *},
     wide_chain,
 };
 use alloy_primitives::{Bytes, U256};
 use alloy_sol_types::{SolCall, SolError};
-use almanac_exec::{BlockError, Candidates, Environment, execute};
+use almanac_exec::{BlockError, Call, Candidates, Environment, execute, simulate};
 use almanac_primitives::{
-    Genesis, Lane, Outcome, StateRead, TimestampMs,
+    Gas, Genesis, Lane, Outcome, StateRead, TimestampMs,
     addresses::CRON_REGISTRY,
     ids::ID_NTH_MAX,
     params::{Parameters, SCHEDULE_AHEAD_SECONDS_MAX},
@@ -32,16 +32,28 @@ fn attack_12_id_collision() {
     assert_eq!(ids.len(), 6);
     ids.extend(fill(&mut chain, 3, &order));
 
-    let transaction = flood(&chain, person(0), most, &order, 119_000_000);
-    let produced = chain.produce_once(&chain.input(), vec![transaction]);
-    ids.extend(events::<JobScheduled>(&produced.logs()).iter().map(|event| event.id));
-    assert_eq!(ids.len() as u64, 9 + most, "{:?}", produced.receipt(0).outcome);
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "no id twice");
 
-    let one_more = flood(&chain, person(0), most + 1, &order, 119_000_000);
-    let produced = chain.produce_once(&chain.input(), vec![one_more]);
+    // No block has the gas for so many, so they are tried out.
+    let attempt = |count| {
+        let (value, data) =
+            (order.value * U256::from(count), flooder_data(count, order.value, &order.calldata()));
+        let from = person(0).address;
+        let call = Call {
+            from,
+            to: Some(FLOODER),
+            value,
+            input: data,
+            gas_limit: Gas(400_000_000),
+            ..Call::default()
+        };
+        simulate(&chain.state, &chain.input(), call).unwrap()
+    };
+    let all = attempt(most);
+    let ids: BTreeSet<_> = events::<JobScheduled>(&all.logs).into_iter().map(|event| event.id).collect();
+    assert_eq!(ids.len() as u64, most, "{:?}", all.outcome);
     let error = IDoor::TooManySchedules { given: U256::from(most), max: U256::from(ID_NTH_MAX) };
-    assert_eq!(produced.receipt(0).outcome, Outcome::Reverted(error.abi_encode().into()));
+    assert_eq!(attempt(most + 1).outcome, Outcome::Reverted(error.abi_encode().into()));
 }
 
 /// Times are compared as numbers: 999 comes before 1000, where text would have it behind.

@@ -40,7 +40,7 @@ fn transaction() -> impl Strategy<Value = TransactionPlan> {
         1 => (Just(CRON_INTERVAL_SECONDS_MIN), select(vec![1, 60, 120])),
         1 => (Just(CRON_RUN_GAS_MAX), select(vec![4_000_000, 5_000_000])),
         2 => (Just(CRON_BLOCK_GAS_MAX), select(vec![5_000_000, 8_000_000, 15_000_000])),
-        2 => (Just(CRON_BLOCK_EXHAUSTIONS_MAX), select(vec![1, 2, 100])),
+        2 => (Just(CRON_BLOCK_EXHAUSTIONS_MAX), select(vec![1, 2, 250])),
     ];
     prop_oneof![
         24 => (0..PEOPLE, doing(1)).prop_map(|(who, doing)| TransactionPlan::Direct(who, doing)),

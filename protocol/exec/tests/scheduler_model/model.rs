@@ -76,10 +76,35 @@ pub struct Model {
     pub seen: BTreeMap<&'static str, u64>,
     /// Receipt index of what runs, and how many jobs it has made.
     pub place: (u64, u64),
+    /// Due jobs before this time and id did not run when their turn came, and wait for their end.
+    pub mark: Option<(u64, u64)>,
+    /// The pass of the block that is being made.
+    pub pass: Pass,
+}
+
+/// How far the pass through what is due has come.
+#[derive(Clone, Debug, Default)]
+pub struct Pass {
+    /// Times and ids of what was due when the block began.
+    due: Vec<(u64, u64)>,
+    looks_left: usize,
+    gas_left: u64,
+    endings_left: u64,
+    has_aside: bool,
+    next: Option<(u64, u64)>,
+    /// Times and ids of jobs with a run to come, which the mark must not pass.
+    kept: Vec<(u64, u64)>,
 }
 
 /// Most that one block looks at.
-const LOOKED_AT_MAX: usize = 1_000;
+const LOOKED_AT_MAX: usize = 6_000;
+
+impl Job {
+    /// Whether it has missed a time and wants none of those.
+    fn is_skipping(&self, now: Now) -> bool {
+        self.catch_up == 2 && self.interval > 0 && self.at + self.interval <= now.seconds()
+    }
+}
 
 impl Now {
     pub fn seconds(&self) -> u64 {
@@ -95,7 +120,7 @@ impl Model {
             interval_min: 60,
             run_gas_max: 5_000_000,
             block_gas: 15_000_000,
-            exhaustions_max: 100,
+            exhaustions_max: 250,
         };
         Self {
             jobs: Vec::new(),
@@ -106,6 +131,8 @@ impl Model {
             ever: Vec::new(),
             seen: BTreeMap::new(),
             place: (0, 0),
+            mark: None,
+            pass: Pass::default(),
         }
     }
 
@@ -132,45 +159,102 @@ impl Model {
         now.number << 28 | self.place.0 << 10 | self.place.1
     }
 
-    /// The start of a block: what ends, what waits for later, and which jobs shall run.
-    pub fn open(&mut self, now: Now) -> (Vec<Event>, Vec<u64>) {
+    /// The start of a block: what ends, what waits for later, and which jobs shall run, with their gas.
+    pub fn open(&mut self, now: Now) -> (Vec<Event>, Vec<(u64, u64)>) {
         self.rules = self.rules_next.clone();
-        let (mut events, mut chosen) = (Vec::new(), Vec::new());
-        if !self.rules.is_enabled || self.rules.is_paused {
-            return (events, chosen);
+        self.pass = Pass {
+            due: self.due(now),
+            looks_left: LOOKED_AT_MAX,
+            gas_left: self.rules.block_gas,
+            endings_left: self.rules.exhaustions_max,
+            next: self.mark,
+            ..Pass::default()
+        };
+        let mut events = Vec::new();
+        for (at, id) in self.pass.due.clone() {
+            if self.mark.is_some_and(|mark| (at, id) < mark) {
+                self.end_or_set_aside(id, now, &mut events);
+            }
         }
-        let mut due: Vec<_> =
-            self.jobs.iter().filter(|job| job.at <= now.seconds()).map(|job| (job.at, job.id)).collect();
+        let chosen = self.choose(now, &mut events);
+        self.pass.endings_left = 0;
+        (events, chosen)
+    }
+
+    /// What is due, in order; nothing while governance holds the lane.
+    fn due(&self, now: Now) -> Vec<(u64, u64)> {
+        if !self.rules.is_enabled || self.rules.is_paused {
+            return Vec::new();
+        }
+        let due = self.jobs.iter().filter(|job| job.at <= now.seconds());
+        let mut due: Vec<_> = due.map(|job| (job.at, job.id)).collect();
         due.sort_unstable();
-        due.truncate(LOOKED_AT_MAX);
-        let (mut gas_left, mut ended) = (self.rules.block_gas, 0);
-        for (_, id) in due {
-            let place = self.jobs.iter().position(|job| job.id == id).unwrap();
-            let job = &mut self.jobs[place];
-            let has_missed = job.interval > 0 && job.at + job.interval <= now.seconds();
-            if has_missed && job.catch_up == 2 {
-                while job.at <= now.seconds() {
-                    job.at += job.interval;
-                }
-                self.saw("skipped");
-            } else if job.escrow < cost(job.gas, now) {
-                if ended == self.rules.exhaustions_max {
-                    self.saw("exhaustion waits");
-                    break;
-                }
-                ended += 1;
-                self.end(place);
-                events.push(Event::Exhausted { id, reason: "insufficient escrow".into() });
-                self.saw("exhausted");
-            } else if job.gas > gas_left {
+        due
+    }
+
+    /// The jobs that run next, in order, until one does not fit.
+    pub fn choose(&mut self, now: Now, events: &mut Vec<Event>) -> Vec<(u64, u64)> {
+        let mut chosen = Vec::new();
+        for (at, id) in self.pass.due.clone() {
+            if self.pass.next.is_some_and(|next| (at, id) < next) {
+                continue;
+            }
+            if self.pass.looks_left == 0 {
+                break;
+            }
+            let Some(job) = self.job(U256::from(id)) else { continue };
+            let gas = job.gas;
+            if job.is_skipping(now) || job.escrow < cost(job.gas, now) {
+                self.end_or_set_aside(id, now, events);
+            } else if gas > self.pass.gas_left {
                 self.saw("rolled over");
                 break;
             } else {
-                gas_left -= job.gas;
-                chosen.push(id);
+                self.pass.gas_left -= gas;
+                chosen.push((id, gas));
             }
+            self.pass.looks_left -= 1;
+            self.pass.next = Some((at, id + 1));
         }
-        (events, chosen)
+        chosen
+    }
+
+    /// Gives the room of a job that was cancelled before its turn to those behind it.
+    pub fn give_back(&mut self, gas: u64) {
+        self.pass.gas_left += gas;
+        self.saw("room given back");
+    }
+
+    /// Ends a job whose turn has come and that does not run, or lets it wait for another time if it skips.
+    fn end_or_set_aside(&mut self, id: u64, now: Now, events: &mut Vec<Event>) {
+        if self.pass.endings_left == 0 {
+            self.pass.has_aside = true;
+            self.saw("set aside");
+            return;
+        }
+        self.pass.endings_left -= 1;
+        let place = self.jobs.iter().position(|job| job.id == id).unwrap();
+        if self.jobs[place].is_skipping(now) {
+            let job = &mut self.jobs[place];
+            while job.at <= now.seconds() {
+                job.at += job.interval;
+            }
+            self.saw("skipped");
+        } else {
+            self.end(place);
+            events.push(Event::Exhausted { id, reason: "insufficient escrow".into() });
+            self.saw("exhausted");
+        }
+    }
+
+    /// The end of the runs of a block.
+    pub fn close(&mut self) {
+        if !self.rules.is_enabled || self.rules.is_paused {
+            return;
+        }
+        let Pass { has_aside, next, kept, .. } = std::mem::take(&mut self.pass);
+        let mark = kept.into_iter().chain(next).min();
+        self.mark = mark.filter(|_| has_aside && next.is_some());
     }
 
     /// A run, if it takes place. `gas_used` is what the chain says: gas is the EVM's business.
@@ -194,6 +278,9 @@ impl Model {
         }
         let (is_late, has_jumped) = (now.seconds() >= job.at, at != now.seconds());
         let job = job.clone();
+        if !job.is_in_last_run {
+            self.pass.kept.push((job.at, id));
+        }
         if is_late && !job.is_in_last_run {
             self.saw("behind");
         }

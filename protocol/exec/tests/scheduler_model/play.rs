@@ -115,13 +115,26 @@ pub fn open_block(
     now: Now,
     mut gas_used: impl FnMut(u64, usize) -> u64,
 ) -> (Vec<Event>, Vec<Ran>) {
-    let (events, chosen) = model.open(now);
+    let (events, mut chosen) = model.open(now);
     let mut ran = Vec::new();
-    for id in chosen {
-        model.enter(1 + ran.len());
-        let nth = ran.len();
-        ran.extend(model.run(id, now, |gas| gas_used(gas, nth)));
+    while !chosen.is_empty() {
+        let mut has_room_again = false;
+        for (id, gas) in std::mem::take(&mut chosen) {
+            model.enter(1 + ran.len());
+            let nth = ran.len();
+            match model.run(id, now, |gas| gas_used(gas, nth)) {
+                Some(run) => ran.push(run),
+                None => {
+                    model.give_back(gas);
+                    has_room_again = true;
+                }
+            }
+        }
+        if has_room_again {
+            chosen = model.choose(now, &mut Vec::new());
+        }
     }
+    model.close();
     (events, ran)
 }
 

@@ -36,12 +36,24 @@ impl Calendar<'_> {
     /// The entries of a lane that are due at `now`: oldest first, and the higher priority first among those of one
     /// time. At most `count_max`; the others stay due.
     pub fn due(&self, lane: Lane, now: TimestampMs, count_max: usize) -> Result<Vec<Entry>, CalendarError> {
+        self.due_from(lane, now, None, count_max)
+    }
+
+    /// As [`Calendar::due`], from an entry on, which may be gone.
+    pub fn due_from(
+        &self,
+        lane: Lane,
+        now: TimestampMs,
+        from: Option<Entry>,
+        count_max: usize,
+    ) -> Result<Vec<Entry>, CalendarError> {
         let mut tree = Tree::open(self.state)?;
         // Most lanes of most blocks: the head alone knows.
         if tree.head.first(lane) > now {
             return Ok(vec![]);
         }
-        walk(&mut tree, Key::at(lane, TimestampMs(0)), Key::after(lane, now), count_max)
+        let from = from.map_or(Key::at(lane, TimestampMs(0)), |entry| entry.key());
+        walk(&mut tree, from, Key::after(lane, now), count_max)
     }
 
     /// When something becomes due first in one of these lanes, or `None` where they are empty. The head knows.

@@ -73,8 +73,10 @@ pub fn create<L: Ledger>(
     due: TimestampMs,
     escrow: Wei,
 ) -> Result<(), L::Error> {
-    let head = Head { status: Status::Pending, lane, last: LastRun::None, due, priority: 0, runs: 0 };
+    let (price, skip_seconds) = (body.price(escrow), body.skip_seconds());
+    let head = Head { status: Status::Pending, lane, last: LastRun::None, due, price, runs: 0, skip_seconds };
     ledger.move_entry()?;
+    ledger.prepay_ending()?;
     ledger.keep_body(id, body.encode())?;
     ledger.store(head_slot(id), head.to_word())?;
     ledger.store(escrow_slot(id), escrow.0)

@@ -1,10 +1,10 @@
 //! What never changes in a record: who, what, how often, and on which terms.
 
-use alloy_primitives::{Address, Bytes};
+use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::{
     DurationMs, Gas, Wei,
     codec::{DecodeError, Reader, Writer},
-    params::RUN_INPUT_BYTES_MAX,
+    params::{RUN_INPUT_BYTES_MAX, SECOND_MS},
 };
 use std::num::NonZeroU64;
 
@@ -80,6 +80,18 @@ impl Body {
     /// From one due time to the next, if there is more than one.
     pub fn interval(&self) -> Option<DurationMs> {
         self.interval_ms.map(|ms| DurationMs(ms.get()))
+    }
+
+    /// The most that an escrow can pay per gas of one run: it covers a run at this base fee and at none above.
+    pub(crate) fn price(&self, escrow: Wei) -> u64 {
+        escrow.0.checked_div(U256::from(self.gas_limit.0)).map_or(u64::MAX, |price| price.saturating_to())
+    }
+
+    /// The interval in seconds of a series that skips what it has missed, else zero. A head that says zero, or a
+    /// little more than the interval, costs a read of the record and nothing else.
+    pub(crate) fn skip_seconds(&self) -> u32 {
+        let interval = self.interval_ms.filter(|_| self.catch_up == CatchUp::Skip);
+        interval.map_or(0, |ms| u32::try_from(ms.get().div_ceil(SECOND_MS)).unwrap_or_default())
     }
 
     /// Stored form.

@@ -3,14 +3,19 @@
 //! ```text
 //!  0        1        2      3      4          12         20       28          32
 //! +--------+--------+------+------+----------+----------+--------+-----------+
-//! | version| status | lane | last | due ms   | priority | runs   | zero      |    big-endian
+//! | version| status | lane | last | due ms   | price    | runs   | skip s    |    big-endian
 //! +--------+--------+------+------+----------+----------+--------+-----------+
 //! ```
+//!
+//! Price and skip repeat what escrow and body say, so that a block can pass over a schedule that will not run
+//! with one read: what a block has to look at must not cost more than the look was paid for.
 
+use crate::life::Moment;
 use alloy_primitives::U256;
 use almanac_primitives::{
     Halt, Lane, Outcome, TimestampMs,
     codec::{DecodeError, Reader},
+    params::SECOND_MS,
 };
 
 const VERSION: u8 = 1;
@@ -26,10 +31,13 @@ pub struct Head {
     pub last: LastRun,
     /// When its next run is due, or the one under way was.
     pub due: TimestampMs,
-    /// What goes first at the same time.
-    pub priority: u64,
+    /// The most that its next run can pay per gas. Outside of the cron lane, the higher price goes first at the
+    /// same time.
+    pub price: u64,
     /// Runs that have begun.
     pub runs: u64,
+    /// The interval in seconds of a series that skips what it has missed; zero for all others.
+    pub skip_seconds: u32,
 }
 
 /// Where in its life a schedule is. One that has ended has no record.
@@ -99,8 +107,9 @@ impl Head {
         let mut word = [0; 32];
         word[..4].copy_from_slice(&[VERSION, self.status as u8, self.lane as u8, self.last.number()]);
         word[4..12].copy_from_slice(&self.due.0.to_be_bytes());
-        word[12..20].copy_from_slice(&self.priority.to_be_bytes());
+        word[12..20].copy_from_slice(&self.price.to_be_bytes());
         word[20..28].copy_from_slice(&self.runs.to_be_bytes());
+        word[28..].copy_from_slice(&self.skip_seconds.to_be_bytes());
         U256::from_be_bytes(word)
     }
 
@@ -110,7 +119,7 @@ impl Head {
         let mut input = Reader::versioned(&bytes, "schedule head", VERSION)?;
         let (status, lane, last) = (input.u8("status")?, input.u8("lane")?, input.u8("last run")?);
         let unknown = |what, given: u8| DecodeError::UnknownValue { what, given: given.into() };
-        let head = Self {
+        Ok(Self {
             status: Status::ALL
                 .into_iter()
                 .find(|known| *known as u8 == status)
@@ -118,19 +127,25 @@ impl Head {
             lane: Lane::from_number(lane).ok_or_else(|| unknown("lane", lane))?,
             last: LastRun::from_number(last).ok_or_else(|| unknown("last run", last))?,
             due: TimestampMs(input.u64("due time")?),
-            priority: input.u64("priority")?,
+            price: input.u64("price")?,
             runs: input.u64("runs")?,
-        };
-        match input.u32("padding")? {
-            0 => Ok(head),
-            given => Err(DecodeError::UnknownValue { what: "padding", given: given.into() }),
-        }
+            skip_seconds: input.u32("skip seconds")?,
+        })
+    }
+
+    /// Whether a block can tell from the head alone that this schedule does not run: it cannot pay, or it skips
+    /// what it has missed.
+    pub fn is_passed_over(&self, moment: Moment) -> bool {
+        let skipped_from = self.due.0.saturating_add(u64::from(self.skip_seconds) * SECOND_MS);
+        let is_skipped = self.skip_seconds > 0 && skipped_from <= moment.now.0;
+        is_skipped || u128::from(self.price) < moment.base_fee.0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use almanac_primitives::GasPrice;
     use proptest::prelude::*;
 
     proptest! {
@@ -142,7 +157,6 @@ mod tests {
                 bytes[1] %= 4;
                 bytes[2] %= 5;
                 bytes[3] %= 4;
-                bytes[28..].fill(0);
             }
             let word = U256::from_be_bytes(bytes);
             if let Ok(head) = Head::from_word(word) {
@@ -165,8 +179,9 @@ mod tests {
                 lane: Lane::Cron,
                 last,
                 due: TimestampMs(u64::MAX),
-                priority: 7,
+                price: 7,
                 runs: u64::MAX,
+                skip_seconds: u32::MAX,
             };
             assert_eq!(Head::from_word(head.to_word()), Ok(head));
         }
@@ -175,5 +190,25 @@ mod tests {
     #[test]
     fn no_head_is_the_empty_slot() {
         assert!(Head::from_word(U256::ZERO).is_err(), "an empty slot is no schedule");
+    }
+
+    #[test]
+    fn a_head_alone_tells_who_does_not_run() {
+        let head = |price, skip_seconds| Head {
+            status: Status::Pending,
+            lane: Lane::Cron,
+            last: LastRun::None,
+            due: TimestampMs(5_000),
+            price,
+            runs: 0,
+            skip_seconds,
+        };
+        let at = |now, base_fee| Moment { now: TimestampMs(now), base_fee: GasPrice(base_fee) };
+        assert!(!head(7, 0).is_passed_over(at(5_000, 7)), "exactly enough");
+        assert!(head(7, 0).is_passed_over(at(5_000, 8)), "a wei per gas too little");
+        assert!(!head(u64::MAX, 0).is_passed_over(at(u64::MAX, u64::MAX.into())));
+        assert!(!head(7, 60).is_passed_over(at(64_999, 7)), "nothing is missed yet");
+        assert!(head(7, 60).is_passed_over(at(65_000, 7)), "the time after has come");
+        assert!(!head(7, 0).is_passed_over(at(u64::MAX, 7)), "it does not skip");
     }
 }

@@ -1,7 +1,7 @@
 //! The record of a schedule: two slots of the ledger account that change, and a body that never does.
 //!
 //! ```text
-//!   ledger slot (id, 0)   head     status, lane, due time, priority, runs, how the last one ended
+//!   ledger slot (id, 0)   head     status, lane, due time, price, runs, how the last one ended
 //!   ledger slot (id, 1)   escrow   the money it holds
 //!   Body(id)              body     who, what, how often, on which terms
 //! ```
@@ -18,8 +18,8 @@ pub use head::{Head, LastRun, Status};
 use crate::calendar::{Entry, Priority};
 use alloy_primitives::{Bytes, U256};
 use almanac_primitives::{
-    Gas, GasPrice, RunTransaction, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError, TimestampMs,
-    Wei, addresses::LEDGER, codec::DecodeError, state::decode_slot,
+    Gas, GasPrice, Lane, RunTransaction, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError,
+    TimestampMs, Wei, addresses::LEDGER, codec::DecodeError, state::decode_slot,
 };
 use std::num::NonZeroU64;
 
@@ -196,6 +196,14 @@ impl Record {
         }
     }
 
+    /// The head with what it repeats of escrow and body.
+    pub fn full_head(&self) -> Head {
+        let Self { head, escrow, body, .. } = self;
+        // Other lanes sort by the price that their door has set.
+        let price = if head.lane == Lane::Cron { body.price(*escrow) } else { head.price };
+        Head { price, skip_seconds: body.skip_seconds(), ..*head }
+    }
+
     /// Whether the run that comes next is the last by number.
     pub fn is_last_run(&self) -> bool {
         let is_counted_out = |max: NonZeroU64| self.head.runs.saturating_add(1) >= max.get();
@@ -226,10 +234,12 @@ impl Record {
 impl Head {
     /// The place in the calendar that a schedule with this head has.
     pub fn entry(&self, id: ScheduleId) -> Option<Entry> {
+        // ARC21-11: by time, then id. Money does not buy a place in the cron lane.
+        let priority = Priority(if self.lane == Lane::Cron { 0 } else { self.price });
         (self.status == Status::Pending).then_some(Entry {
             lane: self.lane,
             due: self.due,
-            priority: Priority(self.priority),
+            priority,
             schedule: id,
         })
     }
