@@ -8,13 +8,15 @@
 //! | 32 double charge, 33 hostile token | in `subscriptions.rs`: they are attacks on a contract |
 //! | 34–42 signatures, 43–51 nonces and nodes | not yet: no door takes signatures; nodes have tests of their own |
 //!
-//! All others of 1–33 are below.
+//! All others of 1–33 are below. `denial.rs` adds up what keeping others out costs.
 #![allow(unreachable_pub, reason = "parts of one test")]
 
 mod support;
 
 #[path = "attacks/authority.rs"]
 mod authority;
+#[path = "attacks/denial.rs"]
+mod denial;
 #[path = "attacks/faults.rs"]
 mod faults;
 #[path = "attacks/load.rs"]
