@@ -1,7 +1,7 @@
 //! One call of a system contract: who called, with what, and what it may touch at which price.
 
 use super::storage::{Slot, SlotValue};
-use crate::{error::StateFault, machine::EvmContext};
+use crate::{error::StateFault, machine::EvmContext, place::Place};
 use alloy_primitives::{Address, B256, Bytes, Log, U256};
 use alloy_sol_types::{SolError, SolEvent, SolInterface};
 use almanac_primitives::params::Parameters;
@@ -50,7 +50,7 @@ pub(super) struct DoorCall<'c, 'a> {
     context: &'c mut EvmContext<'a>,
     inputs: &'c CallInputs,
     parameters: &'c Parameters,
-    index: u32,
+    place: Place,
     input: Bytes,
     gas: GasTracker,
     is_value_taken: bool,
@@ -62,12 +62,12 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         context: &'c mut EvmContext<'a>,
         inputs: &'c CallInputs,
         parameters: &'c Parameters,
-        index: u32,
+        place: Place,
         door: impl FnOnce(&mut DoorCall<'c, 'a>) -> Result<Bytes, DoorError>,
     ) -> DoorOutcome {
         let input = inputs.input.bytes(context);
         let gas = GasTracker::new(inputs.gas_limit, inputs.gas_limit, inputs.reservoir);
-        let mut call = Self { context, inputs, parameters, index, input, gas, is_value_taken: false };
+        let mut call = Self { context, inputs, parameters, place, input, gas, is_value_taken: false };
         let result = call.guarded(door);
         DoorOutcome { result, gas: call.gas }
     }
@@ -116,9 +116,9 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         self.context
     }
 
-    /// The receipt index of the transaction that this call is part of.
-    pub(super) fn index(&self) -> u32 {
-        self.index
+    /// The place of the transaction that this call is part of.
+    pub(super) fn place(&self) -> Place {
+        self.place
     }
 
     /// The parameters in force in this block.

@@ -1,7 +1,7 @@
 //! The ledger as doors use it: through the journal of the EVM, for their caller's gas.
 
 use super::call::{DoorCall, DoorError, IDoor, revert};
-use crate::error::StateFault;
+use crate::{error::StateFault, place::Place};
 use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::{
     ScheduleId, Wei,
@@ -11,7 +11,7 @@ use almanac_primitives::{
 use almanac_schedule::Ledger;
 use revm::{
     context::{ContextTr, JournalTr},
-    context_interface::{Block as _, Cfg},
+    context_interface::Cfg,
 };
 
 /// Gas per byte of a body: what Ethereum asks for a byte of code, which is kept in the same way.
@@ -48,8 +48,7 @@ impl DoorCall<'_, '_> {
     /// with the transaction, and a revert takes it back.
     pub(super) fn next_id(&mut self) -> Result<ScheduleId, DoorError> {
         self.refuse_static()?;
-        let block = self.context().block().number().saturating_to();
-        let index = self.index();
+        let Place { block, index } = self.place();
         let born = self.context().journal_mut().tload(LEDGER, BORN_SLOT);
         let nth = u16::try_from(born).unwrap_or(u16::MAX);
         let id = ScheduleId::new(block, index, nth).map_err(|error| match error {

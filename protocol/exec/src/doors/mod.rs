@@ -17,7 +17,7 @@ mod storage;
 pub(crate) use call::{DoorError, DoorOutcome};
 pub(crate) use developer::IDeveloper;
 
-use crate::{error::StateFault, machine::EvmContext, state::is_developer};
+use crate::{error::StateFault, machine::EvmContext, place::Place, state::is_developer};
 use alloy_primitives::{Address, Log};
 use almanac_primitives::{
     Lane, ScheduleId,
@@ -40,7 +40,7 @@ pub(crate) fn call(
     context: &mut EvmContext<'_>,
     inputs: &CallInputs,
     parameters: &Parameters,
-    index: u32,
+    place: Place,
 ) -> Result<Option<DoorOutcome>, StateFault> {
     let door = match inputs.bytecode_address {
         PARAMETERS => parameters::call,
@@ -51,7 +51,7 @@ pub(crate) fn call(
         probe::ADDRESS => probe::call,
         _ => return Ok(None),
     };
-    Ok(Some(DoorCall::run(context, inputs, parameters, index, door)))
+    Ok(Some(DoorCall::run(context, inputs, parameters, place, door)))
 }
 
 /// What a door says of something that happened to one of its schedules.
