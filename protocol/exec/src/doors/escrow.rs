@@ -17,10 +17,11 @@ use revm::{
 /// Gas per byte of a body: what Ethereum asks for a byte of code, which is kept in the same way.
 const BODY_BYTE_GAS: u64 = 200;
 
-/// Gas of reading a body: what Ethereum asks for code of an account that is cold.
+/// Gas of reading a body, which is bounded: what Ethereum asks for code of an account that is cold, which may be
+/// longer. How long this one is turns out when it is here.
 const BODY_READ_GAS: u64 = 2_600;
 
-/// Gas per 32 bytes of a body that is read.
+/// Gas per 32 bytes of a body for taking it apart.
 const BODY_WORD_GAS: u64 = 3;
 
 /// Gas of a change in the calendar: it rewrites a leaf and often the branches above it.
@@ -94,8 +95,10 @@ impl Ledger for DoorCall<'_, '_> {
         self.refuse_static()?;
         self.charge(CREDIT_GAS)?;
         let cold_gas = self.context().cfg().gas_params().cold_account_additional_cost();
-        let recipient = self.context().journal_mut().load_account(to)?;
-        let (is_cold, is_new) = (recipient.is_cold, recipient.data.is_empty());
+        let is_unpaid = !self.can_pay(cold_gas);
+        let journal = self.context().journal_mut();
+        let recipient = journal.load_account_info_skip_cold_load(to, false, is_unpaid)?;
+        let (is_cold, is_new) = (recipient.is_cold, recipient.is_empty);
         self.charge(u64::from(is_cold) * cold_gas + u64::from(is_new) * NEW_ACCOUNT_GAS)?;
         match self.context().journal_mut().transfer(LEDGER, to, amount.0)? {
             None => Ok(()),
