@@ -41,8 +41,8 @@ bench-calendar: ## Measure schedules through whole blocks, and the calendar agai
 	cargo bench -p almanac-consensus --bench schedules
 	cargo bench -p almanac-schedule --bench calendar
 
-bench-prices: ## Measure the time that the registry's operations take for their gas
-	cargo test --config profile.dev.opt-level=3 -p almanac-exec --test attacks -- --ignored --nocapture attack_27
+bench-prices: ## Measure the time that every way into native code takes for its gas
+	cargo test --config profile.dev.opt-level=3 -p almanac-exec --test attacks -- --ignored --nocapture --test-threads 1 attack_27
 
 model-long: ## Compare the scheduler with the dull one on 10,000 histories of 500 operations
 	ALMANAC_MODEL_CASES=10000 cargo test -p almanac-exec --test scheduler_model -- --nocapture

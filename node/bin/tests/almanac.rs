@@ -6,7 +6,10 @@ use alloy_primitives::{U256, hex};
 use alloy_sol_types::{SolCall, sol};
 use serde_json::{Value, json};
 use support::{
-    cron::{COUNTER, Job, REGISTRY, REVERTER, TARGET, TIRES, cancel, mine_at, now, set_code, top_up},
+    cron::{
+        COUNTER, ICronRegistry, Job, REGISTRY, REVERTER, TARGET, TIRES, cancel, mine_at, now, set_code,
+        top_up,
+    },
     socket::Socket,
     *,
 };
@@ -26,6 +29,62 @@ fn wei(value: &Value) -> U256 {
 
 fn block(node: &Node, is_full: bool) -> Value {
     node.result("eth_getBlockByNumber", json!(["latest", is_full]))
+}
+
+/// A call is tried as the first transaction of the block to come, so the id that it answers with is the one that the job
+/// gets. Calls of a simulated block follow each other there. All of them used to get the same id, of a block that was
+/// there already and of the place of its prologue.
+#[test]
+fn predicted_ids_are_those_that_jobs_get() {
+    let node = Node::start(&[]);
+    let job = Job::once(&node, 1_000);
+    let request = json!({ "from": ALICE, "to": REGISTRY, "value": format!("{:#x}", job.value),
+        "data": hex::encode_prefixed(job.call()), "gas": "0x200000" });
+    for block in ["latest", "pending"] {
+        let predicted = node.result("eth_call", json!([request, block]));
+        assert_eq!(wei(&predicted), wei(&job.make(&node).0), "on {block}");
+    }
+    let placed = node.result("eth_call", json!([request, "latest", {}, { "number": "0x64" }]));
+    assert_eq!(wei(&placed), U256::from(100u64 << 28 | 1 << 10), "100-1-0");
+
+    let blocks = json!([{ "calls": [request, request] }, { "calls": [request] }]);
+    let simulated = node.result("eth_simulateV1", json!([{ "blockStateCalls": blocks }, "latest"]));
+    let ids = [&simulated[0]["calls"][0], &simulated[0]["calls"][1], &simulated[1]["calls"][0]]
+        .map(|call| wei(&call["returnData"]));
+    node.result("evm_setAutomine", json!([false]));
+    let send = || node.result("eth_sendTransaction", json!([request]));
+    let mut sent = vec![send(), send()];
+    node.result("evm_mine", json!([]));
+    sent.push(send());
+    node.result("evm_mine", json!([]));
+    let made: Vec<_> = sent.iter().map(|hash| wei(&Job::made(node.receipt(hash)).0)).collect();
+    assert_eq!(ids[..], made[..], "in the order of their calls");
+}
+
+/// Both jobs of a simulated block are there for the calls after them.
+#[test]
+fn jobs_of_one_simulated_block_do_not_replace_each_other() {
+    let node = Node::start(&[]);
+    let job = Job::once(&node, 1_000);
+    let order = |gas: u64| {
+        let job = Job { gas, ..job.clone() };
+        json!({ "from": ALICE, "to": REGISTRY, "value": format!("{:#x}", job.value),
+            "data": hex::encode_prefixed(job.call()) })
+    };
+    let next = node.height() + 1;
+    let ask = |index: u64| {
+        let id = U256::from(next << 28 | index << 10);
+        json!({ "from": ALICE, "to": REGISTRY,
+            "data": hex::encode_prefixed(ICronRegistry::getJobCall { id }.abi_encode()) })
+    };
+    let calls = json!([order(50_000), order(60_000), ask(1), ask(2)]);
+    let simulated =
+        node.result("eth_simulateV1", json!([{ "blockStateCalls": [{ "calls": calls }] }, "latest"]));
+    let gas = [2, 3].map(|call| {
+        let answer = hex::decode(simulated[0]["calls"][call]["returnData"].as_str().unwrap()).unwrap();
+        ICronRegistry::getJobCall::abi_decode_returns(&answer).unwrap().gasLimit
+    });
+    assert_eq!(gas, [50_000, 60_000].map(U256::from), "{simulated}");
 }
 
 /// A job that cannot pay ends in the prologue. Its log is as good as any other, so its transaction is shown, with

@@ -22,6 +22,7 @@ use crate::{
     ledger::SystemLedger,
     machine::{Acted, EvmContext, Machine, Strictness},
     output::{BlockOutput, Executed},
+    place::Place,
     prologue, runs,
     state::{Balances, BlockState},
     transactions,
@@ -143,7 +144,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
         if given > ID_INDEX_MAX {
             return Err(Fault::Id(ScheduleIdError::IndexTooHigh { given }).into());
         }
-        self.machine.set_index(given);
+        self.machine.set_place(Place { block: self.environment.number, index: given });
         Ok(())
     }
 

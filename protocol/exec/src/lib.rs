@@ -19,6 +19,7 @@ pub mod footprint;
 mod ledger;
 mod machine;
 pub mod output;
+pub mod place;
 mod precompiles;
 pub mod prefetch;
 mod prologue;
@@ -38,6 +39,7 @@ pub use error::{BlockError, Fault, StateFault};
 pub use footprint::Footprint;
 pub use machine::EvmContext;
 pub use output::{BlockOutput, Executed, HeaderMismatch, check_header};
+pub use place::Place;
 pub use prefetch::prefetch;
 pub use recover::{recover, recover_all, recover_unknown};
 pub use simulate::{

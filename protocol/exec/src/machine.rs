@@ -5,6 +5,7 @@ use crate::{
     error::{Fault, StateFault},
     footprint::Footprint,
     ledger::SystemLedger,
+    place::Place,
     precompiles::Precompiles,
     state::{Balances, BlockState},
     validate::SPEC,
@@ -107,7 +108,10 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
             ctx,
             inspector,
             instruction: EthInstructions::new_mainnet_with_spec(SPEC),
-            precompiles: Precompiles::new(environment.parameters.clone()),
+            precompiles: Precompiles::new(
+                environment.parameters.clone(),
+                Place::first_of(environment.number),
+            ),
             frame_stack: FrameStack::new_prealloc(8),
         };
         Self { evm }
@@ -198,9 +202,9 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         Ok(Acted { value, balances, burned })
     }
 
-    /// Says which receipt what comes next will have: schedules that it creates are named after it.
-    pub(crate) fn set_index(&mut self, index: u32) {
-        self.evm.precompiles.set_index(index);
+    /// Says where what comes next is: schedules that it creates are named after that.
+    pub(crate) fn set_place(&mut self, place: Place) {
+        self.evm.precompiles.set_place(place);
     }
 
     fn settle(

@@ -4,6 +4,7 @@ use crate::{
     doors::{self, DoorError, DoorOutcome},
     error::StateFault,
     machine::EvmContext,
+    place::Place,
     validate::SPEC,
 };
 use alloy_primitives::{Address, Bytes};
@@ -20,22 +21,22 @@ pub(crate) struct Precompiles {
     ethereum: EthPrecompiles,
     warm: AddressSet,
     parameters: Parameters,
-    index: u32,
+    place: Place,
     /// Why the last transaction was aborted: revm carries only text out of here.
     fault: Option<StateFault>,
 }
 
 impl Precompiles {
-    pub(crate) fn new(parameters: Parameters) -> Self {
+    pub(crate) fn new(parameters: Parameters, place: Place) -> Self {
         let ethereum = EthPrecompiles::new(SPEC);
         let mut warm = ethereum.warm_addresses().clone();
         warm.extend(doors::ADDRESSES);
-        Self { ethereum, warm, parameters, index: 0, fault: None }
+        Self { ethereum, warm, parameters, place, fault: None }
     }
 
-    /// Sets the receipt index of what runs next.
-    pub(crate) fn set_index(&mut self, index: u32) {
-        self.index = index;
+    /// Sets the place of what runs next.
+    pub(crate) fn set_place(&mut self, place: Place) {
+        self.place = place;
     }
 
     /// The failure of the state store that aborted a transaction inside a door, if one did.
@@ -57,7 +58,7 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         context: &mut EvmContext<'a>,
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
-        let answered = doors::call(context, inputs, &self.parameters, self.index)
+        let answered = doors::call(context, inputs, &self.parameters, self.place)
             .and_then(|outcome| outcome.map(|outcome| settle(outcome, inputs.gas_limit)).transpose());
         match answered {
             Ok(Some(result)) => Ok(Some(result)),

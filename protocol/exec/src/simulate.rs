@@ -5,7 +5,9 @@ use crate::{
     error::{BlockError, StateFault},
     footprint::Footprint,
     machine::{EvmContext, Machine, MachineError, Strictness},
-    output, prologue,
+    output,
+    place::Place,
+    prologue,
     state::BlockState,
     validate::TransactionError,
 };
@@ -43,6 +45,9 @@ pub struct Call {
     pub authorizations: Vec<SignedAuthorization>,
     /// The caller's sequence number; only a call that must be valid in a block is refused for a wrong one.
     pub nonce: Option<u64>,
+    /// Where it would be: schedules are named after that. `None` is the first user transaction of the block that it
+    /// is tried in, if no run is due.
+    pub place: Option<Place>,
 }
 
 /// What the call gave.
@@ -150,6 +155,9 @@ fn run<'a, I: Inspector<EvmContext<'a>>>(
     let (from, cap, gas) = (call.from, call.gas_price, call.gas_limit);
     let mut machine = Machine::new(BlockState::new(state), environment, strictness, inspector);
     prologue::write(&mut machine, environment, false)?;
+    if let Some(place) = call.place {
+        machine.set_place(place);
+    }
     let tx = call.into_tx_env(environment.chain_id);
     let executed = machine.transact(tx, is_watched).map_err(|error| match error {
         MachineError::Refused(reason) => match reason {

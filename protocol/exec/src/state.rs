@@ -45,6 +45,8 @@ pub struct BlockState<'a> {
     new_bodies: BTreeMap<ScheduleId, Bytes>,
     /// Entries of the calendar that no record stands behind.
     stray_entries: Vec<CalendarEntry>,
+    /// Whether this is a developer's chain, once somebody has asked.
+    is_developer: Option<bool>,
 }
 
 struct CachedAccount {
@@ -112,6 +114,7 @@ impl<'a> BlockState<'a> {
             new_codes: Vec::new(),
             new_bodies: BTreeMap::new(),
             stray_entries: Vec::new(),
+            is_developer: None,
         }
     }
 
@@ -136,6 +139,15 @@ impl<'a> BlockState<'a> {
     /// The state that the block started from.
     pub(crate) fn parent(&self) -> &'a dyn StateRead {
         self.parent
+    }
+
+    /// Whether this is a developer's chain. Anyone may call the address of the developer's door, and nobody pays for
+    /// the answer: it is read once.
+    pub(crate) fn is_developer(&mut self) -> Result<bool, StateFault> {
+        match self.is_developer {
+            Some(known) => Ok(known),
+            None => Ok(*self.is_developer.insert(is_developer(self.parent)?)),
+        }
     }
 
     /// Where in the list an account is. It is read when it is first asked for.

@@ -17,14 +17,20 @@ mod support;
 mod authority;
 #[path = "attacks/denial.rs"]
 mod denial;
+#[path = "attacks/entries.rs"]
+mod entries;
 #[path = "attacks/faults.rs"]
 mod faults;
 #[path = "attacks/load.rs"]
 mod load;
+#[path = "attacks/looper.rs"]
+mod looper;
 #[path = "attacks/money.rs"]
 mod money;
 #[path = "attacks/price.rs"]
 mod price;
+#[path = "attacks/stopwatch.rs"]
+mod stopwatch;
 #[path = "attacks/time.rs"]
 mod time;
 

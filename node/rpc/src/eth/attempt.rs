@@ -6,8 +6,8 @@ use alloy_eips::BlockId;
 use alloy_primitives::{TxKind, U256};
 use alloy_rpc_types_eth::{BlockOverrides, TransactionRequest, state::StateOverride};
 use almanac_exec::{
-    Call, CallResult, Environment, EvmContext, SimulateError, environment::read_parameters, simulate_step,
-    simulate_with,
+    Call, CallResult, Environment, EvmContext, Place, SimulateError, environment::read_parameters,
+    simulate_step, simulate_with,
 };
 use almanac_index::{HistoricalState, IndexedBlock};
 use almanac_primitives::{Gas, GasPrice, StateDiff, TimestampMs};
@@ -29,6 +29,8 @@ pub(crate) struct Attempt {
     pub(super) base: Arc<IndexedBlock>,
     pub(crate) state: Overlay<HistoricalState>,
     pub(crate) environment: Environment,
+    /// Where the transaction of a call would be, if it were sent now: ids of schedules follow from it.
+    place: Place,
     timer: Timer,
 }
 
@@ -65,7 +67,11 @@ impl Attempt {
             block.block.header.clone()
         };
         let environment = Environment::of_header(&header, view.chain_id, parameters);
-        let mut attempt = Self { base: block, state: Overlay::new(state), environment, timer };
+        // Contracts see the block that was named, as on other nodes; but the first block that can still take a
+        // transaction after it is the next one.
+        let next = block.block.header.number.saturating_add(1);
+        let place = Place::first_of(next);
+        let mut attempt = Self { base: block, state: Overlay::new(state), environment, place, timer };
         if let Some(state) = overrides.state {
             attempt.state.override_state(state)?;
         }
@@ -136,6 +142,7 @@ impl Attempt {
             access_list: request.access_list.unwrap_or_default(),
             authorizations: request.authorization_list.unwrap_or_default(),
             nonce: request.nonce,
+            place: Some(self.place),
         })
     }
 
@@ -159,6 +166,7 @@ impl Attempt {
         let environment = &mut self.environment;
         if let Some(number) = overrides.number {
             environment.number = small("number", number)?;
+            self.place = Place::first_of(environment.number);
         }
         if let Some(seconds) = overrides.time {
             let milliseconds = seconds.checked_mul(1_000);

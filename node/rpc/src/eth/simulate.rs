@@ -14,7 +14,7 @@ use alloy_rpc_types_eth::{
     TransactionRequest,
     simulate::{SimBlock, SimulateError, SimulatePayload},
 };
-use almanac_exec::{Call, CallResult, Sender};
+use almanac_exec::{Call, CallResult, Place, Sender};
 use almanac_index::{IndexedBlock, Parties};
 use almanac_primitives::{
     Block, Gas, Header, Outcome, Receipt, StateDiff, UserTransaction,
@@ -137,9 +137,10 @@ fn run_block(
     }
     let (mut transactions, mut receipts, mut parties) = (Vec::new(), Vec::new(), Vec::new());
     let (mut results, mut used) = (Vec::new(), Gas::ZERO);
-    for request in wanted.calls {
+    for (nth, request) in (0..).zip(wanted.calls) {
         let mut call = attempt.call(request.clone())?;
         call.gas_limit = call.gas_limit.min(*gas_left);
+        call.place = Some(Place::nth_of(attempt.environment.number, nth));
         let transaction = transaction(attempt, request, &call)?;
         let party = Parties { from: call.from, to: call.to, run: None };
         let (result, diff) = rules.run(attempt, call).map_err(|error| error::simulated(&error))?;

@@ -1,13 +1,13 @@
 //! One call of a system contract: who called, with what, and what it may touch at which price.
 
 use super::storage::{Slot, SlotValue};
-use crate::{error::StateFault, machine::EvmContext};
-use alloy_primitives::{Address, B256, Bytes, Log, U256};
-use alloy_sol_types::{SolError, SolEvent, SolInterface};
+use crate::{error::StateFault, machine::EvmContext, place::Place};
+use alloy_primitives::{Address, Bytes, Log, U256};
+use alloy_sol_types::{SolError, SolEvent, SolInterface, SolValue, TopicList};
 use almanac_primitives::params::Parameters;
 use revm::{
     context::{ContextTr, JournalTr},
-    context_interface::Cfg,
+    context_interface::{Cfg, journaled_state::JournalLoadError},
     interpreter::{CallInputs, CallScheme, gas::GasTracker},
 };
 
@@ -15,6 +15,9 @@ alloy_sol_types::sol!("../../contracts/IDoor.sol");
 
 /// Gas per 32 bytes of calldata or result: they are copied, decoded and copied again (`make bench-prices`).
 const WORD_GAS: u64 = 12;
+
+/// Gas of any call, to find its method and to answer or refuse it (`make bench-prices`).
+pub(super) const CALL_GAS: u64 = 100;
 
 /// Why a door's call ends early.
 #[derive(Debug)]
@@ -30,6 +33,16 @@ pub(crate) enum DoorError {
 impl From<StateFault> for DoorError {
     fn from(fault: StateFault) -> Self {
         Self::State(fault)
+    }
+}
+
+/// A cold read is only made for a call that can pay for it.
+impl From<JournalLoadError<StateFault>> for DoorError {
+    fn from(error: JournalLoadError<StateFault>) -> Self {
+        match error {
+            JournalLoadError::ColdLoadSkipped => Self::OutOfGas,
+            JournalLoadError::DBError(fault) => Self::State(fault),
+        }
     }
 }
 
@@ -50,8 +63,7 @@ pub(super) struct DoorCall<'c, 'a> {
     context: &'c mut EvmContext<'a>,
     inputs: &'c CallInputs,
     parameters: &'c Parameters,
-    index: u32,
-    input: Bytes,
+    place: Place,
     gas: GasTracker,
     is_value_taken: bool,
 }
@@ -62,12 +74,11 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         context: &'c mut EvmContext<'a>,
         inputs: &'c CallInputs,
         parameters: &'c Parameters,
-        index: u32,
+        place: Place,
         door: impl FnOnce(&mut DoorCall<'c, 'a>) -> Result<Bytes, DoorError>,
     ) -> DoorOutcome {
-        let input = inputs.input.bytes(context);
         let gas = GasTracker::new(inputs.gas_limit, inputs.gas_limit, inputs.reservoir);
-        let mut call = Self { context, inputs, parameters, index, input, gas, is_value_taken: false };
+        let mut call = Self { context, inputs, parameters, place, gas, is_value_taken: false };
         let result = call.guarded(door);
         DoorOutcome { result, gas: call.gas }
     }
@@ -76,28 +87,36 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         &mut self,
         door: impl FnOnce(&mut Self) -> Result<Bytes, DoorError>,
     ) -> Result<Bytes, DoorError> {
-        // In a delegatecall `msg.sender` and storage would be someone else's.
+        // In a delegatecall `msg.sender` and storage would be someone else's. It is refused whatever its input is.
         if !matches!(self.inputs.scheme, CallScheme::Call | CallScheme::StaticCall) {
             return Err(revert(IDoor::DelegateCallRefused {}));
         }
-        self.charge_words(self.input.len())?;
+        // The length is known without a look at the bytes.
+        self.charge(CALL_GAS)?;
+        self.charge_input(WORD_GAS)?;
         let output = door(self)?;
         // A method that takes no value says nothing about value, and so refuses it.
         let value = self.inputs.call_value();
         if !self.is_value_taken && !value.is_zero() {
             return Err(revert(IDoor::NotPayable { value }));
         }
-        self.charge_words(output.len())?;
         Ok(output)
     }
 
-    /// The call's method and arguments.
+    /// The method that is called, if there are enough bytes for one.
+    pub(super) fn selector(&self) -> Option<[u8; 4]> {
+        self.inputs.input.as_bytes(self.context).first_chunk().copied()
+    }
+
+    /// The call's method and arguments, read where they lie: in the caller's memory.
     pub(super) fn decode<I: SolInterface>(&self) -> Result<I, DoorError> {
-        let selector = self.input.first_chunk::<4>().copied().unwrap_or_default();
-        if self.input.len() < 4 || !I::valid_selector(selector) {
-            return Err(revert(IDoor::UnknownMethod { selector: selector.into() }));
-        }
-        I::abi_decode_validate(&self.input)
+        let known = self.selector().filter(|selector| I::valid_selector(*selector));
+        let Some(selector) = known else {
+            let selector = self.selector().unwrap_or_default().into();
+            return Err(revert(IDoor::UnknownMethod { selector }));
+        };
+        let input = self.inputs.input.as_bytes(self.context);
+        I::abi_decode_validate(&input)
             .map_err(|_| revert(IDoor::MalformedArguments { selector: selector.into() }))
     }
 
@@ -116,9 +135,9 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         self.context
     }
 
-    /// The receipt index of the transaction that this call is part of.
-    pub(super) fn index(&self) -> u32 {
-        self.index
+    /// The place of the transaction that this call is part of.
+    pub(super) fn place(&self) -> Place {
+        self.place
     }
 
     /// The parameters in force in this block.
@@ -146,10 +165,13 @@ impl<'c, 'a> DoorCall<'c, 'a> {
     pub(super) fn load_word(&mut self, account: Address, slot: U256) -> Result<U256, DoorError> {
         let prices = self.context.cfg().gas_params().clone();
         self.charge(prices.warm_storage_read_cost())?;
+        let cold_gas = prices.cold_storage_additional_cost();
+        let is_unpaid = !self.can_pay(cold_gas);
+        // System accounts are warm: a block reads each of them once.
         self.context.journal_mut().load_account(account)?;
-        let loaded = self.context.journal_mut().sload(account, slot)?;
+        let loaded = self.context.journal_mut().sload_skip_cold_load(account, slot, is_unpaid)?;
         if loaded.is_cold {
-            self.charge(prices.cold_storage_additional_cost())?;
+            self.charge(cold_gas)?;
         }
         Ok(loaded.data)
     }
@@ -159,8 +181,9 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         self.refuse_static()?;
         let prices = self.context.cfg().gas_params().clone();
         self.charge(prices.sstore_static_gas())?;
+        let is_unpaid = !self.can_pay(prices.cold_storage_cost());
         self.context.journal_mut().load_account(account)?;
-        let stored = self.context.journal_mut().sstore(account, slot, value)?;
+        let stored = self.context.journal_mut().sstore_skip_cold_load(account, slot, value, is_unpaid)?;
         self.context.journal_mut().touch_account(account);
         self.charge(prices.sstore_dynamic_gas(true, &stored.data, stored.is_cold))?;
         if !self.gas.record_state_cost(prices.sstore_state_gas(&stored.data)) {
@@ -173,12 +196,23 @@ impl<'c, 'a> DoorCall<'c, 'a> {
     /// Emits an event from the door's address, priced like LOG.
     pub(super) fn emit<E: SolEvent>(&mut self, event: &E) -> Result<(), DoorError> {
         self.refuse_static()?;
+        let topics = u8::try_from(E::TopicList::COUNT).expect("an event has at most four topics");
+        let log_gas = self.context.cfg().gas_params().log_cost(topics, event.abi_encoded_size() as u64);
+        self.charge(LOG_GAS.saturating_add(log_gas))?;
         let data = event.encode_log_data();
-        let prices = self.context.cfg().gas_params().clone();
-        let topics = u8::try_from(data.topics().len()).expect("an event has at most four topics");
-        self.charge(LOG_GAS + prices.log_cost(topics, data.data.len() as u64))?;
         self.context.journal_mut().log(Log { address: self.inputs.target_address, data });
         Ok(())
+    }
+
+    /// What the call answers: paid for before it is made.
+    pub(super) fn answer<T: SolValue>(&mut self, value: &T) -> Result<Bytes, DoorError> {
+        self.charge_words(value.abi_encoded_size(), WORD_GAS)?;
+        Ok(value.abi_encode().into())
+    }
+
+    /// Whether there is gas for work that may turn out to be needed.
+    pub(super) fn can_pay(&self, gas: u64) -> bool {
+        self.gas.remaining() >= gas
     }
 
     /// Charges for work, or ends the call.
@@ -186,8 +220,13 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         if self.gas.record_regular_cost(gas) { Ok(()) } else { Err(DoorError::OutOfGas) }
     }
 
-    fn charge_words(&mut self, bytes: usize) -> Result<(), DoorError> {
-        self.charge((bytes as u64).div_ceil(32).saturating_mul(WORD_GAS))
+    /// Charges for work on the whole input.
+    pub(super) fn charge_input(&mut self, word_gas: u64) -> Result<(), DoorError> {
+        self.charge_words(self.inputs.input.len(), word_gas)
+    }
+
+    fn charge_words(&mut self, bytes: usize, word_gas: u64) -> Result<(), DoorError> {
+        self.charge((bytes as u64).div_ceil(32).saturating_mul(word_gas))
     }
 
     /// Ends a call that would change state where nothing may change.
@@ -198,8 +237,3 @@ impl<'c, 'a> DoorCall<'c, 'a> {
 
 /// Base price of LOG, which the per-topic and per-byte price comes on top of.
 const LOG_GAS: u64 = 375;
-
-/// A door's answer to `returns (bytes32)` and the like.
-pub(super) fn word(value: impl Into<B256>) -> Bytes {
-    value.into().into()
-}

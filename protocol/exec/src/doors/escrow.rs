@@ -1,7 +1,7 @@
 //! The ledger as doors use it: through the journal of the EVM, for their caller's gas.
 
 use super::call::{DoorCall, DoorError, IDoor, revert};
-use crate::error::StateFault;
+use crate::{error::StateFault, place::Place};
 use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::{
     ScheduleId, Wei,
@@ -12,16 +12,17 @@ use almanac_primitives::{
 use almanac_schedule::Ledger;
 use revm::{
     context::{ContextTr, JournalTr},
-    context_interface::{Block as _, Cfg},
+    context_interface::Cfg,
 };
 
 /// Gas per byte of a body: what Ethereum asks for a byte of code, which is kept in the same way.
 const BODY_BYTE_GAS: u64 = 200;
 
-/// Gas of reading a body: what Ethereum asks for code of an account that is cold.
+/// Gas of reading a body, which is bounded: what Ethereum asks for code of an account that is cold, which may be
+/// longer. How long this one is turns out when it is here.
 const BODY_READ_GAS: u64 = 2_600;
 
-/// Gas per 32 bytes of a body that is read.
+/// Gas per 32 bytes of a body for taking it apart.
 const BODY_WORD_GAS: u64 = 3;
 
 /// Gas of a change in the calendar: it rewrites a leaf and often the branches above it.
@@ -49,8 +50,7 @@ impl DoorCall<'_, '_> {
     /// with the transaction, and a revert takes it back.
     pub(super) fn next_id(&mut self) -> Result<ScheduleId, DoorError> {
         self.refuse_static()?;
-        let block = self.context().block().number().saturating_to();
-        let index = self.index();
+        let Place { block, index } = self.place();
         let born = self.context().journal_mut().tload(LEDGER, BORN_SLOT);
         let nth = u16::try_from(born).unwrap_or(u16::MAX);
         let id = ScheduleId::new(block, index, nth).map_err(|error| match error {
@@ -96,8 +96,10 @@ impl Ledger for DoorCall<'_, '_> {
         self.refuse_static()?;
         self.charge(CREDIT_GAS)?;
         let cold_gas = self.context().cfg().gas_params().cold_account_additional_cost();
-        let recipient = self.context().journal_mut().load_account(to)?;
-        let (is_cold, is_new) = (recipient.is_cold, recipient.data.is_empty());
+        let is_unpaid = !self.can_pay(cold_gas);
+        let journal = self.context().journal_mut();
+        let recipient = journal.load_account_info_skip_cold_load(to, false, is_unpaid)?;
+        let (is_cold, is_new) = (recipient.is_cold, recipient.is_empty);
         self.charge(u64::from(is_cold) * cold_gas + u64::from(is_new) * NEW_ACCOUNT_GAS)?;
         match self.context().journal_mut().transfer(LEDGER, to, amount.0)? {
             None => Ok(()),

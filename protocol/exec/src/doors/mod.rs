@@ -3,6 +3,9 @@
 //! A door is three things: its interface in `contracts/`, which `sol!` reads; its logic in a file here; and a
 //! line in [`call`]. The framework ([`call::DoorCall`]) gives it journaled storage, logs, value and gas, so that
 //! a revert anywhere undoes everything a door did, and keeps the rules that all doors share.
+//!
+//! Charge, then touch (decision 0017): a caller chooses the length of the input and the gas, and nothing keeps it
+//! from choosing much of one and none of the other. No door works in proportion to anything before that is paid.
 
 mod call;
 mod cron;
@@ -17,7 +20,7 @@ mod storage;
 pub(crate) use call::{DoorError, DoorOutcome};
 pub(crate) use developer::IDeveloper;
 
-use crate::{error::StateFault, machine::EvmContext, state::is_developer};
+use crate::{error::StateFault, machine::EvmContext, place::Place};
 use alloy_primitives::{Address, Log};
 use almanac_primitives::{
     Lane, ScheduleId,
@@ -40,18 +43,19 @@ pub(crate) fn call(
     context: &mut EvmContext<'_>,
     inputs: &CallInputs,
     parameters: &Parameters,
-    index: u32,
+    place: Place,
 ) -> Result<Option<DoorOutcome>, StateFault> {
     let door = match inputs.bytecode_address {
         PARAMETERS => parameters::call,
         LEDGER => ledger::call,
-        CRON_REGISTRY if cron::is_registry_call(&inputs.input.bytes(context)) => cron::call,
-        DEVELOPER_DOOR if is_developer(context.journaled_state.database.parent())? => developer::call,
+        // Borrowed: a copy would cost more than what it decides, and nobody has paid for one.
+        CRON_REGISTRY if cron::is_registry_call(&inputs.input.as_bytes(context)) => cron::call,
+        DEVELOPER_DOOR if context.journaled_state.database.is_developer()? => developer::call,
         #[cfg(test)]
         probe::ADDRESS => probe::call,
         _ => return Ok(None),
     };
-    Ok(Some(DoorCall::run(context, inputs, parameters, index, door)))
+    Ok(Some(DoorCall::run(context, inputs, parameters, place, door)))
 }
 
 /// What a door says of something that happened to one of its schedules.

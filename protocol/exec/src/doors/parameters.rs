@@ -1,11 +1,10 @@
 //! The params contract: every runtime parameter, readable by anyone, settable in bounds by its owner.
 
 use super::{
-    call::{DoorCall, DoorError, revert, word},
+    call::{DoorCall, DoorError, revert},
     storage::Slot,
 };
 use alloy_primitives::{Address, B256, Bytes, U256};
-use alloy_sol_types::SolValue;
 use almanac_primitives::params::{
     GOVERNANCE_PENDING_SLOT, GOVERNANCE_SLOT, PARAMETERS, Parameter, ParameterError, Parameters,
 };
@@ -30,22 +29,29 @@ pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
     match call.decode::<Method>()? {
         Method::get(args) => {
             let parameter = find(args.name)?;
-            Ok(word(U256::from(call.parameters().get(parameter))))
+            let value = U256::from(call.parameters().get(parameter));
+            call.answer(&value)
         }
         Method::next(args) => {
             let parameter = find(args.name)?;
             let stored = call.load(value_slot(parameter))?;
-            Ok(word(U256::from(parameter.from_slot_value(stored))))
+            call.answer(&U256::from(parameter.from_slot_value(stored)))
         }
         Method::bounds(args) => {
             let parameter = find(args.name)?;
-            Ok((U256::from(parameter.min), U256::from(parameter.max)).abi_encode().into())
+            call.answer(&(U256::from(parameter.min), U256::from(parameter.max)))
         }
-        Method::count(_) => Ok(word(U256::from(PARAMETERS.len()))),
-        Method::nameAt(args) => name_at(args.index),
+        Method::count(_) => call.answer(&U256::from(PARAMETERS.len())),
+        Method::nameAt(args) => call.answer(&name_at(args.index)?),
         Method::set(args) => set(call, args.name, args.value),
-        Method::owner(_) => Ok(call.load(owner_slot())?.abi_encode().into()),
-        Method::pendingOwner(_) => Ok(call.load(pending_owner_slot())?.abi_encode().into()),
+        Method::owner(_) => {
+            let owner = call.load(owner_slot())?;
+            call.answer(&owner)
+        }
+        Method::pendingOwner(_) => {
+            let pending = call.load(pending_owner_slot())?;
+            call.answer(&pending)
+        }
         Method::transferOwnership(args) => transfer_ownership(call, args.newOwner),
         Method::acceptOwnership(_) => accept_ownership(call),
     }
@@ -55,11 +61,11 @@ fn find(name: B256) -> Result<Parameter, DoorError> {
     Parameter::by_name_word(name).ok_or_else(|| revert(IParameters::UnknownParameter { name }))
 }
 
-fn name_at(index: U256) -> Result<Bytes, DoorError> {
+fn name_at(index: U256) -> Result<B256, DoorError> {
     usize::try_from(index)
         .ok()
         .and_then(|index| PARAMETERS.get(index))
-        .map(|parameter| word(parameter.name_word()))
+        .map(|parameter| parameter.name_word())
         .ok_or_else(|| {
             revert(IParameters::IndexOutOfBounds { given: index, count: U256::from(PARAMETERS.len()) })
         })

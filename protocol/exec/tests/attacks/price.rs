@@ -3,14 +3,19 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a stopwatch beside the transition")]
 
 use crate::{
-    FLOODER, LEAST_RUN_GAS, NOBODY, TRIER, cheap_order, fill, flooder_data,
+    FLOODER, IParameters, LEAST_RUN_GAS, NOBODY, TRIER, cheap_order, fill, flooder_data,
+    stopwatch::process_time,
     support::{contracts::*, cron::*, *},
     wide_chain,
 };
 use alloy_primitives::{Address, Bytes, TxKind, U256};
 use alloy_sol_types::SolCall;
 use almanac_exec::{Candidates, execute, prefetch};
-use almanac_primitives::{RecoveredTransaction, StateRead, TimestampMs, addresses::CRON_REGISTRY};
+use almanac_primitives::{
+    RecoveredTransaction, StateRead, TimestampMs,
+    addresses::{CRON_REGISTRY, LEDGER, PARAMETERS},
+    params::BLOCK_GAS_MAX,
+};
 use almanac_state::{QmdbConfig, QmdbStore, StateStore as _, with_reader};
 use commonware_runtime::{Runner as _, tokio};
 use std::time::{Duration, Instant};
@@ -25,10 +30,7 @@ const SLOWER_MAX: f64 = 2.0;
 #[test]
 #[ignore = "measures time; make bench-prices"]
 fn attack_27_undercharged_operations() {
-    let mut plain: Vec<_> = plain_work().iter().map(Work::measure).collect();
-    plain.sort_unstable_by(f64::total_cmp);
-    let median = plain[plain.len() / 2];
-    println!("plain work: median {median:.2} ns per gas\n");
+    let median = plain_median();
     let measured: Vec<_> = registry_work().iter().map(|work| (work.name, work.measure() / median)).collect();
     println!();
     for work in free_work() {
@@ -38,6 +40,15 @@ fn attack_27_undercharged_operations() {
     println!("worst: {} at {:.2} x the median of plain work", worst.0, worst.1);
     let slow: Vec<_> = measured.iter().filter(|(_, ratio)| *ratio > SLOWER_MAX).collect();
     assert!(slow.is_empty(), "more than {SLOWER_MAX} times plain work: {slow:?}");
+}
+
+/// Nanoseconds per gas of plain work: the median of its kinds.
+pub fn plain_median() -> f64 {
+    let mut plain: Vec<_> = plain_work().iter().map(Work::measure).collect();
+    plain.sort_unstable_by(f64::total_cmp);
+    let median = plain[plain.len() / 2];
+    println!("plain work: median {median:.2} ns per gas\n");
+    median
 }
 
 /// The same, in gas and for every build: whoever only gets refused pays for the attempt.
@@ -86,8 +97,8 @@ fn attack_27_a_run_uses_the_gas_of_a_transaction() {
 }
 
 /// A block to measure.
-struct Work {
-    name: &'static str,
+pub struct Work {
+    pub name: &'static str,
     chain: TestChain,
     seconds: u64,
     transactions: Vec<RecoveredTransaction>,
@@ -95,7 +106,7 @@ struct Work {
 
 impl Work {
     /// Nanoseconds per gas: the best of some tries, less what an empty block takes.
-    fn measure(&self) -> f64 {
+    pub fn measure(&self) -> f64 {
         let best = |transactions: &[RecoveredTransaction], seconds: u64| {
             let tries = (0..TRIES).map(|_| self.on_disk(transactions.to_vec(), seconds));
             tries.min_by_key(|taken| taken.executed + taken.durable).unwrap()
@@ -122,7 +133,7 @@ impl Work {
         let values = self.chain.state.0.clone();
         tokio::Runner::new(config).start(|context| async move {
             let store = QmdbStore::open(context, &QmdbConfig::new("prices"), &values).await.unwrap();
-            let start = Instant::now();
+            let start = process_time();
             let transactions: Vec<_> = transactions.iter().map(recover_again).collect();
             let keys = prefetch(input.parent.number + 1, input.fee_recipient, &transactions);
             let work = move |state: &dyn StateRead| {
@@ -132,10 +143,11 @@ impl Work {
                 output
             };
             let output = with_reader(&store.head(), &keys, work).await.unwrap();
-            let executed = start.elapsed();
+            let executed = process_time() - start;
+            let start = Instant::now();
             let sealed = store.seal(&store.head(), &output.diff).await.unwrap();
             store.commit(&sealed).await.unwrap();
-            let durable = start.elapsed() - executed;
+            let durable = start.elapsed();
             Taken { executed, durable, gas: output.gas_used.0, receipts: output.receipts.len() }
         })
     }
@@ -240,6 +252,35 @@ fn registry_work() -> Vec<Work> {
     works.push(due_work("runs of nobody", 700, &small, 0));
     let counter = small.calling(COUNTER, vec![1, 2, 3, 4]).gas(60_000).every(MINUTE);
     works.push(due_work("runs of a counter, re-armed", 250, &counter.with_value(wealth), 0));
+    works
+}
+
+/// Calls of doors that no contract stands before: by transactions, and by runs.
+pub fn direct_work() -> Vec<Work> {
+    const BYTES: usize = 16_384;
+    let zero = U256::ZERO;
+    let chain = wide_chain();
+    let small = cheap_order(&chain);
+    let get_job = ICronRegistry::getJobCall { id: U256::ONE }.abi_encode();
+    let get = IParameters::getCall { name: BLOCK_GAS_MAX.name_word() }.abi_encode();
+    let padded = |head: &[u8]| Bytes::from([head, &vec![7; BYTES - 32 - head.len() / 32 * 32]].concat());
+    let calls = [
+        (CRON_REGISTRY, padded(&get_job), ["getJob by transactions", "with the least gas", "by runs"]),
+        (CRON_REGISTRY, padded(&[]), ["ecAdd by transactions", "with the least gas", "by runs"]),
+        (PARAMETERS, padded(&get), ["get by transactions", "with the least gas", "by runs"]),
+        (LEDGER, padded(&[]), ["ledger by transactions", "with the least gas", "by runs"]),
+    ];
+    let mut works = Vec::new();
+    for (to, data, [enough, least, runs]) in calls {
+        // EIP-7623: 10 gas per token, a byte that is not zero has four of them.
+        let floor = 21_000 + data.iter().map(|byte| if *byte == 0 { 10 } else { 40 }).sum::<u64>();
+        for (name, gas) in [(enough, 1_000_000), (least, floor)] {
+            works.push(in_next_block(name, wide_chain(), vec![(to, zero, data.clone(), gas); 30]));
+        }
+        let wealth = U256::from(10u64.pow(17));
+        let order = small.clone().calling(to, data).gas(1_000_000).with_value(wealth);
+        works.push(due_work(runs, 15, &order, 0));
+    }
     works
 }
 
