@@ -264,3 +264,90 @@ fn copy<'a>(id: &Identifier<'a, BlockDigest>) -> Identifier<'a, BlockDigest> {
         Identifier::Key(digest) => Identifier::Key(digest),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use almanac_primitives::{Block, Header};
+    use almanac_state::{BlockJournal, QmdbConfig};
+    use commonware_consensus::marshal::store::Blocks as _;
+    use commonware_runtime::{
+        Runner as _, Supervisor as _,
+        deterministic::{self, Context},
+    };
+    use commonware_utils::{NZU16, NZU64};
+
+    const RECENT: NonZeroU64 = NZU64!(4);
+
+    fn block(number: u64) -> ConsensusBlock {
+        let header = Header { number, ..Header::default() };
+        ConsensusBlock::new(Arc::new(Block { header, transactions: Vec::new() })).unwrap()
+    }
+
+    /// Blocks 1 to 20.
+    struct Twenty;
+
+    impl BlockNumbers for Twenty {
+        fn number_of(&self, hash: BlockHash) -> Result<Option<u64>, String> {
+            Ok((1..=20).find(|number| block(*number).block().hash() == hash))
+        }
+    }
+
+    async fn history(context: &Context) -> History {
+        let config = QmdbConfig { file_blocks: NZU64!(4), ..QmdbConfig::new("a") };
+        let archive = BlockJournal::open(context.child("archive"), &config).await.unwrap();
+        for number in 1..=20 {
+            archive.append(block(number).block(), &[], None).await.unwrap();
+        }
+        assert!(archive.prune(5).await.unwrap(), "blocks 1 to 4 are gone");
+        History { archive: Arc::new(archive), numbers: Arc::new(Twenty) }
+    }
+
+    /// A block by its height and by its hash.
+    async fn find(store: &Blocks<Context>, number: u64) -> [Option<u64>; 2] {
+        let digest = block(number).digest();
+        let found = [store.get(Identifier::Index(number)).await, store.get(Identifier::Key(&digest)).await];
+        found.map(|found| found.unwrap().map(|found| found.height().get()))
+    }
+
+    #[test]
+    fn what_is_not_recent_comes_from_the_archive() {
+        deterministic::Runner::default().start(|context| async move {
+            let cache = CacheRef::new(NZU16!(4096), NZUsize!(16));
+            let config = WindowConfig { partition: "a", recent_blocks: RECENT, cache: &cache };
+            let mut store = Blocks::open(&context, &config, block(0), history(&context).await).await;
+            for number in [17, 18, 22] {
+                store = store.put(block(number).digest(), &Arc::new(block(number))).await.unwrap();
+            }
+            store = store.sync().await.unwrap();
+            for number in [0, 5, 16, 17, 18, 20, 22] {
+                assert_eq!(find(&store, number).await, [Some(number); 2], "block {number}");
+            }
+            for number in [1, 4, 21, 23] {
+                assert_eq!(
+                    find(&store, number).await,
+                    [None; 2],
+                    "block {number} is pruned or not there yet"
+                );
+            }
+            // Gaps are those of the window: marshal asks above what was delivered only.
+            let height = Height::new;
+            assert_eq!(store.next_gap(height(19)), (None, Some(height(22))));
+            assert_eq!(store.missing_items(height(19), 9), [19, 20, 21].map(height));
+            assert_eq!(store.last_index(), Some(height(22)));
+            store = store.prune(height(20)).await.unwrap();
+            assert_eq!(find(&store, 17).await, [Some(17); 2], "it is in the archive");
+            assert_eq!(find(&store, 22).await, [Some(22); 2]);
+            assert_eq!(store.next_gap(height(17)), (None, Some(height(22))), "it is no longer in the window");
+        });
+    }
+
+    #[test]
+    fn pruning_leaves_between_one_and_two_times_what_is_recent() {
+        assert_eq!((0..=13).filter_map(|height| prune_to(height, RECENT)).collect::<Vec<_>>(), [0, 4, 8]);
+        assert_eq!(
+            [3, 4, 5, 7, 8].map(|height| prune_to(height, RECENT)),
+            [None, Some(0), None, None, Some(4)]
+        );
+    }
+}

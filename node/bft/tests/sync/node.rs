@@ -32,7 +32,7 @@ use std::{
 use tokio::sync::oneshot;
 
 /// Blocks that marshal keeps beside the archive: so few that a short run prunes, and asks the archive.
-const RECENT_BLOCKS: NonZeroU64 = NZU64!(8);
+pub const RECENT_BLOCKS: NonZeroU64 = NZU64!(8);
 
 pub type Store = QmdbStore<Context>;
 
