@@ -268,7 +268,7 @@ fn copy<'a>(id: &Identifier<'a, BlockDigest>) -> Identifier<'a, BlockDigest> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use almanac_primitives::{Block, Header};
+    use almanac_primitives::{Block, Header, block::transactions_root};
     use almanac_state::{BlockJournal, QmdbConfig};
     use commonware_consensus::marshal::store::Blocks as _;
     use commonware_runtime::{
@@ -280,7 +280,7 @@ mod tests {
     const RECENT: NonZeroU64 = NZU64!(4);
 
     fn block(number: u64) -> ConsensusBlock {
-        let header = Header { number, ..Header::default() };
+        let header = Header { number, transactions_root: transactions_root(&[]), ..Header::default() };
         ConsensusBlock::new(Arc::new(Block { header, transactions: Vec::new() })).unwrap()
     }
 
