@@ -53,8 +53,8 @@ kill-long: ## Kill a node under load 200 times
 fault-long: ## Kill, stop, cut off and fill the disks of real validators under load, 10 times
 	ALMANAC_FAULT_ROUNDS=10 cargo test -p almanac --test network_faults -- --nocapture
 
-soak: ## Run real validators under load and faults for 10 minutes, or SECONDS=n: memory, files and disk stay flat
-	ALMANAC_SOAK_S=$(or $(SECONDS),600) cargo test --release -p almanac --test soak -- --ignored --nocapture
+soak: ## Run real validators under load and faults for 10 minutes, or SECONDS=n, BLOCK_MS=n: memory, files and disk stay flat
+	ALMANAC_SOAK_S=$(or $(SECONDS),600) ALMANAC_SOAK_BLOCK_MS=$(or $(BLOCK_MS),200) cargo test --release -p almanac --test soak -- --ignored --nocapture
 
 crash-long: ## Crash the store at every point of every recovery
 	ALMANAC_CRASH_LONG=1 cargo test --release -p almanac-consensus --test crash -- --nocapture

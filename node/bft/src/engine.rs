@@ -4,7 +4,9 @@ use crate::{
     block::{BlockContext, ConsensusBlock},
     digest::BlockDigest,
     fair::Share,
-    gossip, sync,
+    gossip,
+    recent::{self, History, WindowConfig},
+    sync,
 };
 use commonware_broadcast::buffered;
 use commonware_consensus::{
@@ -24,15 +26,10 @@ use commonware_consensus::{
     },
     types::{Epoch, FixedEpocher, ViewDelta},
 };
-use commonware_cryptography::{
-    Digestible as _, Sha256,
-    certificate::{ConstantProvider, Verifier as _},
-    ed25519::PublicKey,
-};
+use commonware_cryptography::{Digestible as _, Sha256, certificate::ConstantProvider, ed25519::PublicKey};
 use commonware_p2p::{Blocker, Provider, Receiver, Sender, max_message_size};
 use commonware_parallel::Sequential;
 use commonware_runtime::{Clock, Handle, Metrics, Quota, Spawner, Storage, buffer::paged::CacheRef};
-use commonware_storage::{archive::prunable, translator::EightCap};
 use commonware_utils::{NZDuration, NZU16, NZU32, NZU64, NZUsize};
 use rand_core::CryptoRng;
 use std::{
@@ -76,8 +73,9 @@ const MAILBOX: NonZeroUsize = NZUsize!(1024);
 /// Bytes gathered before they go to the disk, and read from it at a time.
 const BUFFER_BYTES: NonZeroUsize = NZUsize!(64 << 10);
 
-/// Blocks or certificates in one file. Every file stays open: four of them for two hours at ten blocks a second.
-const FILE_ITEMS: NonZeroU64 = NZU64!(1 << 16);
+/// Final blocks that marshal keeps beside the archive, and blocks in one of its files: at most three files of blocks
+/// and three of certificates are open. As many as the views that late votes and questions may be about.
+pub const RECENT_BLOCKS: NonZeroU64 = NZU64!(256);
 
 /// Blocks in one file of those that are not final yet, which is removed as a whole when all of them are.
 const CACHE_FILE_ITEMS: NonZeroU64 = NZU64!(1024);
@@ -131,6 +129,10 @@ pub struct Validator<P, B> {
     pub votes_after: Option<Finalization<Scheme, BlockDigest>>,
     /// How long it waits for others.
     pub timeouts: Timeouts,
+    /// The blocks that it has committed.
+    pub history: History,
+    /// Final blocks that marshal keeps beside them, and blocks in one of its files. Fixed for the life of a disk.
+    pub recent_blocks: NonZeroU64,
 }
 
 /// How long a validator waits for others.
@@ -197,8 +199,19 @@ where
     A: Application<E, SigningScheme = Scheme, Context = BlockContext, Block = ConsensusBlock, Input = ()>,
     M: Reporter<Activity = Update<ConsensusBlock>>,
 {
-    let Validator { public_key, scheme, partition, peers, blocker, genesis, floor, votes_after, timeouts } =
-        validator;
+    let Validator {
+        public_key,
+        scheme,
+        partition,
+        peers,
+        blocker,
+        genesis,
+        floor,
+        votes_after,
+        timeouts,
+        ..
+    } = validator;
+    let (history, recent_blocks) = (validator.history, validator.recent_blocks);
     let partition = format!("{partition}{PARTITION}");
     let cache = CacheRef::new(NZU16!(4096), NZUsize!(1024));
     let fetch_timeout = NZDuration!(timeouts.fetch);
@@ -242,14 +255,14 @@ where
     );
     broadcast.start(channels.blocks);
 
-    let certificate_config = Scheme::certificate_codec_config_unbounded();
-    let finalizations = archive(&context, &partition, "certificates", &cache, certificate_config).await;
-    let blocks = archive(&context, &partition, "blocks", &cache, ()).await;
+    let window = WindowConfig { partition: &partition, recent_blocks, cache: &cache };
+    let certificates = recent::Certificates::open(&context, &window, history.clone()).await;
+    let blocks = recent::Blocks::open(&context, &window, genesis, history).await;
     // One epoch for ever: the validators of the genesis.
     let epocher = FixedEpocher::new(NZU64!(u64::MAX));
     let (actor, marshal, _) = MarshalActor::<_, Standard<ConsensusBlock>, _, _, _, _, _>::init(
         context.child("marshal"),
-        finalizations,
+        certificates,
         blocks,
         marshal::Config {
             provider: ConstantProvider::new(scheme.clone()),
@@ -302,32 +315,4 @@ where
         },
     );
     (engine.start(channels.votes, channels.certificates, channels.resolver), marshal)
-}
-
-async fn archive<E, V>(
-    context: &E,
-    partition: &str,
-    name: &'static str,
-    cache: &CacheRef,
-    codec_config: V::Cfg,
-) -> prunable::Archive<EightCap, E, BlockDigest, V>
-where
-    E: Clock + Spawner + Storage + Metrics,
-    V: commonware_codec::CodecShared,
-{
-    let config = prunable::Config {
-        translator: EightCap,
-        metadata_partition: format!("{partition}-{name}-metadata"),
-        key_partition: format!("{partition}-{name}-key"),
-        key_page_cache: cache.clone(),
-        value_partition: format!("{partition}-{name}-value"),
-        compression: None,
-        codec_config,
-        items_per_section: FILE_ITEMS,
-        key_write_buffer: BUFFER_BYTES,
-        value_write_buffer: BUFFER_BYTES,
-        replay_buffer: BUFFER_BYTES,
-    };
-    let opened = prunable::Archive::init(context.child(name), config).await;
-    opened.unwrap_or_else(|error| panic!("{partition}-{name} can be opened: {error}"))
 }

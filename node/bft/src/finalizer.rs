@@ -6,15 +6,16 @@ use crate::{
     block::ConsensusBlock,
     engine::Marshal,
     ledger::{Ledger, LedgerError},
+    recent,
 };
 use almanac_consensus::{MadeBlock, SharedPool, Sink, SinkError};
 use almanac_state::StateStore;
 use commonware_actor::Feedback;
 use commonware_codec::Encode as _;
-use commonware_consensus::{Heightable as _, Reporter, marshal::Update};
+use commonware_consensus::{Heightable as _, Reporter, marshal::Update, types::Height};
 use commonware_cryptography::Digested;
 use commonware_utils::{Acknowledgement as _, acknowledgement::Exact};
-use std::sync::Arc;
+use std::{num::NonZeroU64, sync::Arc};
 use tokio::sync::mpsc;
 
 /// The part of a validator that makes blocks final.
@@ -25,6 +26,8 @@ pub struct Finalizer<S: StateStore> {
     pub pool: Arc<SharedPool>,
     /// Hear of every block, in this order.
     pub sinks: Vec<Arc<dyn Sink>>,
+    /// Blocks that marshal keeps although they are committed here.
+    pub recent_blocks: NonZeroU64,
 }
 
 /// Why a node cannot go on with a block that the others have made final.
@@ -80,6 +83,9 @@ impl<S: StateStore<Batch: Send + 'static>> Finalizer<S> {
         while let Some((block, acknowledgement)) = deliveries.recv().await {
             self.finalize(&marshal, block.inner()).await?;
             acknowledgement.acknowledge();
+            if let Some(kept_from) = recent::prune_to(block.height().get(), self.recent_blocks) {
+                marshal.prune(Height::new(kept_from));
+            }
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ pub mod ledger;
 mod meter;
 pub mod network;
 pub mod prover;
+pub mod recent;
 pub mod silence;
 pub mod sync;
 pub mod time;
@@ -25,13 +26,16 @@ pub mod voter;
 pub use block::ConsensusBlock;
 pub use certificate::{CertificateError, Certified};
 pub use digest::BlockDigest;
-pub use engine::{CHANNEL_QUOTA, CHANNELS, Channels, Marshal, Timeouts, Validator, message_bytes_max};
+pub use engine::{
+    CHANNEL_QUOTA, CHANNELS, Channels, Marshal, RECENT_BLOCKS, Timeouts, Validator, message_bytes_max,
+};
 pub use finality::{Finality, FinalityError, FinalityReader};
 pub use finalizer::{FinalizeError, Finalizer};
 pub use keys::ValidatorKey;
 pub use ledger::Ledger;
 pub use network::{Bft, Parts, Voice};
 pub use prover::Prover;
+pub use recent::{BlockNumbers, History};
 pub use silence::Silence;
 pub use time::{RuntimeClock, TimeConfig};
 pub use transport::{NetworkConfig, NetworkError, Peer};

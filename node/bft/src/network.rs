@@ -4,13 +4,14 @@
 
 use crate::{
     block::ConsensusBlock,
-    engine::{self, CHANNEL_QUOTA, Channels, Timeouts, Validator},
+    engine::{self, CHANNEL_QUOTA, Channels, RECENT_BLOCKS, Timeouts, Validator},
     fair::{FairReceiver, Gate},
     finality::FinalityReader,
     finalizer::{Deliveries, Finalizer},
     gossip::{self, Gossip},
     ledger::Ledger,
     meter::{Meter, MeteredSender},
+    recent::History,
     sync::{self, Floor, KnownKeys, Server},
     time::RuntimeClock,
     transport::{self, NetworkConfig, NetworkError, Peers},
@@ -32,6 +33,8 @@ pub type DiskLedger = Ledger<QmdbStore<Context>>;
 pub struct Parts {
     /// The chain.
     pub ledger: Arc<DiskLedger>,
+    /// The blocks that it has committed.
+    pub history: History,
     /// The header of block 0.
     pub genesis: Header,
     /// Where the chain starts, if its beginning is not here.
@@ -127,7 +130,7 @@ async fn run(
     namespace: Namespace,
     finality: FinalityReader,
 ) -> EngineError {
-    let Parts { ledger, genesis, floor, voice, validators, admission, keys, sinks } = parts;
+    let Parts { ledger, history, genesis, floor, voice, validators, admission, keys, sinks } = parts;
     let private = config.key.private().clone();
     // A verifier takes part in everything and signs nothing.
     let signer = match &voice {
@@ -196,6 +199,8 @@ async fn run(
         floor,
         votes_after,
         timeouts: Timeouts::for_block_time(block_time),
+        history,
+        recent_blocks: RECENT_BLOCKS,
     };
     let (deliveries, inbox) = Deliveries::channel();
     let (engine, marshal) =
@@ -207,7 +212,7 @@ async fn run(
     let clock = context.child("server_clock");
     let server = Server { ledger: ledger.clone(), marshal: marshal.clone(), keys, clock };
     context.child("state_server").dedicated().spawn(|_| server.run(answers, questions));
-    let finalizer = Finalizer { ledger, pool, sinks };
+    let finalizer = Finalizer { ledger, pool, sinks, recent_blocks: RECENT_BLOCKS };
     // Commits execute blocks that were not executed before: on a thread of its own, as votes do.
     let finalizer = context.child("finalizer").dedicated().spawn(|_| finalizer.run(marshal, inbox));
     let reason = tokio::select! {

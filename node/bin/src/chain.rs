@@ -1,13 +1,15 @@
 //! Opens a chain, in memory or from a directory, and brings all its parts to the same block.
 
-use crate::{catch_up, progress::Progress};
+use crate::{catch_up, progress::Progress, prune::Pruner};
 use alloy_primitives::B256;
-use almanac_consensus::{Application, Sink as _, Tip};
+use almanac_consensus::{Application, Sink, Tip};
 use almanac_index::{Index, IndexConfig};
 use almanac_primitives::{Block, Genesis, Header};
 use almanac_rpc::feed::IndexFeed;
 use almanac_schedule::CalendarAgenda;
-use almanac_state::{BlockJournal, MemoryStore, QmdbConfig, QmdbStore, SealedBatch as _, StateStore};
+use almanac_state::{
+    BlockArchive, BlockJournal, MemoryStore, QmdbConfig, QmdbStore, SealedBatch as _, StateStore,
+};
 use anyhow::{Context as _, ensure};
 use commonware_runtime::Spawner;
 use commonware_storage::Context;
@@ -21,6 +23,32 @@ pub(crate) struct Chain<S: StateStore> {
     pub(crate) application: Application<S>,
     pub(crate) tip: Tip<S::Batch>,
     pub(crate) index: Arc<Index>,
+    /// What is on disk, where that is where it is.
+    pub(crate) disk: Option<Disk>,
+}
+
+/// What a chain on disk has beside its state.
+pub(crate) struct Disk {
+    /// Its blocks.
+    pub(crate) archive: Arc<dyn BlockArchive>,
+    /// Hears of blocks, and prunes after them.
+    pub(crate) pruning: Arc<dyn Sink>,
+}
+
+/// How much of a chain is kept on disk.
+#[derive(Clone, Debug)]
+pub(crate) struct Keeping {
+    /// What the index keeps.
+    pub(crate) index: IndexConfig,
+    /// Blocks that the archive keeps below the last one; `None` is all.
+    pub(crate) blocks: Option<u64>,
+}
+
+impl From<IndexConfig> for Keeping {
+    /// All blocks.
+    fn from(index: IndexConfig) -> Self {
+        Self { index, blocks: None }
+    }
 }
 
 /// A new chain that is gone when the process ends.
@@ -29,7 +57,7 @@ pub(crate) fn in_memory(genesis: &Genesis, keeping: IndexConfig) -> anyhow::Resu
     let store = MemoryStore::from_genesis(state.clone());
     let (application, tip) = Application::new(genesis, store, Arc::new(CalendarAgenda))?;
     let index = Arc::new(Index::in_memory(keeping, tip.header.clone(), state)?);
-    Ok(Chain { application, tip, index })
+    Ok(Chain { application, tip, index, disk: None })
 }
 
 /// The chain that `context` has on disk, at the last block of its archive, with its index at `place`. Where its
@@ -41,7 +69,7 @@ pub(crate) async fn on_disk<E: Context + Spawner>(
     context: &E,
     genesis: &Genesis,
     place: &Path,
-    keeping: IndexConfig,
+    keeping: Keeping,
     floor: Option<&Header>,
 ) -> anyhow::Result<Chain<QmdbStore<E>>> {
     let state = genesis.state()?;
@@ -61,14 +89,17 @@ pub(crate) async fn on_disk<E: Context + Spawner>(
         "{} is missing, and the blocks to make it from are not here: remove the directory and sync again",
         place.display()
     );
-    let index = Arc::new(Index::open(place, keeping, origin, state)?);
+    let index = Arc::new(Index::open(place, keeping.index, origin, state)?);
     catch_up::drop_above(&index, archived)?;
     catch_up::catch_up(&index, &archive, &CalendarAgenda, genesis.chain_id, store.height()).await?;
     let header = header_at(&archive, &first, store.height()).await?;
     let (application, tip) = Application::resume(genesis, store, Arc::new(CalendarAgenda), header)?;
-    let mut chain = Chain { application, tip, index };
+    let mut chain = Chain { application, tip, index, disk: None };
     replay(&mut chain, &archive, archived).await?;
-    chain.application.keep_archive(Arc::new(archive));
+    let (archive, store) = (Arc::new(archive), chain.application.store().clone());
+    chain.application.keep_archive(archive.clone());
+    let pruning = Pruner { store, archive: archive.clone(), blocks: keeping.blocks }.start(context);
+    chain.disk = Some(Disk { archive, pruning });
     Ok(chain)
 }
 
@@ -119,7 +150,7 @@ pub(crate) async fn import<E: Context + Spawner>(
     blocks: impl Iterator<Item = anyhow::Result<Block>>,
     total: u64,
 ) -> anyhow::Result<()> {
-    let mut chain = on_disk(context, genesis, place, IndexConfig::archive(), None).await?;
+    let mut chain = on_disk(context, genesis, place, IndexConfig::archive().into(), None).await?;
     let mut progress = Progress::new("imported", total);
     for block in blocks {
         advance(&mut chain, block?).await?;

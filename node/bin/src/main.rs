@@ -18,6 +18,7 @@ mod logging;
 mod network;
 mod progress;
 mod proof;
+mod prune;
 mod run;
 mod shutdown;
 mod waiting;

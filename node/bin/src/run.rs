@@ -194,7 +194,7 @@ fn sequence_in_memory(genesis: &Genesis, setup: Setup, ready: Ready) {
 fn sequence_on_disk(genesis: &Genesis, datadir: &Datadir, setup: Setup, ready: Ready) {
     let place = datadir.index();
     datadir.runner().start(|context| async move {
-        match chain::on_disk(&context, genesis, &place, setup.keeping.clone(), None).await {
+        match chain::on_disk(&context, genesis, &place, setup.keeping.clone().into(), None).await {
             Ok(chain) => sequence(chain, setup, ready).await,
             Err(error) => tell(ready, Err(error)),
         }
@@ -205,7 +205,7 @@ async fn sequence<S>(chain: Chain<S>, setup: Setup, ready: Ready)
 where
     S: StateStore<Batch: Send + 'static> + 'static,
 {
-    let Chain { application, tip, index } = chain;
+    let Chain { application, tip, index, disk } = chain;
     let base_fee = match application.next_environment(&tip).await {
         Ok(environment) => environment.base_fee,
         Err(error) => return tell(ready, Err(error.into())),
@@ -221,13 +221,14 @@ where
     };
     // In this order: whoever hears of a block finds it in the index.
     let feed = Arc::new(IndexFeed(index.clone()));
-    let sinks: Vec<Arc<dyn Sink>> = vec![
+    let mut sinks: Vec<Arc<dyn Sink>> = vec![
         feed,
         heads.clone(),
         Arc::new(BlockFigures { pool: pool.clone(), index: index.clone() }),
         Arc::new(BlockLines { lines, index: index.clone() }),
         Arc::new(console),
     ];
+    sinks.extend(disk.map(|disk| disk.pruning));
     let config = SoloConfig { mode, fee_recipient: Address::ZERO };
     let (solo, sequencer) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, SystemClock, config);
     tell(ready, Ok(Started { solo, pool, index, heads, height }));

@@ -228,7 +228,7 @@ impl Node {
     async fn tidy(&self) -> Result<(), Stopped> {
         let Header { number, commitment, .. } = &self.tip.header;
         if PRUNED_AFTER.contains(number) {
-            self.store.prune(commitment).await?;
+            while self.store.prune(commitment).await? {}
         }
         Ok(())
     }

@@ -56,10 +56,10 @@ impl CopiedIndex {
         self.add_schedules(floor.number)?;
         let block_zero = block(self.genesis.clone());
         let mut batch = Batch::default();
-        write::add_block(&mut batch, &block_zero);
+        self.store.ask(|view| write::add_block(&mut batch, view, &block_zero))?;
         self.store.commit(std::mem::take(&mut batch))?;
         let number = floor.number.to_be_bytes();
-        write::add_block(&mut batch, &block(floor));
+        self.store.ask(|view| write::add_block(&mut batch, view, &block(floor)))?;
         batch.insert(Table::Meta, META_OLDEST, number);
         batch.insert(Table::Meta, META_FLOOR, number);
         batch.insert(Table::Meta, META_FORMAT, FORMAT.to_be_bytes());

@@ -218,6 +218,11 @@ impl Index {
         number.map_or(Ok(None), |number| self.0.block(number))
     }
 
+    /// Height of the block with a hash.
+    pub fn number_of(&self, hash: BlockHash) -> Result<Option<u64>, StoreError> {
+        self.0.store.ask(|view| read::number_of(view, hash))
+    }
+
     /// Where a transaction ran, and in which block.
     pub fn transaction(&self, hash: TxHash) -> Result<Option<(Location, Arc<IndexedBlock>)>, StoreError> {
         let _reverts = self.0.reverts();

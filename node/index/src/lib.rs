@@ -7,6 +7,8 @@ mod copied;
 mod digest;
 pub mod error;
 pub mod event;
+#[cfg(test)]
+mod growth;
 pub mod history;
 pub mod index;
 pub mod involved;

@@ -13,7 +13,7 @@ use almanac_primitives::{Block, Header, StateKey};
 use std::sync::Arc;
 
 /// Version of everything that [`rows`] and [`Table`] say. Raised with any change of theirs.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 4;
 
 /// A genesis can be large. It is written in pieces of this many rows, and counts only once all are there.
 const GENESIS_ROWS: usize = 20_000;
@@ -92,7 +92,7 @@ fn begin(
     store.commit(std::mem::take(&mut batch))?;
     let block = Arc::new(Block { header, transactions: Vec::new() });
     let tip = IndexedBlock { block, hash, receipts: Vec::new(), parties: Vec::new() };
-    write::add_block(&mut batch, &tip);
+    store.ask(|view| write::add_block(&mut batch, view, &tip))?;
     batch.insert(Table::Meta, META_OLDEST, 0u64.to_be_bytes());
     batch.insert(Table::Meta, META_FORMAT, FORMAT.to_be_bytes());
     store.commit(batch)?;
@@ -171,7 +171,8 @@ mod tests {
                 let hash = block.hash();
                 let (receipts, parties) = (Vec::new(), Vec::new());
                 let mut batch = Batch::default();
-                write::add_block(&mut batch, &IndexedBlock { block, hash, receipts, parties });
+                let indexed = IndexedBlock { block, hash, receipts, parties };
+                store.ask(|view| write::add_block(&mut batch, view, &indexed)).unwrap();
                 store.commit(batch).unwrap();
             }
             let mut batch = Batch::default();

@@ -5,11 +5,12 @@ use crate::{
     error::Fault,
     involved::Order,
     rows::{self, ReceiptRow},
+    schedules,
     store::{Table, View},
 };
 use alloy_primitives::{BlockHash, Bytes, TxHash, keccak256};
-use almanac_primitives::{Block, Header, StateKey};
-use std::{ops::RangeInclusive, sync::Arc};
+use almanac_primitives::{Block, Header, ScheduleId, StateKey};
+use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 /// Rows of `meta`.
 pub(crate) const META_FORMAT: &[u8] = b"format";
@@ -105,7 +106,7 @@ pub(crate) fn location_of(view: &View<'_>, hash: TxHash) -> Result<Option<Locati
     view.get(Table::Locations, hash.as_slice(), rows::read_place)
 }
 
-/// One receipt.
+/// One receipt. Calldata that the body of a schedule has is not put in its place.
 pub(crate) fn receipt_at(view: &View<'_>, location: Location) -> Result<ReceiptRow, Fault> {
     let row = view.get(Table::Receipts, &rows::place(location), rows::read_receipt)?;
     let Location { number, index } = location;
@@ -123,10 +124,29 @@ pub(crate) fn block_at(view: &View<'_>, number: u64) -> Result<IndexedBlock, Fau
         Block::decode(&[header, body].concat()).map_err(|error| Fault::Row { table: "bodies", error })?;
     let (mut receipts, mut parties) = (Vec::new(), Vec::new());
     let (first, last) = (rows::place(Location::first_of(number)), rows::place(Location::last_of(number)));
+    let mut inputs = BTreeMap::new();
     for row in view.range(Table::Receipts, &first..=&last) {
-        let row = rows::read_receipt(&row?.1)?;
+        let mut row = rows::read_receipt(&row?.1)?;
+        if let Some(run) = row.parties.run.as_mut().filter(|_| row.is_input_in_body) {
+            run.input = input_of(view, &mut inputs, run.schedule_ref.schedule)?;
+        }
         receipts.push(row.receipt);
         parties.push(row.parties);
     }
     Ok(IndexedBlock { block: Arc::new(block), hash, receipts, parties })
+}
+
+/// The calldata of a schedule. Several of its runs in a block share it.
+fn input_of(
+    view: &View<'_>,
+    known: &mut BTreeMap<ScheduleId, Bytes>,
+    id: ScheduleId,
+) -> Result<Bytes, Fault> {
+    if let Some(input) = known.get(&id) {
+        return Ok(input.clone());
+    }
+    let body = schedules::body(view, id)?;
+    let input = body.ok_or_else(|| Fault::Missing(format!("the body of schedule {id}")))?.input;
+    known.insert(id, input.clone());
+    Ok(input)
 }

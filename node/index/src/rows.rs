@@ -7,7 +7,8 @@
 //! changes    height                   -> state keys      what a block changed
 //! headers    height                   -> header
 //! bodies     height                   -> body
-//! receipts   height, index            -> parties, number of its first log, run or nothing, receipt
+//! receipts   height, index            -> parties, number of its first log, run or nothing, receipt; the calldata of
+//!                                        a run is not here if the body of its schedule has it
 //! numbers    block hash               -> height
 //! locations  transaction hash         -> height, index
 //! involved   address, part, height, index -> transaction hash  who had a part in what, see [`Part`]
@@ -28,9 +29,15 @@ use almanac_primitives::{
     codec::{DecodeError, Reader, Writer},
     params::RUN_INPUT_BYTES_MAX,
 };
+use std::borrow::Cow;
 
 const ABSENT: u8 = 0;
 const PRESENT: u8 = 1;
+
+/// No run, a run with its calldata, and a run whose calldata is that of its schedule.
+const NO_RUN: u8 = 0;
+const WHOLE_RUN: u8 = 1;
+const RUN_OF_BODY: u8 = 2;
 
 /// What one run can take: its calldata, and its fields.
 const RUN_BYTES_MAX: usize = RUN_INPUT_BYTES_MAX + 256;
@@ -190,19 +197,37 @@ pub(crate) fn read_height(table: &'static str, row: &[u8]) -> Result<u64, Fault>
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiptRow {
     pub(crate) parties: Parties,
+    /// Whether the run's calldata is that of its schedule. Here it is then empty.
+    pub(crate) is_input_in_body: bool,
     /// How many logs of the block come before its own.
     pub(crate) first_log: u32,
     pub(crate) receipt: Receipt,
 }
 
-/// A row of `receipts`.
-pub(crate) fn receipt(parties: &Parties, first_log: usize, receipt: &Receipt) -> Vec<u8> {
+/// A row of `receipts`. Calldata can be large and is the same in every run, so it is left out where the body of the
+/// schedule has it.
+pub(crate) fn receipt(
+    parties: &Parties,
+    is_input_in_body: bool,
+    first_log: usize,
+    receipt: &Receipt,
+) -> Vec<u8> {
     let mut out = Writer::default();
     out.address(parties.from);
     out.u8(parties.to.is_some().into());
     out.address(parties.to.unwrap_or_default());
     out.count(first_log);
-    out.bytes(&parties.run.as_ref().map_or_else(Vec::new, RunTransaction::encode));
+    match &parties.run {
+        None => out.u8(NO_RUN),
+        Some(run) => {
+            out.u8(if is_input_in_body { RUN_OF_BODY } else { WHOLE_RUN });
+            let run = match is_input_in_body {
+                true => Cow::Owned(RunTransaction { input: Bytes::new(), ..run.clone() }),
+                false => Cow::Borrowed(run),
+            };
+            out.bytes(&run.encode());
+        }
+    }
     out.raw(&receipt.encode());
     out.finish()
 }
@@ -218,10 +243,15 @@ fn read_receipt_row(row: &[u8]) -> Result<ReceiptRow, DecodeError> {
     let has_to = input.u8("whether there is a to")? != 0;
     let to = input.address("to")?;
     let first_log = input.u32("first log")?;
-    let run = input.bytes("run", RUN_BYTES_MAX)?;
-    let run = if run.is_empty() { None } else { Some(RunTransaction::decode(&run)?) };
+    let kind = input.u8("kind of run")?;
+    let run = match kind {
+        NO_RUN => None,
+        WHOLE_RUN | RUN_OF_BODY => Some(RunTransaction::decode(&input.bytes("run", RUN_BYTES_MAX)?)?),
+        given => return Err(DecodeError::UnknownValue { what: "kind of run", given: given.into() }),
+    };
     let receipt = Receipt::decode(input.rest())?;
-    Ok(ReceiptRow { parties: Parties { from, to: has_to.then_some(to), run }, first_log, receipt })
+    let parties = Parties { from, to: has_to.then_some(to), run };
+    Ok(ReceiptRow { parties, is_input_in_body: kind == RUN_OF_BODY, first_log, receipt })
 }
 
 /// What logs are looked up by.

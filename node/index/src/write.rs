@@ -1,7 +1,7 @@
 //! Turns blocks into rows, forgets state that is too old, and takes blocks back.
 
 use crate::{
-    block::{IndexedBlock, Location},
+    block::{IndexedBlock, Location, Parties},
     error::Fault,
     involved::Part,
     read::{self, META_OLDEST, META_TIP},
@@ -31,12 +31,12 @@ pub(crate) fn add(
     }
     let keys = diff.changes().iter().map(|change| &change.key);
     batch.insert(Table::Changes, &number.to_be_bytes(), rows::changes(keys));
-    add_block(batch, indexed);
+    add_block(batch, view, indexed)?;
     schedules::add(batch, view, indexed, diff)
 }
 
 /// Adds a block alone: genesis has no history.
-pub(crate) fn add_block(batch: &mut Batch, indexed: &IndexedBlock) {
+pub(crate) fn add_block(batch: &mut Batch, view: &View<'_>, indexed: &IndexedBlock) -> Result<(), Fault> {
     let number = indexed.number().to_be_bytes();
     let (header, block) = (indexed.block.header.encode(), indexed.block.encode());
     batch.insert(Table::Bodies, &number, &block[header.len()..]);
@@ -45,7 +45,8 @@ pub(crate) fn add_block(batch: &mut Batch, indexed: &IndexedBlock) {
     let mut first_log = 0;
     for (index, (receipt, parties)) in indexed.receipts.iter().zip(&indexed.parties).enumerate() {
         let place = rows::place(Location { number: indexed.number(), index });
-        batch.insert(Table::Receipts, &place, rows::receipt(parties, first_log, receipt));
+        let is_input_in_body = is_input_in_body(view, parties)?;
+        batch.insert(Table::Receipts, &place, rows::receipt(parties, is_input_in_body, first_log, receipt));
         first_log += receipt.logs.len();
     }
     for (location, hash) in transactions(indexed) {
@@ -59,6 +60,14 @@ pub(crate) fn add_block(batch: &mut Batch, indexed: &IndexedBlock) {
         batch.insert(Table::Postings, &key, rows::posting(&indexes));
     }
     batch.insert(Table::Meta, META_TIP, rows::tip(indexed.number(), indexed.hash));
+    Ok(())
+}
+
+/// Whether the body of a run's schedule has its calldata. It was kept with an earlier block, or it counts as unknown.
+fn is_input_in_body(view: &View<'_>, parties: &Parties) -> Result<bool, Fault> {
+    let Some(run) = &parties.run else { return Ok(false) };
+    let body = schedules::body(view, run.schedule_ref.schedule)?;
+    Ok(body.is_some_and(|body| body.input == run.input))
 }
 
 /// Gives up the states before the last of `heights`, which are the next ones to go.

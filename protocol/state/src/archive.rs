@@ -3,6 +3,9 @@
 //! Block n is item n − 1 of one append-only journal, which begins at block 1, or behind the block whose state was
 //! copied from peers. A block is in the archive before its state is committed, so
 //! after a crash the archive may be ahead of the state, never behind it; what is ahead is executed again.
+//!
+//! Old blocks can be pruned, a file at a time. The archive notes first how far, so that a file that is missing for
+//! another reason is still an error.
 
 use crate::qmdb::QmdbConfig;
 use alloy_primitives::Bytes;
@@ -18,9 +21,10 @@ use commonware_storage::{
         self,
         contiguous::{Contiguous as _, variable::Journal},
     },
+    metadata::{self, Metadata},
 };
-use commonware_utils::sync::AsyncRwLock;
-use std::{future::Future, pin::Pin};
+use commonware_utils::{sequence::U64, sync::AsyncRwLock};
+use std::{fmt, future::Future, num::NonZeroU64, pin::Pin};
 
 const VERSION: u8 = 1;
 
@@ -37,7 +41,14 @@ pub trait BlockArchive: Send + Sync {
         receipts: &'a [Receipt],
         certificate: Option<&'a [u8]>,
     ) -> Pin<Box<dyn Future<Output = Result<(), ArchiveError>> + Send + 'a>>;
+
+    /// The block at a height with what was signed about it, or `None` where there is none.
+    fn signed(&self, height: u64) -> SignedFuture<'_>;
 }
+
+/// A block that is being read.
+pub type SignedFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Option<SignedBlock>, ArchiveError>> + Send + 'a>>;
 
 /// What can go wrong with an archive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -114,6 +125,14 @@ pub enum ArchiveError {
         /// The largest allowed.
         max: usize,
     },
+    /// A block that was given up.
+    #[error("block {height} was pruned: the first block that is kept is {first}")]
+    Pruned {
+        /// Its height.
+        height: u64,
+        /// Height of the first block that is there.
+        first: u64,
+    },
     /// An earlier failure has closed the archive.
     #[error("the archive is closed after an earlier failure: start again")]
     Closed,
@@ -130,14 +149,36 @@ pub struct ArchivedBlock {
     pub certificate: Option<Bytes>,
 }
 
+/// A final block with what was signed about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedBlock {
+    /// The block.
+    pub block: Block,
+    /// What a quorum of validators signed, where there are validators.
+    pub certificate: Option<Bytes>,
+}
+
 /// The archive on disk.
 ///
 /// An append that fails, or is dropped before it has ended, closes it: what was appended before is safe.
 pub struct BlockJournal<E: Context> {
     /// `None` once an append has failed.
-    journal: AsyncRwLock<Option<Journal<E, Record>>>,
+    journal: AsyncRwLock<Option<Files<E>>>,
     partition: String,
+    /// The block behind which it began.
+    floor: u64,
+    /// Blocks in one file.
+    file_blocks: NonZeroU64,
 }
+
+struct Files<E: Context> {
+    journal: Journal<E, Record>,
+    /// Holds the height up to which blocks may be missing because they were pruned.
+    pruned: Metadata<E, U64, u64>,
+}
+
+/// The one key of that.
+const PRUNED: U64 = U64::new(0);
 
 impl<E: Context> BlockJournal<E> {
     /// Opens the archive of a chain that began at its genesis, at its last durable block.
@@ -147,59 +188,105 @@ impl<E: Context> BlockJournal<E> {
 
     /// Opens the archive of a chain whose first block is the one after `floor`, at its last durable block.
     pub async fn open_after(context: E, config: &QmdbConfig, floor: u64) -> Result<Self, ArchiveError> {
-        let journal = Journal::init(context, config.blocks()).await;
-        Self::opened(config, journal, floor)
+        let journal = Journal::init(context.child("journal"), config.blocks()).await;
+        Self::opened(context, config, journal, floor).await
     }
 
     /// Opens the archive and forgets the blocks above `height`.
     pub async fn open_at(context: E, config: &QmdbConfig, height: u64) -> Result<Self, ArchiveError> {
-        let journal = Journal::init_at_most(context, config.blocks(), height).await;
-        Self::opened(config, journal, 0)
+        let journal = Journal::init_at_most(context.child("journal"), config.blocks(), height).await;
+        Self::opened(context, config, journal, 0).await
     }
 
     /// An empty archive whose first block will be the one after `floor`. What was there is removed.
     pub async fn begin_after(context: E, config: &QmdbConfig, floor: u64) -> Result<Self, ArchiveError> {
-        let journal = Journal::init_at_size(context, config.blocks(), floor).await;
-        Self::opened(config, journal, floor)
+        let journal = Journal::init_at_size(context.child("journal"), config.blocks(), floor).await;
+        Self::opened(context, config, journal, floor).await
     }
 
-    fn opened(
+    async fn opened(
+        context: E,
         config: &QmdbConfig,
         journal: Result<Journal<E, Record>, journal::Error>,
         floor: u64,
     ) -> Result<Self, ArchiveError> {
         let partition = config.blocks().partition;
         let journal = journal.map_err(|error| failed(&partition, "opened", &error))?;
-        // The journal takes a missing first file for one that was pruned, and blocks are never pruned.
+        let mark = metadata::Config { partition: format!("{partition}-pruned"), codec_config: () };
+        let pruned: Metadata<E, U64, u64> = Metadata::init(context.child("pruned"), mark)
+            .await
+            .map_err(|error| failed(&partition, "opened", &error))?;
+        // The journal takes a missing first file for one that was pruned: only what was noted before may be missing.
         let (first, missing) = (floor + 1, journal.bounds().start);
-        if missing != floor {
+        let pruned_to = pruned.get(&PRUNED).copied().unwrap_or(floor).max(floor);
+        if missing < floor || missing > pruned_to {
             return Err(ArchiveError::Incomplete { partition, first, missing });
         }
-        Ok(Self { journal: AsyncRwLock::new(Some(journal)), partition })
+        let file_blocks = config.file_blocks;
+        let files = Files { journal, pruned };
+        Ok(Self { journal: AsyncRwLock::new(Some(files)), partition, floor, file_blocks })
+    }
+
+    /// Gives up the oldest file, if all its blocks are below `first`. Answers whether there was such a file: call again
+    /// for the next one, so that blocks get their turn in between.
+    pub async fn prune(&self, first: u64) -> Result<bool, ArchiveError> {
+        let mut guard = self.journal.write().await;
+        let bounds = guard.as_ref().ok_or(ArchiveError::Closed)?.journal.bounds();
+        let file = self.file_blocks.get();
+        let second = (bounds.start / file).saturating_add(1).saturating_mul(file);
+        // The last block stays, whatever is asked for: the state is compared with its header.
+        if second >= first || second >= bounds.end {
+            return Ok(false);
+        }
+        let Files { journal, pruned } = guard.take().ok_or(ArchiveError::Closed)?;
+        // First the note, then the file: after a crash between the two, more is there than has to be.
+        let pruned = pruned.put_sync(PRUNED, second).await.map_err(|error| self.unwritten(&error))?;
+        let (journal, _) = journal.prune(second).await.map_err(|error| self.unwritten(&error))?;
+        *guard = Some(Files { journal, pruned });
+        Ok(true)
+    }
+
+    fn unwritten(&self, error: &impl fmt::Display) -> ArchiveError {
+        failed(&self.partition, "written", error)
     }
 
     /// Height of the last block, or of the one before the first where there is none.
     pub async fn height(&self) -> Result<u64, ArchiveError> {
         let guard = self.journal.read().await;
-        Ok(guard.as_ref().ok_or(ArchiveError::Closed)?.size())
+        Ok(guard.as_ref().ok_or(ArchiveError::Closed)?.journal.size())
     }
 
     /// The block at a height, or `None` where there is none.
     pub async fn get(&self, height: u64) -> Result<Option<ArchivedBlock>, ArchiveError> {
+        self.read(height, decode, |archived| &archived.block).await
+    }
+
+    /// Reads a record as far as `decode` does.
+    async fn read<T>(
+        &self,
+        height: u64,
+        decode: impl FnOnce(&[u8]) -> Result<T, DecodeError>,
+        block: impl FnOnce(&T) -> &Block,
+    ) -> Result<Option<T>, ArchiveError> {
         let guard = self.journal.read().await;
-        let journal = guard.as_ref().ok_or(ArchiveError::Closed)?;
+        let journal = &guard.as_ref().ok_or(ArchiveError::Closed)?.journal;
+        let pruned_to = journal.bounds().start;
+        if height > self.floor && height <= pruned_to {
+            return Err(ArchiveError::Pruned { height, first: pruned_to + 1 });
+        }
         let Some(position) = height.checked_sub(1).filter(|position| journal.bounds().contains(position))
         else {
             return Ok(None);
         };
         let record = journal.read(position).await.map_err(|error| failed(&self.partition, "read", &error))?;
         let partition = || self.partition.clone();
+        drop(guard);
         let archived = decode(&record.0).map_err(|error| ArchiveError::Damaged {
             partition: partition(),
             height,
             error,
         })?;
-        let found = archived.block.header.number;
+        let found = block(&archived).header.number;
         if found != height {
             return Err(ArchiveError::Misplaced { partition: partition(), height, found });
         }
@@ -216,13 +303,13 @@ impl<E: Context> BlockJournal<E> {
         let given = block.header.number;
         check_size(given, record.0.len())?;
         let mut guard = self.journal.write().await;
-        let height = guard.as_ref().ok_or(ArchiveError::Closed)?.size();
+        let height = guard.as_ref().ok_or(ArchiveError::Closed)?.journal.size();
         if height.checked_add(1) != Some(given) {
             return Err(ArchiveError::NotNext { partition: self.partition.clone(), height, given });
         }
-        let journal = guard.take().ok_or(ArchiveError::Closed)?;
-        let written = write(journal, &record).await;
-        *guard = Some(written.map_err(|error| failed(&self.partition, "written", &error))?);
+        let Files { journal, pruned } = guard.take().ok_or(ArchiveError::Closed)?;
+        let journal = write(journal, &record).await.map_err(|error| self.unwritten(&error))?;
+        *guard = Some(Files { journal, pruned });
         Ok(())
     }
 }
@@ -235,6 +322,10 @@ impl<E: Context> BlockArchive for BlockJournal<E> {
         certificate: Option<&'a [u8]>,
     ) -> Pin<Box<dyn Future<Output = Result<(), ArchiveError>> + Send + 'a>> {
         Box::pin(self.append_record(block, receipts, certificate))
+    }
+
+    fn signed(&self, height: u64) -> SignedFuture<'_> {
+        Box::pin(self.read(height, decode_signed, |signed| &signed.block))
     }
 }
 
@@ -255,7 +346,7 @@ async fn write<E: Context>(
     journal.sync().await
 }
 
-fn failed(partition: &str, doing: &'static str, error: &journal::Error) -> ArchiveError {
+fn failed(partition: &str, doing: &'static str, error: &impl fmt::Display) -> ArchiveError {
     ArchiveError::Journal { partition: partition.to_owned(), doing, reason: error.to_string() }
 }
 
@@ -298,19 +389,37 @@ fn encode(block: &Block, receipts: &[Receipt], certificate: Option<&[u8]>) -> Ve
 }
 
 fn decode(record: &[u8]) -> Result<ArchivedBlock, DecodeError> {
+    let mut receipts = Vec::new();
+    let signed = decode_with(record, |receipt| {
+        receipts.push(Receipt::decode(receipt)?);
+        Ok(())
+    })?;
+    Ok(ArchivedBlock { block: signed.block, receipts, certificate: signed.certificate })
+}
+
+/// Passes over the receipts, which take most of the time.
+fn decode_signed(record: &[u8]) -> Result<SignedBlock, DecodeError> {
+    decode_with(record, |_| Ok(()))
+}
+
+fn decode_with(
+    record: &[u8],
+    mut receipt: impl FnMut(&[u8]) -> Result<(), DecodeError>,
+) -> Result<SignedBlock, DecodeError> {
     let mut input = Reader::versioned(record, "archived block", VERSION)?;
     let block = Block::decode(&input.bytes("block", RECORD_BYTES_MAX)?)?;
     let count = input.count("receipts", record.len())?;
-    let receipts = (0..count)
-        .map(|_| Receipt::decode(&input.bytes("receipt", RECORD_BYTES_MAX)?))
-        .collect::<Result<_, _>>()?;
+    for _ in 0..count {
+        let length = input.count("receipt", RECORD_BYTES_MAX)?;
+        receipt(input.raw("receipt", length)?)?;
+    }
     let certificate = match input.u8("certificate flag")? {
         0 => None,
         1 => Some(input.bytes("certificate", RECORD_BYTES_MAX)?),
         given => return Err(DecodeError::UnknownValue { what: "certificate flag", given: given.into() }),
     };
     input.finish("archived block")?;
-    Ok(ArchivedBlock { block, receipts, certificate })
+    Ok(SignedBlock { block, certificate })
 }
 
 #[cfg(test)]

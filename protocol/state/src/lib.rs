@@ -17,7 +17,7 @@ pub mod qmdb;
 pub mod store;
 pub mod view;
 
-pub use archive::{ArchiveError, ArchivedBlock, BlockArchive, BlockJournal};
+pub use archive::{ArchiveError, ArchivedBlock, BlockArchive, BlockJournal, SignedBlock, SignedFuture};
 pub use bridge::with_reader;
 pub use memory::{MemoryBatch, MemoryStore};
 pub use proof::{ContentError, ProofDecodeError, ProveError, ProvenValue, StateProof, VerifyError, verify};

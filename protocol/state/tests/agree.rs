@@ -313,7 +313,7 @@ impl Eventful {
                 self.open(Some(head.ops_end)).await;
                 assert_eq!(self.store().head().commitment(), head);
             }
-            Aside::Prune => store.prune(&store.head().commitment()).await.unwrap(),
+            Aside::Prune => while store.prune(&store.head().commitment()).await.unwrap() {},
             Aside::Read => drop(read::<QmdbStore<Context>>(&store.head(), 100).await),
         }
     }

@@ -4,7 +4,7 @@ use alloy_primitives::{Address, B256, Bytes, Log};
 use almanac_primitives::{Block, Gas, GasPrice, Header, Outcome, Receipt};
 use almanac_state::{ArchiveError, ArchivedBlock, BlockArchive as _, BlockJournal, QmdbConfig};
 use commonware_runtime::{
-    Runner as _, Supervisor as _,
+    Runner as _, Storage as _, Supervisor as _,
     deterministic::{self, Context, FaultConfig},
 };
 use commonware_utils::{NZU64, probability};
@@ -135,5 +135,61 @@ fn an_archive_that_failed_is_closed_and_keeps_what_it_had() {
         assert_eq!(all(&archive).await, [block(1, 0)]);
         append(&archive, 2, 1).await.unwrap();
         assert_eq!(all(&archive).await, [block(1, 0), block(2, 1)]);
+    });
+}
+
+/// Blocks from a height on are there, and those before answer with a name.
+async fn check_kept_from(archive: &BlockJournal<Context>, first: u64, last: u64) {
+    assert_eq!(archive.height().await, Ok(last));
+    for height in 1..=last {
+        let found = archive.get(height).await;
+        if height < first {
+            assert_eq!(found, Err(ArchiveError::Pruned { height, first }));
+            assert_eq!(archive.signed(height).await, Err(ArchiveError::Pruned { height, first }));
+        } else {
+            let (block, receipts) = block(height, 0);
+            assert_eq!(found, Ok(Some(ArchivedBlock { block, receipts, certificate: None })), "{height}");
+        }
+    }
+}
+
+#[test]
+fn old_blocks_are_pruned_a_file_at_a_time_and_stay_pruned() {
+    run(async |context| {
+        let archive = open(&context).await;
+        for number in 1..=14 {
+            append(&archive, number, 0).await.unwrap();
+        }
+        assert_eq!(archive.prune(4).await, Ok(false), "block 4 is in the first file");
+        check_kept_from(&archive, 1, 14).await;
+        assert_eq!(archive.prune(5).await, Ok(true));
+        assert_eq!(archive.prune(5).await, Ok(false));
+        check_kept_from(&archive, 5, 14).await;
+        drop(archive);
+        let archive = open(&context).await;
+        check_kept_from(&archive, 5, 14).await;
+        append(&archive, 15, 0).await.unwrap();
+        while archive.prune(u64::MAX).await.unwrap() {}
+        check_kept_from(&archive, 13, 15).await;
+        drop(archive);
+        check_kept_from(&open(&context).await, 13, 15).await;
+    });
+}
+
+/// The note of what was pruned must not excuse files that are missing beyond it.
+#[test]
+fn a_file_that_was_not_pruned_is_missed() {
+    run(async |context| {
+        let archive = open(&context).await;
+        for number in 1..=14 {
+            append(&archive, number, 0).await.unwrap();
+        }
+        assert_eq!(archive.prune(5).await, Ok(true));
+        drop(archive);
+        let name = |section: u64| section.to_be_bytes();
+        context.remove("a-blocks_data", Some(&name(1))).await.unwrap();
+        let refused = BlockJournal::open(context.child("blocks"), &config()).await.err().unwrap();
+        let expected = ArchiveError::Incomplete { partition: "a-blocks".to_owned(), first: 1, missing: 8 };
+        assert_eq!(refused, expected);
     });
 }

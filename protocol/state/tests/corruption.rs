@@ -61,7 +61,7 @@ impl Healthy {
                     states.push((batch.commitment(), read::<Store>(&batch, 40).await));
                     archive.append(&block(number), &[], None).await.unwrap();
                     if is_pruned && number % 15 == 0 {
-                        store.prune(&batch.commitment()).await.unwrap();
+                        while store.prune(&batch.commitment()).await.unwrap() {}
                     }
                 }
                 if height == BLOCKS {

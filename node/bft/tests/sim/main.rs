@@ -21,6 +21,7 @@ mod machine;
 mod marks;
 mod network;
 mod node;
+mod numbers;
 mod opened;
 mod orders;
 mod properties;

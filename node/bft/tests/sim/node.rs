@@ -14,8 +14,8 @@ use crate::{
     witness::Witness,
 };
 use almanac_bft::{
-    Channels, ConsensusBlock, Finalizer, Ledger, RuntimeClock, Timeouts, Validator, ValidatorSet, Voter,
-    engine, finalizer::Deliveries, gossip::Gossip,
+    Channels, ConsensusBlock, Finalizer, History, Ledger, RuntimeClock, Timeouts, Validator, ValidatorSet,
+    Voter, engine, finalizer::Deliveries, gossip::Gossip,
 };
 use almanac_consensus::{Admission, Sink};
 use almanac_state::{ArchivedBlock, BlockJournal};
@@ -29,12 +29,16 @@ use commonware_glue::simulate::{
 };
 use commonware_p2p::simulated::{Control, Manager, SplitTarget};
 use commonware_runtime::{Clock as _, Handle, Spawner as _, Supervisor as _, deterministic::Context};
-use commonware_utils::channel::mpsc;
+use commonware_utils::{NZU64, channel::mpsc};
 use std::{
+    num::NonZeroU64,
     sync::{Arc, Weak},
     time::{Duration, UNIX_EPOCH},
 };
 use tokio::sync::oneshot;
+
+/// Blocks that marshal keeps beside the archive: so few that a short run prunes, and asks the archive.
+const RECENT_BLOCKS: NonZeroU64 = NZU64!(8);
 
 /// What properties can see of a validator. It does not keep files open after a crash.
 #[derive(Clone)]
@@ -200,6 +204,8 @@ impl Surroundings {
             floor: None,
             votes_after: None,
             timeouts: Timeouts::for_block_time(Duration::from_millis(network.time.block_time.0)),
+            history: History { archive: opened.archive.clone(), numbers: opened.numbers.clone() },
+            recent_blocks: RECENT_BLOCKS,
         };
         let (deliveries, inbox) = Deliveries::channel();
         let durable = Durable::new(&context, &network, &ledger, &opened.archive, deliveries);
@@ -208,9 +214,12 @@ impl Surroundings {
         let (engine, marshal) =
             engine::start(context.child("engine"), validator, voter, channels, reporter).await;
         let witness = Witness { validator: index, clock, log: network.log.clone() };
-        let sinks: Vec<Arc<dyn Sink>> =
-            if network.has_application(index) { vec![Arc::new(witness)] } else { Vec::new() };
-        let finalizer = Finalizer { ledger: ledger.clone(), pool: pool.clone(), sinks };
+        let mut sinks: Vec<Arc<dyn Sink>> = vec![opened.numbers];
+        if network.has_application(index) {
+            sinks.push(Arc::new(witness));
+        }
+        let finalizer =
+            Finalizer { ledger: ledger.clone(), pool: pool.clone(), sinks, recent_blocks: RECENT_BLOCKS };
         let watched = network.clone();
         context.child("finalizer").spawn(|context| async move {
             let Err(error) = finalizer.run(marshal, inbox).await else { return };

@@ -1,6 +1,8 @@
 //! What a validator has on its disk, and the state that it answers from.
 
-use crate::{machine::Machine, marks::Mark, network::Network, tamper::Tampered, twins::Half};
+use crate::{
+    machine::Machine, marks::Mark, network::Network, numbers::Numbers, tamper::Tampered, twins::Half,
+};
 use alloy_primitives::Bytes;
 use almanac_bft::Ledger;
 use almanac_consensus::{Application, SharedPool, TipState};
@@ -26,6 +28,7 @@ pub fn files(index: usize, half: Half) -> String {
 pub struct Opened {
     pub ledger: Arc<Ledger<Store>>,
     pub archive: Arc<BlockJournal<Machine>>,
+    pub numbers: Arc<Numbers>,
     pub pool: Arc<SharedPool>,
     /// The same chain by another agenda, for who cheats with due runs.
     pub tampered: Option<Arc<Application<Store>>>,
@@ -56,10 +59,11 @@ impl Opened {
             tip = made.tip;
             network.marks.add(Mark::Replay);
         }
+        let numbers = Numbers::read(&archive).await;
         application.keep_archive(archive.clone());
         let base_fee = application.next_environment(&tip).await.unwrap().base_fee;
         let pool = SharedPool::new(Pool::new(PoolConfig::developer(), base_fee));
-        Self { ledger: Ledger::new(application, tip), archive, pool, tampered }
+        Self { ledger: Ledger::new(application, tip), archive, numbers, pool, tampered }
     }
 }
 

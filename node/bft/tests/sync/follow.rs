@@ -82,7 +82,7 @@ async fn copy(
 }
 
 /// All blocks that a node has seen after its floor are those that a validator has seen.
-fn check_same(node: &Node, validator: &Node, floor: u64) {
+pub fn check_same(node: &Node, validator: &Node, floor: u64) {
     let expected = validator.seen.headers.lock().unwrap();
     let seen = node.seen.headers.lock().unwrap();
     let first = *seen.keys().next().expect("a block");

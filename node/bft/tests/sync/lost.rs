@@ -111,17 +111,24 @@ async fn listen(
     heard
 }
 
-/// The control: without the rule, it votes again in a view that it voted in before.
+/// The control: without the rule, it votes again in a view that it voted in before. That takes a moment at which the
+/// others are still in that view, so not every seed shows it.
 #[test]
 fn a_validator_that_votes_at_once_votes_twice_in_a_view() {
-    deterministic::Runner::timed(Duration::from_secs(300)).start(|context| async move {
+    let seeds = 0..20;
+    assert!(seeds.clone().any(votes_twice), "with none of the seeds {seeds:?}");
+}
+
+fn votes_twice(seed: u64) -> bool {
+    let config = deterministic::Config::new().with_seed(seed).with_timeout(Some(Duration::from_secs(300)));
+    deterministic::Runner::new(config).start(|context| async move {
         let scene = Scene::new(context).await;
         let before = scene.take_heard();
         let _lost = scene.start_lost(NEW_DISK, Voice::Votes { after: None }).await;
         scene.context.sleep(Duration::from_secs(20)).await;
         let after = scene.take_heard();
-        assert!(before.intersection(&after).next().is_some(), "{before:?} and {after:?}");
-    });
+        before.intersection(&after).next().is_some()
+    })
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod chain;
 mod follow;
 mod lost;
 mod node;
+mod old;
 mod peer;
 
 use alloy_primitives::Bytes;

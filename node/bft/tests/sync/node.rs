@@ -1,10 +1,10 @@
 //! A whole node in the simulator: application, state, archive, engine, and the server of states.
 
 use crate::chain;
-use alloy_primitives::{Address, Bytes};
+use alloy_primitives::{Address, BlockHash, Bytes};
 use almanac_bft::{
-    CHANNEL_QUOTA, Channels, ConsensusBlock, Finalizer, Ledger, Namespace, RuntimeClock, TimeConfig,
-    Timeouts, Validator, ValidatorSet, Voice, Voter,
+    BlockNumbers, CHANNEL_QUOTA, Channels, ConsensusBlock, Finalizer, History, Ledger, Namespace,
+    RuntimeClock, TimeConfig, Timeouts, Validator, ValidatorSet, Voice, Voter,
     block::key_bytes,
     engine,
     finalizer::Deliveries,
@@ -22,12 +22,17 @@ use commonware_cryptography::{
 };
 use commonware_p2p::simulated::Oracle;
 use commonware_runtime::{Handle, Spawner as _, Supervisor as _, deterministic::Context};
+use commonware_utils::NZU64;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    num::NonZeroU64,
     sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::sync::oneshot;
+
+/// Blocks that marshal keeps beside the archive: so few that a short run prunes, and asks the archive.
+pub const RECENT_BLOCKS: NonZeroU64 = NZU64!(8);
 
 pub type Store = QmdbStore<Context>;
 
@@ -114,17 +119,25 @@ pub async fn start_in(
     let (ready, started) = oneshot::channel();
     let (world, oracle) = (world.clone(), oracle.clone());
     let root = context.spawn(move |context| async move {
-        let (ledger, pool) = open(&context, &world, &seat).await;
+        let opened = open(&context, &world, &seat).await;
         let seen = Arc::new(Seen::new(&world));
-        let _ = ready.send((ledger.clone(), seen.clone()));
-        run(context, &world, &oracle, seat, ledger, pool, seen).await;
+        seen.read(&opened.archive).await;
+        let _ = ready.send((opened.ledger.clone(), seen.clone()));
+        run(context, &world, &oracle, seat, opened, seen).await;
     });
     let (ledger, seen) = started.await.expect("the node starts");
     Node { ledger, seen, root }
 }
 
+/// What a node has on its disk.
+struct Opened {
+    ledger: Arc<Ledger<Store>>,
+    archive: Arc<BlockJournal<Context>>,
+    pool: Arc<SharedPool>,
+}
+
 /// Opens the chain, and executes again what the archive has and the state lacks.
-async fn open(context: &Context, world: &World, seat: &Seat) -> (Arc<Ledger<Store>>, Arc<SharedPool>) {
+async fn open(context: &Context, world: &World, seat: &Seat) -> Opened {
     let first = seat.floor.as_ref().map_or(&world.header, |floor| &floor.header);
     let config = world.config(seat.disk);
     let archive = BlockJournal::open_after(context.child("blocks"), &config, first.number).await.unwrap();
@@ -141,9 +154,11 @@ async fn open(context: &Context, world: &World, seat: &Seat) -> (Arc<Ledger<Stor
         application.commit(&made).await.unwrap();
         tip = made.tip;
     }
-    application.keep_archive(Arc::new(archive));
+    let archive = Arc::new(archive);
+    application.keep_archive(archive.clone());
     let base_fee = application.next_environment(&tip).await.unwrap().base_fee;
-    (Ledger::new(application, tip), SharedPool::new(Pool::new(PoolConfig::developer(), base_fee)))
+    let pool = SharedPool::new(Pool::new(PoolConfig::developer(), base_fee));
+    Opened { ledger: Ledger::new(application, tip), archive, pool }
 }
 
 async fn run(
@@ -151,8 +166,7 @@ async fn run(
     world: &World,
     oracle: &Oracle<PublicKey, Context>,
     Seat { index, disk, floor, voice }: Seat,
-    ledger: Arc<Ledger<Store>>,
-    pool: Arc<SharedPool>,
+    Opened { ledger, archive, pool }: Opened,
     seen: Arc<Seen>,
 ) {
     let (key, control) = (world.public(index), oracle.control(world.public(index)));
@@ -183,6 +197,8 @@ async fn run(
         floor: floor.map(signed_about),
         votes_after,
         timeouts: Timeouts::for_block_time(Duration::from_millis(time.block_time.0)),
+        history: History { archive, numbers: seen.clone() },
+        recent_blocks: RECENT_BLOCKS,
     };
     let channel = |number| control.register(number, CHANNEL_QUOTA);
     let channels = Channels {
@@ -199,7 +215,7 @@ async fn run(
     let clock = context.child("server_clock");
     let server = Server { ledger: ledger.clone(), marshal: marshal.clone(), keys: seen.clone(), clock };
     context.child("server").spawn(|_| server.run(answers, questions));
-    let finalizer = Finalizer { ledger, pool, sinks: vec![seen] };
+    let finalizer = Finalizer { ledger, pool, sinks: vec![seen], recent_blocks: RECENT_BLOCKS };
     context.child("finalizer").spawn(|_| async move {
         finalizer.run(marshal, inbox).await.expect("final blocks can be committed");
     });
@@ -217,6 +233,15 @@ impl Seen {
     fn new(world: &World) -> Self {
         let names = world.state.keys().copied().collect();
         Self { headers: Mutex::default(), names: Mutex::new(names), changed: Mutex::default() }
+    }
+
+    /// Takes the blocks that are on disk.
+    async fn read(&self, archive: &BlockJournal<Context>) {
+        for number in 1..=archive.height().await.unwrap() {
+            if let Some(archived) = archive.get(number).await.unwrap() {
+                self.headers.lock().unwrap().insert(number, archived.block.header);
+            }
+        }
     }
 
     /// Takes the names of a copied state.
@@ -243,6 +268,13 @@ impl Sink for Seen {
 
     fn reverted(&self, _: u64) -> Result<(), SinkError> {
         unreachable!("final blocks stay")
+    }
+}
+
+impl BlockNumbers for Seen {
+    fn number_of(&self, hash: BlockHash) -> Result<Option<u64>, String> {
+        let headers = self.headers.lock().unwrap();
+        Ok(headers.values().find(|header| header.hash() == hash).map(|header| header.number))
     }
 }
 

@@ -1,10 +1,9 @@
 //! The configuration file of a node: a validator, or a follower.
 
 use super::keys;
-use crate::index_command;
+use crate::{chain::Keeping, index_command, prune::COPIED_BLOCKS};
 use alloy_primitives::B256;
 use almanac_bft::{NetworkConfig, Peer, TimeConfig};
-use almanac_index::IndexConfig;
 use almanac_primitives::DurationMs;
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
@@ -38,6 +37,12 @@ pub(super) struct NodeConfig {
     /// How a node with an empty directory gets to where the others are.
     #[serde(default, skip_serializing_if = "Sync::is_default")]
     pub(super) sync: Sync,
+    /// Blocks before the last one whose states are kept and can be asked for. All without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) history: Option<u64>,
+    /// Blocks before the last one that other nodes can have from this one. All without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) blocks: Option<u64>,
     /// Memory for what the index has written and not put in its place yet, in MiB. It takes up to four times as much
     /// for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,6 +77,9 @@ pub(super) struct PeerConfig {
 /// Shortest and longest time between blocks.
 const BLOCK_TIME_MS: std::ops::RangeInclusive<u64> = 10..=60_000;
 
+/// Least that is kept of history and blocks: what a node needs that copies the state from this one.
+const KEPT_BLOCKS_MIN: u64 = 2 * COPIED_BLOCKS;
+
 /// Least and most memory for the index to write in, in MiB.
 const INDEX_BUFFER_MB: std::ops::RangeInclusive<u64> = 1..=1_024;
 
@@ -91,16 +99,20 @@ impl NodeConfig {
             let is_allowed = INDEX_BUFFER_MB.contains(&given);
             ensure!(is_allowed, "indexBufferMb is {given}, it must be from {least} to {most}");
         }
+        for (name, kept) in [("history", config.history), ("blocks", config.blocks)] {
+            let given = kept.unwrap_or(u64::MAX);
+            ensure!(given >= KEPT_BLOCKS_MIN, "{name} is {given}, it must be at least {KEPT_BLOCKS_MIN}");
+        }
         Ok(config)
     }
 
-    /// How much the index keeps, and in how much memory.
-    pub(super) fn keeping(&self) -> IndexConfig {
-        let archive = index_command::keeping(None);
-        match self.index_buffer_mb {
-            Some(mebibytes) => IndexConfig { buffer_bytes: mebibytes << 20, ..archive },
-            None => archive,
+    /// How much is kept on disk, and in how much memory the index writes it.
+    pub(super) fn keeping(&self) -> Keeping {
+        let mut index = index_command::keeping(self.history);
+        if let Some(mebibytes) = self.index_buffer_mb {
+            index.buffer_bytes = mebibytes << 20;
         }
+        Keeping { index, blocks: self.blocks }
     }
 
     /// How the node takes part in the network. Reads its key.
@@ -129,6 +141,7 @@ pub(super) fn check_block_time(DurationMs(given): DurationMs) -> anyhow::Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use almanac_index::IndexConfig;
 
     const FILE: &str = r#"{
         "genesis": "../genesis.json", "key": "validator.key", "datadir": "/data",
@@ -160,12 +173,25 @@ mod tests {
     fn both_sides_of_the_memory_for_the_index() {
         let with = |given: u64| read(&format!("500, \"indexBufferMb\": {given}"));
         for allowed in [1, 1_024] {
-            assert_eq!(with(allowed).unwrap().keeping().buffer_bytes, allowed << 20);
+            assert_eq!(with(allowed).unwrap().keeping().index.buffer_bytes, allowed << 20);
         }
         for refused in [0, 1_025] {
             assert!(with(refused).unwrap_err().to_string().contains("from 1 to 1024"));
         }
-        assert_eq!(read("500").unwrap().keeping(), IndexConfig::archive());
+        assert_eq!(read("500").unwrap().keeping().index, IndexConfig::archive());
+    }
+
+    #[test]
+    fn both_sides_of_what_is_kept() {
+        let with = |name: &str, given: u64| read(&format!("500, \"{name}\": {given}"));
+        assert_eq!(with("history", KEPT_BLOCKS_MIN).unwrap().keeping().index.history_depth, KEPT_BLOCKS_MIN);
+        assert_eq!(with("blocks", KEPT_BLOCKS_MIN).unwrap().keeping().blocks, Some(KEPT_BLOCKS_MIN));
+        for name in ["history", "blocks"] {
+            let refused = with(name, KEPT_BLOCKS_MIN - 1).unwrap_err().to_string();
+            assert_eq!(refused, format!("{name} is 8191, it must be at least 8192"));
+        }
+        let whole = read("500").unwrap().keeping();
+        assert_eq!((whole.index.history_depth, whole.blocks), (u64::MAX, None));
     }
 
     #[test]

@@ -5,9 +5,9 @@ use crate::{
     chain::{self, PARTITION},
     datadir::Datadir,
 };
-use alloy_primitives::Bytes;
+use alloy_primitives::{BlockHash, Bytes};
 use almanac_bft::{
-    Namespace, NetworkConfig, ValidatorSet,
+    BlockNumbers, Namespace, NetworkConfig, ValidatorSet,
     sync::{self, Floor, KnownKeys, Phase, Progress, SyncError, ValueSink},
 };
 use almanac_index::{CopiedIndex, Index, IndexConfig};
@@ -115,6 +115,15 @@ impl KnownKeys for IndexKeys {
     fn changed_in(&self, height: u64) -> Result<Option<Vec<StateKey>>, String> {
         let names = self.0.changed_in(height).map_err(|error| error.to_string())?;
         names.map(|names| names.iter().map(|name| read(name)).collect()).transpose()
+    }
+}
+
+/// The heights of blocks as the index knows them.
+pub(super) struct IndexNumbers(pub(super) Arc<Index>);
+
+impl BlockNumbers for IndexNumbers {
+    fn number_of(&self, hash: BlockHash) -> Result<Option<u64>, String> {
+        self.0.number_of(hash).map_err(|error| error.to_string())
     }
 }
 

@@ -183,6 +183,8 @@ impl Places<'_> {
                 })
                 .collect(),
             followers: self.followers.iter().map(ValidatorKey::public).collect(),
+            history: None,
+            blocks: None,
             index_buffer_mb: None,
             sync: match kind {
                 Kind::Validator => Sync::Blocks,

@@ -3,13 +3,13 @@
 use super::{
     NodeCommand,
     config::{NodeConfig, Sync},
-    copy::{self, IndexKeys},
+    copy::{self, IndexKeys, IndexNumbers},
     keys, ports, quiet, serve, silent,
     votes::{self, Role},
     watch,
 };
 use crate::{
-    chain,
+    chain::{self, Keeping},
     control::Control,
     datadir::{self, Datadir},
     figures::BlockFigures,
@@ -17,10 +17,10 @@ use crate::{
     shutdown::Shutdown,
 };
 use almanac_bft::{
-    Bft, Ledger, NetworkConfig, Parts, Prover as LedgerProver, Silence, ValidatorSet, sync::Progress,
+    Bft, History, Ledger, NetworkConfig, Parts, Prover as LedgerProver, Silence, ValidatorSet, sync::Progress,
 };
 use almanac_consensus::{Admission, Clock as _, Engine as _, SharedPool, Sink, SystemClock};
-use almanac_index::{Index, IndexConfig};
+use almanac_index::Index;
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::{Genesis, TimestampMs};
 use almanac_rpc::{
@@ -177,7 +177,7 @@ struct Plan {
     network: NetworkConfig,
     sync: Sync,
     key_file: PathBuf,
-    keeping: IndexConfig,
+    keeping: Keeping,
     /// When the process began.
     start: TimestampMs,
 }
@@ -257,7 +257,8 @@ async fn start(
     let floor = datadir.floor()?;
     let header = floor.as_ref().map(|floor| &floor.header);
     let chain = chain::on_disk(&context, genesis, &datadir.index(), keeping.clone(), header).await?;
-    let chain::Chain { mut application, tip, index } = chain;
+    let chain::Chain { mut application, tip, index, disk } = chain;
+    let chain::Disk { archive, pruning } = disk.context("a node of a network keeps its chain on disk")?;
     let base_fee = application.next_environment(&tip).await?.base_fee;
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
     application.know_senders(pool.clone());
@@ -270,13 +271,16 @@ async fn start(
         heads.clone(),
         Arc::new(BlockFigures { pool, index: index.clone() }),
         Arc::new(BlockLines { lines: Lines::default(), index: index.clone() }),
+        pruning,
     ];
     let origin = index.block(0)?.context("block 0 is missing from the index")?;
     let ledger = Ledger::new(application, tip);
     let (prover, proving) = LedgerProver::new(ledger.clone());
     context.child("prover").spawn(|_| proving);
+    let history = History { archive, numbers: Arc::new(IndexNumbers(index.clone())) };
     let parts = Parts {
         ledger,
+        history,
         genesis: origin.block.header.clone(),
         floor,
         voice: role.voice(),

@@ -36,6 +36,8 @@ mod tests {
             peers: Vec::new(),
             followers: Vec::new(),
             sync: Default::default(),
+            history: None,
+            blocks: None,
             index_buffer_mb: None,
         }
     }

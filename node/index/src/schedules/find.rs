@@ -29,11 +29,15 @@ pub(super) fn schedule(view: &View<'_>, id: ScheduleId) -> Result<Option<Schedul
     view.get(Table::Schedules, &id.0.to_be_bytes(), |row| read_schedule(id, row))
 }
 
+/// The body of a schedule, also after its end; `None` where it ended in the very block that made it.
+pub(crate) fn body(view: &View<'_>, id: ScheduleId) -> Result<Option<Body>, Fault> {
+    let row = |error| Fault::Row { table: "schedule bodies", error };
+    view.get(Table::ScheduleBodies, &id.0.to_be_bytes(), |body| Body::decode(body).map_err(row))
+}
+
 fn complete(view: &View<'_>, schedule: Schedule) -> Result<KnownSchedule, Fault> {
     let id = schedule.id;
-    let row = |error| Fault::Row { table: "schedule bodies", error };
-    let body =
-        view.get(Table::ScheduleBodies, &id.0.to_be_bytes(), |body| Body::decode(body).map_err(row))?;
+    let body = body(view, id)?;
     let record = match Record::read(&Tip(view), id) {
         Ok(record) => record,
         Err(RecordError::Read(error)) => return Err(error.into()),

@@ -8,7 +8,7 @@ mod living;
 mod rows;
 mod write;
 
-pub(crate) use find::{find, known, runs_of};
+pub(crate) use find::{body, find, known, runs_of};
 pub(crate) use living::{add_living, living};
 pub(crate) use write::{add, take_back};
 

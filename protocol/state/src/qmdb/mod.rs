@@ -30,7 +30,7 @@ use almanac_primitives::{
 };
 use commonware_cryptography::{Sha256, sha256};
 use commonware_parallel::Sequential;
-use commonware_runtime::Spawner;
+use commonware_runtime::{Handle, Spawner};
 use commonware_storage::{
     Context,
     mmr::{self, Location},
@@ -48,7 +48,15 @@ use commonware_storage::{
 use commonware_utils::sync::AsyncRwLock;
 use layer::Layer;
 use stamp::Stamp;
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    num::NonZeroU64,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 use value::Key;
 
 /// Bytes of one chunk of QMDB's activity bitmap. Part of the format of roots and proofs.
@@ -71,10 +79,14 @@ struct Shared<E: Context + Spawner> {
     /// `None` once a mutation has failed. A lock that lets writers go first: whoever holds it for reading must
     /// not wait for it again, or the two wait for the writer between them, and the writer for the first.
     database: AsyncRwLock<Option<Database<E>>>,
-    /// Moves only while the database is locked for writing.
+    /// Set where what was applied did not become durable: nothing may be built on it.
+    is_closed: AtomicBool,
+    /// Moves only while the database is locked for writing, or when the store closes.
     head: std::sync::Mutex<Arc<Layer>>,
     partition: String,
     genesis: B256,
+    /// Operations in one file.
+    file_operations: NonZeroU64,
 }
 
 /// The state after a block of a [`QmdbStore`].
@@ -108,7 +120,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
         Ok(Self::opened(database, stamp, config))
     }
 
-    /// Height of the last durable block.
+    /// Height of the last committed block.
     pub fn height(&self) -> u64 {
         self.shared.head().height
     }
@@ -117,7 +129,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
         let changes = diff.changes();
         let failed = |error| SealError::Store { reason: self.shared.damage(&error) };
         let guard = self.shared.database.read().await;
-        let database = guard.as_ref().ok_or(SealError::Closed)?;
+        let database = self.shared.opened(&guard).ok_or(SealError::Closed)?;
         parent.layer.check_live(&self.shared.head())?;
         let keys: Vec<Key> = changes.iter().map(|change| key(&change.key)).collect();
         let keys: Vec<&Key> = keys.iter().collect();
@@ -138,29 +150,59 @@ impl<E: Context + Spawner> QmdbStore<E> {
     }
 
     async fn commit_layer(&self, layer: &Arc<Layer>) -> Result<(), CommitError> {
-        let mut guard = self.shared.database.write().await;
-        // Checked before anything is taken: a refusal must not cost us the database.
-        layer.check_next(&self.shared.head())?;
-        let database = guard.take().ok_or(CommitError::Closed)?;
-        let database = apply(database, &layer.sealed)
-            .await
-            .map_err(|error| CommitError::Store { reason: self.shared.unwritten(&error) })?;
-        *self.shared.head.lock().expect("nothing panics while it holds the head") = Arc::clone(layer);
-        layer.settle();
-        *guard = Some(database);
+        let failed = |error| CommitError::Store { reason: self.shared.unwritten(&error) };
+        let (durable, before) = self.apply_layer(layer).await?;
+        // Without the lock: reads for the next block do not wait for the disk. Nobody is told of this block before it
+        // is durable, and what is committed after it becomes durable after it.
+        let mut unless_durable = Closing { shared: &self.shared, before: Some(before) };
+        durable.await.map_err(|error| failed(error.into()))?;
+        unless_durable.before = None;
         Ok(())
     }
 
-    /// Forgets operations that the state after a block with this commitment no longer needs. Older blocks can
-    /// then not be reopened, nor synced from.
-    pub async fn prune(&self, oldest: &StateCommitment) -> Result<(), CommitError> {
+    /// Makes a batch the head, and begins to make it durable. Answers with what ends when it is, and the head before.
+    async fn apply_layer(&self, layer: &Arc<Layer>) -> Result<(Handle<()>, Arc<Layer>), CommitError> {
         let mut guard = self.shared.database.write().await;
-        let database = guard.take().ok_or(CommitError::Closed)?;
-        let boundary = Location::new(oldest.ops_start).min(database.sync_boundary());
-        let pruned = async { database.prune(boundary).await?.sync().await };
+        self.shared.opened(&guard).ok_or(CommitError::Closed)?;
+        let before = self.shared.head();
+        // Checked before anything is taken: a refusal must not cost us the database.
+        layer.check_next(&before)?;
+        let database = self.shared.take(&mut guard).ok_or(CommitError::Closed)?;
+        let (database, durable) = apply(database, &layer.sealed)
+            .await
+            .map_err(|error| CommitError::Store { reason: self.shared.unwritten(&error) })?;
+        self.shared.set_head(Arc::clone(layer));
+        layer.settle();
+        *guard = Some(database);
+        Ok((durable, before))
+    }
+
+    /// Forgets the oldest file of operations, if the state after a block with this commitment and all later ones need
+    /// nothing of it. Older blocks can then not be reopened, nor synced from. Answers whether there was such a file:
+    /// call again for the next one, so that blocks get their turn in between.
+    pub async fn prune(&self, oldest: &StateCommitment) -> Result<bool, CommitError> {
+        if self.prunable_to(oldest, &*self.shared.database.read().await)?.is_none() {
+            return Ok(false);
+        }
+        let mut guard = self.shared.database.write().await;
+        let Some(boundary) = self.prunable_to(oldest, &guard)? else { return Ok(false) };
+        let database = self.shared.take(&mut guard).ok_or(CommitError::Closed)?;
         let failed = |error| CommitError::Store { reason: self.shared.unwritten(&error) };
-        *guard = Some(pruned.await.map_err(failed)?);
-        Ok(())
+        *guard = Some(database.prune(boundary).await.map_err(failed)?);
+        Ok(true)
+    }
+
+    /// Where the second file begins, if the first one can go.
+    fn prunable_to(
+        &self,
+        oldest: &StateCommitment,
+        database: &Option<Database<E>>,
+    ) -> Result<Option<Location>, CommitError> {
+        let database = self.shared.opened(database).ok_or(CommitError::Closed)?;
+        let needed_from = oldest.ops_start.min(*database.sync_boundary());
+        let file = self.shared.file_operations.get();
+        let second = (*database.bounds().start / file).saturating_add(1).saturating_mul(file);
+        Ok((second <= needed_from).then(|| Location::new(second)))
     }
 
     fn assert_owns(&self, batch: &QmdbBatch<E>) {
@@ -194,8 +236,23 @@ impl<E: Context + Spawner> StateStore for QmdbStore<E> {
 }
 
 impl<E: Context + Spawner> Shared<E> {
+    /// The database, unless an earlier mutation has failed. To be asked before the head is: that of a closed store
+    /// leads to nothing.
+    fn opened<'g>(&self, database: &'g Option<Database<E>>) -> Option<&'g Database<E>> {
+        database.as_ref().filter(|_| !self.is_closed.load(Ordering::Acquire))
+    }
+
+    /// Takes the database for a mutation, unless an earlier one has failed.
+    fn take(&self, database: &mut Option<Database<E>>) -> Option<Database<E>> {
+        database.take_if(|_| !self.is_closed.load(Ordering::Acquire))
+    }
+
     fn head(&self) -> Arc<Layer> {
         Arc::clone(&self.head.lock().expect("nothing panics while it holds the head"))
+    }
+
+    fn set_head(&self, head: Arc<Layer>) {
+        *self.head.lock().expect("nothing panics while it holds the head") = head;
     }
 
     fn damage(&self, error: &QmdbError) -> String {
@@ -204,6 +261,22 @@ impl<E: Context + Spawner> Shared<E> {
 
     fn unwritten(&self, error: &QmdbError) -> String {
         open::unwritten(&self.partition, error)
+    }
+}
+
+/// Closes a store when it is dropped before it is disarmed: what was applied may not be on disk.
+struct Closing<'s, E: Context + Spawner> {
+    shared: &'s Shared<E>,
+    /// The last head that is known to be on disk; `None` disarms it.
+    before: Option<Arc<Layer>>,
+}
+
+impl<E: Context + Spawner> Drop for Closing<'_, E> {
+    fn drop(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.shared.is_closed.store(true, Ordering::Release);
+            self.shared.set_head(before);
+        }
     }
 }
 
@@ -224,16 +297,13 @@ fn slot(change: &StateChange) -> Slot<Value> {
     change.new.clone().map_or(Slot::Delete, |new| Slot::Put(Value(new)))
 }
 
-/// Applies a batch and waits until it is durable. Unlike QMDB's `commit`, this also keeps note of how much is
+/// Applies a batch and begins to make it durable. Unlike QMDB's `commit`, this also keeps note of how much is
 /// durable: opening then has little to check, and damage below that point is an error, not a shorter log.
 async fn apply<E: Context + Spawner>(
     database: Database<E>,
     sealed: &Sealed,
-) -> Result<Database<E>, QmdbError> {
-    let database = database.apply_batch(Arc::clone(sealed)).await?;
-    let (database, durable) = database.start_sync().await?;
-    durable.await?;
-    Ok(database)
+) -> Result<(Database<E>, Handle<()>), QmdbError> {
+    database.apply_batch(Arc::clone(sealed)).await?.start_sync().await
 }
 
 fn root(sealed: &Sealed) -> B256 {
@@ -247,7 +317,7 @@ impl<E: Context + Spawner> StateView for QmdbBatch<E> {
         };
         let failed = |reason: String| StateReadError { key: first, reason };
         let guard = self.shared.database.read().await;
-        let database = guard.as_ref().ok_or_else(|| failed(CommitError::Closed.to_string()))?;
+        let database = self.shared.opened(&guard).ok_or_else(|| failed(CommitError::Closed.to_string()))?;
         self.layer.check_live(&self.shared.head()).map_err(|stale| failed(stale.to_string()))?;
         let hashed: Vec<Key> = keys.iter().map(key).collect();
         let hashed: Vec<&Key> = hashed.iter().collect();

@@ -12,7 +12,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
     pub async fn prove(&self, header: &Header, name: StateKey) -> Result<StateProof, ProveError> {
         // Held to the end: root, value and path are of one commit, whatever waits to be committed.
         let guard = self.shared.database.read().await;
-        let database = guard.as_ref().ok_or(ProveError::Closed)?;
+        let database = self.shared.opened(&guard).ok_or(ProveError::Closed)?;
         let (block_number, state_root) = (header.number, header.commitment.state_root);
         let store_root = B256::from_slice(database.root().as_ref());
         if state_root != store_root {

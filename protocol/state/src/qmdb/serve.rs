@@ -81,7 +81,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
 
     async fn serve_step(&self, request: SyncRequest) -> Result<SyncResponse, ServeError> {
         let guard = self.shared.database.read().await;
-        let database = guard.as_ref().ok_or(ServeError::Closed)?;
+        let database = self.shared.opened(&guard).ok_or(ServeError::Closed)?;
         let (asked, newest) = (*request.size(), *database.bounds().end);
         if asked > newest {
             return Err(ServeError::Ahead { asked, newest });

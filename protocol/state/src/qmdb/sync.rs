@@ -27,7 +27,7 @@ use commonware_utils::{NZU64, NZUsize, range::NonEmptyRange, sync::AsyncRwLock};
 use std::{
     collections::BTreeMap,
     num::{NonZeroU64, NonZeroUsize},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
 };
 
 /// A digest of the log's tree.
@@ -184,7 +184,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
     /// How many values the last committed state has. Reads the whole log.
     pub async fn live_values(&self) -> Result<u64, ServeError> {
         let guard = self.shared.database.read().await;
-        let database = guard.as_ref().ok_or(ServeError::Closed)?;
+        let database = self.shared.opened(&guard).ok_or(ServeError::Closed)?;
         let failed = |error: QmdbError| ServeError::Store { reason: self.shared.damage(&error) };
         let (mut next, end) = (*database.sync_boundary(), *database.bounds().end);
         let mut live = 0;
@@ -206,9 +206,11 @@ impl<E: Context + Spawner> QmdbStore<E> {
         let head = Layer::committed(database.to_batch(), stamp.height);
         let shared = Shared {
             database: AsyncRwLock::new(Some(database)),
+            is_closed: AtomicBool::new(false),
             head: std::sync::Mutex::new(head),
             partition: config.partition.clone(),
             genesis: stamp.genesis,
+            file_operations: config.file_operations,
         };
         Self { shared: Arc::new(shared) }
     }
