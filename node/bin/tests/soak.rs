@@ -92,8 +92,8 @@ fn memory_files_and_disk_stay_flat_under_load_and_faults() {
     println!("{faults} faults, {sent} transactions, and the chain is one");
     let warm = warm(&rows);
     let of = |index: usize| warm.iter().map(|row| row[index]).collect::<Vec<_>>();
-    SURVIVORS.map(|index| print_growth(index, &of(index)));
-    SURVIVORS.map(|index| check_flat(index, &of(index)));
+    SURVIVORS.iter().for_each(|index| print_growth(*index, &of(*index)));
+    SURVIVORS.iter().for_each(|index| check_flat(*index, &of(*index)));
 }
 
 /// One fault of one validator, or now and then of two; survivors are only stopped and cut off.
@@ -152,19 +152,21 @@ fn print(time: Duration, row: &[Sample; VALIDATORS]) {
     println!("{:4.0} s  {:6}    {memory:22}  {files:14}  {disk}", time.as_secs_f64(), row[2].height);
 }
 
+/// One number of a sample.
+type Figure = fn(&Sample) -> f64;
+
 /// Says how much of everything a block added, and what that makes in a day.
 fn print_growth(index: usize, samples: &[Sample]) {
     let halves = samples.split_at(samples.len() / 2);
-    let part = |part: &[Sample], figure: &dyn Fn(&Sample) -> f64| mean(part.iter().map(figure));
-    let grown = |figure: &dyn Fn(&Sample) -> f64| part(halves.1, figure) - part(halves.0, figure);
-    let blocks = grown(&|sample| sample.height as f64);
-    let days = grown(&|sample| sample.time.as_secs_f64()) / SECONDS_PER_DAY;
-    let figures: [(&str, &dyn Fn(&Sample) -> f64); 5] = [
-        ("memory, bytes", &|sample| sample.memory_kilobytes as f64 * 1e3),
-        ("open files", &|sample| sample.open_files as f64),
-        ("chain, bytes", &|sample| sample.chain_bytes as f64),
-        ("consensus, bytes", &|sample| sample.consensus_bytes as f64),
-        ("index, bytes", &|sample| sample.index_bytes as f64),
+    let grown = |figure: Figure| mean(halves.1.iter().map(figure)) - mean(halves.0.iter().map(figure));
+    let blocks = grown(|sample| sample.height as f64);
+    let days = grown(|sample| sample.time.as_secs_f64()) / SECONDS_PER_DAY;
+    let figures: [(&str, Figure); 5] = [
+        ("memory, bytes", |sample| sample.memory_kilobytes as f64 * 1e3),
+        ("open files", |sample| sample.open_files as f64),
+        ("chain, bytes", |sample| sample.chain_bytes as f64),
+        ("consensus, bytes", |sample| sample.consensus_bytes as f64),
+        ("index, bytes", |sample| sample.index_bytes as f64),
     ];
     for (name, figure) in figures {
         let grown = grown(figure);

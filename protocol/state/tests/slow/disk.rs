@@ -1,4 +1,5 @@
 //! The simulated runtime with a disk whose syncs take time.
+#![allow(clippy::disallowed_types, reason = "the simulated clock tells its time in this type")]
 
 use commonware_runtime::{
     BlobVersion, Clock, Error, Handle, IoBufs, IoBufsMut, Metrics, Name, ReadOptions, Spawner, Storage,
