@@ -59,7 +59,8 @@ pub async fn session(
     let listening = context.child("answers").spawn(|_| listener);
     let validators = world.validators.clone();
     let (namespace, progress) = (world.namespace, Arc::default());
-    (Session { asker: asker.into(), validators, namespace, progress }, listening)
+    let names_per_page = sync::NAMES_PER_PAGE;
+    (Session { asker: asker.into(), validators, namespace, progress, names_per_page }, listening)
 }
 
 /// Copies the state for a node from the given peers, and makes its archive.
@@ -75,7 +76,7 @@ async fn copy(
     let config = world.config(index);
     let store = session.fetch_state(context.child("copy"), &config, &world.state, &floor).await.unwrap();
     let mut values = Values::default();
-    session.fetch_values(&store, &floor, &mut values).await.unwrap();
+    session.fetch_values(&store, &floor, &mut values, &mut context.child("names")).await.unwrap();
     BlockJournal::begin_after(context.child("begin"), &config, floor.header.number).await.unwrap();
     listening.abort();
     (floor, values.0)

@@ -86,7 +86,8 @@ async fn copy(
     let config = QmdbConfig::new(PARTITION);
     let store = session.fetch_state(context.child("state"), &config, &genesis.state()?, &floor).await?;
     let mut index = CopiedIndex::begin(place, &IndexConfig::default(), origin)?;
-    let values = session.fetch_values(&store, &floor, &mut IndexSink(&mut index)).await?;
+    let mut rng = context.child("names");
+    let values = session.fetch_values(&store, &floor, &mut IndexSink(&mut index), &mut rng).await?;
     progress.begin(Phase::Opening, 0);
     index.finish(floor.header.clone())?;
     BlockJournal::begin_after(context.child("blocks"), &config, number).await?;
