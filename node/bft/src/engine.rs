@@ -58,7 +58,7 @@ pub(crate) const BACKFILL_SHARE: Share = Share { messages: NZUsize!(64), bytes: 
 
 /// Questions for missing blocks that a peer may ask, and answers that it may give. Small blocks are cheap; what large
 /// ones cost is counted in bytes (`meter.rs`).
-pub(crate) const BACKFILL_QUOTA: Quota = Quota::per_second(NZU32!(1_024)).allow_burst(NZU32!(128));
+pub const BACKFILL_QUOTA: Quota = Quota::per_second(NZU32!(1_024)).allow_burst(NZU32!(128));
 
 /// New blocks that a peer may send: twice as many as all validators together make. Reading the largest takes long.
 pub fn block_quota(block_time: Duration) -> Quota {
