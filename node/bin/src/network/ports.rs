@@ -36,6 +36,7 @@ mod tests {
             peers: Vec::new(),
             followers: Vec::new(),
             sync: Default::default(),
+            sync_behind_blocks: None,
             index_buffer_mb: None,
         }
     }
