@@ -49,6 +49,21 @@ impl<P: Ord> Credits<P> {
         }
     }
 
+    /// Takes back some of what a peer was charged.
+    pub(crate) fn refund(&mut self, peer: &P, cost: usize) {
+        let cost = u64::try_from(cost).expect("a length fits 64 bits").saturating_mul(1_000);
+        if let Some(used) = self.used.get_mut(peer) {
+            used.amount = used.amount.saturating_sub(cost);
+        }
+    }
+
+    /// How long until a peer has some left, in milliseconds.
+    pub(crate) fn wait_ms(&self, peer: &P, now: TimestampMs) -> u64 {
+        let over = self.used(peer, now).checked_sub(self.allowance.burst.saturating_mul(1_000));
+        // At the burst itself there is nothing left either.
+        over.map_or(0, |over| (over + 1).div_ceil(self.allowance.per_second.max(1)))
+    }
+
     /// What still counts. A clock that goes back gives nothing back.
     fn used(&self, peer: &P, now: TimestampMs) -> u64 {
         self.used.get(peer).map_or(0, |used| {
@@ -90,6 +105,35 @@ mod tests {
         assert_eq!(credits.used.len(), 1);
         assert!(credits.is_good(&'a', at(whole)));
         assert!(credits.used.is_empty());
+    }
+
+    #[test]
+    fn the_wait_is_as_long_as_it_takes_and_no_longer() {
+        let mut credits = Credits::new(ALLOWANCE);
+        assert_eq!(credits.wait_ms(&'a', at(0)), 0);
+        for cost in [BURST - 1, 1, 1, 777, 100_000] {
+            credits.charge('a', cost, at(0));
+            let wait = credits.wait_ms(&'a', at(0));
+            assert_eq!(wait == 0, credits.is_good(&'a', at(0)), "{wait}");
+            assert!(credits.is_good(&'a', at(wait)), "{wait}");
+            assert!(wait == 0 || !credits.is_good(&'a', at(wait - 1)), "{wait}");
+        }
+    }
+
+    #[test]
+    fn a_refund_takes_back_a_charge_and_no_more() {
+        let mut credits = Credits::new(ALLOWANCE);
+        credits.refund(&'a', 10);
+        credits.charge('a', BURST + 5, at(0));
+        credits.refund(&'a', 5);
+        assert!(!credits.is_good(&'a', at(0)));
+        credits.refund(&'a', 1);
+        assert!(credits.is_good(&'a', at(0)));
+        credits.refund(&'a', 2 * BURST);
+        credits.charge('a', BURST - 1, at(0));
+        assert!(credits.is_good(&'a', at(0)));
+        credits.charge('a', 1, at(0));
+        assert!(!credits.is_good(&'a', at(0)), "nothing was saved up");
     }
 
     /// Over a long time, a peer gets the burst and the rate, whatever it costs at a time.

@@ -53,9 +53,9 @@ pub(crate) const SHARE: Share = Share { messages: NZUsize!(64), bytes: 9 << 20 }
 /// The same for missing blocks, of which a node that is behind asks for many at once.
 pub(crate) const BACKFILL_SHARE: Share = Share { messages: NZUsize!(64), bytes: 64 << 20 };
 
-/// Questions for missing blocks that a peer may ask, and answers that it may give: each may take reading, and sending,
-/// a block of the largest size.
-pub(crate) const BACKFILL_QUOTA: Quota = Quota::per_second(NZU32!(64));
+/// Questions for missing blocks that a peer may ask, and answers that it may give. Small blocks are cheap; what large
+/// ones cost is counted in bytes (`meter.rs`).
+pub const BACKFILL_QUOTA: Quota = Quota::per_second(NZU32!(1_024)).allow_burst(NZU32!(128));
 
 /// New blocks that a peer may send: twice as many as all validators together make. Reading the largest takes long.
 pub fn block_quota(block_time: Duration) -> Quota {
@@ -101,12 +101,6 @@ pub(crate) fn vote_bytes_max(validators: u32) -> usize {
 /// Largest message on the channels of new and of missing blocks.
 pub(crate) fn block_bytes_max(validators: u32) -> usize {
     marshal::max_payload_size::<Standard<ConsensusBlock>, Scheme>(validators, &())
-}
-
-/// Whether a message on the channel of missing blocks is a question, for which a block has to be read: behind a number
-/// of eight bytes, 0 is one and 1 an answer.
-pub(crate) fn is_question(message: &[u8]) -> bool {
-    message.get(8) == Some(&0)
 }
 
 /// What tells one validator from another.

@@ -25,13 +25,15 @@ pub(crate) struct Share {
 }
 
 /// Stands before a channel.
-pub(crate) struct Gate<B, F> {
+pub(crate) struct Gate<B, F, D> {
     /// The largest message of the channel. Whoever sends a larger one keeps no rules.
     pub(crate) message_bytes_max: usize,
     /// Cuts such peers off.
     pub(crate) blocker: B,
     /// Whether a message may wait; otherwise it is dropped.
     pub(crate) admits: F,
+    /// Hears of every message that is dropped, because it may not wait or there is no room.
+    pub(crate) dropped: D,
 }
 
 /// The network has ended.
@@ -47,11 +49,17 @@ pub(crate) struct FairReceiver<P> {
 
 impl<P: PublicKey> FairReceiver<P> {
     /// Takes over a channel. The task that empties it ends with the channel.
-    pub(crate) fn new<R, B, F>(context: impl Spawner, channel: R, share: Share, gate: Gate<B, F>) -> Self
+    pub(crate) fn new<R, B, F, D>(
+        context: impl Spawner,
+        channel: R,
+        share: Share,
+        gate: Gate<B, F, D>,
+    ) -> Self
     where
         R: Receiver<PublicKey = P>,
         B: Blocker<PublicKey = P>,
         F: Fn(&P, &[u8]) -> bool + Send + 'static,
+        D: Fn(&P, &[u8]) + Send + 'static,
     {
         let waiting = Arc::new(Waiting { queues: Mutex::new(Queues::new(share)), arrived: Notify::new() });
         let capacity = channel.capacity();
@@ -94,13 +102,14 @@ impl<P: PublicKey> Receiver for FairReceiver<P> {
     }
 }
 
-async fn empty<R, B, F>(mut channel: R, gate: Gate<B, F>, waiting: Arc<Waiting<R::PublicKey>>)
+async fn empty<R, B, F, D>(mut channel: R, gate: Gate<B, F, D>, waiting: Arc<Waiting<R::PublicKey>>)
 where
     R: Receiver,
     B: Blocker<PublicKey = R::PublicKey>,
     F: Fn(&R::PublicKey, &[u8]) -> bool,
+    D: Fn(&R::PublicKey, &[u8]),
 {
-    let Gate { message_bytes_max, mut blocker, admits } = gate;
+    let Gate { message_bytes_max, mut blocker, admits, dropped } = gate;
     while let Ok((peer, message)) = channel.recv().await {
         let given = message.len();
         if given > message_bytes_max {
@@ -113,13 +122,18 @@ where
             );
             continue;
         }
-        if !admits(&peer, message.as_ref()) {
-            tracing::trace!("a message of {peer} is dropped: it has had its share");
+        // Room first: a question that finds none is not charged for.
+        if !waiting.lock().has_room(&peer, given) {
+            tracing::trace!("a message of {peer} is dropped: its earlier ones still wait");
+            dropped(&peer, message.as_ref());
             continue;
         }
-        if !waiting.lock().put(&peer, message) {
-            tracing::trace!("a message of {peer} is dropped: its earlier ones still wait");
+        if !admits(&peer, message.as_ref()) {
+            tracing::trace!("a message of {peer} is dropped: it has had its share");
+            dropped(&peer, message.as_ref());
+            continue;
         }
+        waiting.lock().put(&peer, message);
         waiting.arrived.notify_one();
     }
     waiting.lock().has_ended = true;
@@ -152,6 +166,12 @@ struct Queue {
     bytes: usize,
 }
 
+impl Queue {
+    fn has_room(&self, bytes: usize, share: Share) -> bool {
+        self.messages.len() < share.messages.get() && self.bytes.saturating_add(bytes) <= share.bytes
+    }
+}
+
 impl<P: Ord + Clone> Queues<P> {
     fn new(share: Share) -> Self {
         Self { share, queues: BTreeMap::new(), turns: VecDeque::new(), has_ended: false }
@@ -165,13 +185,17 @@ impl<P: Ord + Clone> Queues<P> {
             self.turns.push_back(peer.clone());
             return true;
         };
-        let bytes = queue.bytes.saturating_add(message.len());
-        let has_room = queue.messages.len() < self.share.messages.get() && bytes <= self.share.bytes;
+        let has_room = queue.has_room(message.len(), self.share);
         if has_room {
+            queue.bytes = queue.bytes.saturating_add(message.len());
             queue.messages.push_back(message);
-            queue.bytes = bytes;
         }
         has_room
+    }
+
+    /// Whether there is room for a message of so many bytes.
+    fn has_room(&self, peer: &P, bytes: usize) -> bool {
+        self.queues.get(peer).is_none_or(|queue| queue.has_room(bytes, self.share))
     }
 
     fn take(&mut self) -> Option<(P, IoBuf)> {
@@ -303,18 +327,29 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_cuts_off_and_what_is_not_admitted_is_dropped() {
+    fn what_is_too_large_cuts_off_and_what_is_dropped_is_told() {
         let [small, large] = [1, 2].map(|seed| ed25519::PrivateKey::from_seed(seed).public_key());
-        let sent = [(&small, vec![0; 8]), (&large, vec![0; 9]), (&small, vec![1; 8])];
-        let sent = Script(sent.into_iter().map(|(peer, bytes)| (peer.clone(), message(&bytes))).collect());
+        // The third is not admitted; of the four behind it, the last finds no room.
+        let sizes =
+            [(&small, 0, 8), (&large, 0, 9), (&small, 1, 8), (&small, 0, 1), (&small, 0, 1), (&small, 0, 0)];
+        let sent = sizes.map(|(peer, byte, size)| (peer.clone(), message(&vec![byte; size])));
         let (blocker, queues) = (CutOff::default(), Mutex::new(Queues::new(SHARE)));
         let waiting = Arc::new(Waiting { queues, arrived: Notify::new() });
-        let admits = |_: &ed25519::PublicKey, bytes: &[u8]| bytes[0] == 0;
-        let gate = Gate { message_bytes_max: 8, blocker: blocker.clone(), admits };
-        futures::executor::block_on(empty(sent, gate, waiting.clone()));
+        let admits = |_: &ed25519::PublicKey, bytes: &[u8]| bytes.first() != Some(&1);
+        let told = Arc::<Mutex<Vec<(ed25519::PublicKey, usize)>>>::default();
+        let notes = told.clone();
+        let dropped = move |peer: &ed25519::PublicKey, bytes: &[u8]| {
+            notes.lock().unwrap().push((peer.clone(), bytes.len()));
+        };
+        let gate = Gate { message_bytes_max: 8, blocker: blocker.clone(), admits, dropped };
+        futures::executor::block_on(empty(Script(sent.into()), gate, waiting.clone()));
         assert_eq!(*blocker.0.lock().unwrap(), [large]);
+        assert_eq!(*told.lock().unwrap(), [(small.clone(), 8), (small.clone(), 0)]);
         let mut receiver = FairReceiver { waiting, capacity: NZUsize!(1) };
-        let received = futures::executor::block_on(async { [receiver.recv().await, receiver.recv().await] });
-        assert_eq!(received.map(|got| got.map(|(peer, _)| peer)), [Ok(small), Err(Ended)]);
+        let received = futures::executor::block_on(async {
+            [receiver.recv().await, receiver.recv().await, receiver.recv().await, receiver.recv().await]
+        });
+        let sizes = received.map(|got| got.map(|(peer, bytes)| (peer, bytes.len())));
+        assert_eq!(sizes, [Ok((small.clone(), 8)), Ok((small.clone(), 1)), Ok((small, 1)), Err(Ended)]);
     }
 }

@@ -15,6 +15,7 @@ pub mod ledger;
 mod meter;
 pub mod network;
 pub mod prover;
+mod questions;
 pub mod recent;
 pub mod silence;
 pub mod sync;

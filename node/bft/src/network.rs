@@ -11,6 +11,7 @@ use crate::{
     gossip::{self, Gossip},
     ledger::Ledger,
     meter::{Meter, MeteredSender},
+    questions::Questions,
     recent::History,
     sync::{self, Floor, KnownKeys, Server},
     time::RuntimeClock,
@@ -22,6 +23,7 @@ use almanac_consensus::{Admission, Engine, EngineError, Sink};
 use almanac_primitives::Header;
 use almanac_state::QmdbStore;
 use commonware_cryptography::{Signer as _, ed25519::PublicKey};
+use commonware_p2p::{Recipients, Sender as _};
 use commonware_runtime::{Spawner as _, Supervisor as _, tokio::Context};
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::sync::oneshot;
@@ -152,33 +154,34 @@ async fn run(
     let block_time = Duration::from_millis(config.time.block_time.0);
     let (mut network, oracle) = transport::open(&context, &config, &namespace, peers);
     let clock = RuntimeClock::new(context.child("clock"));
-    let mut channel = |number, quota, share, message_bytes_max, is_question: fn(&[u8]) -> bool| {
+    let mut channel = |number, quota, share, message_bytes_max, questions: Questions| {
         let (sender, receiver) = network.register(number, quota);
-        let meter = Meter::new(clock.clone());
-        let asked = meter.clone();
-        let admits = move |peer: &PublicKey, bytes: &[u8]| !is_question(bytes) || asked.may_ask(peer);
-        let gate = Gate { message_bytes_max, blocker: oracle.clone(), admits };
+        let meter = Meter::new(questions, clock.clone());
+        let (asked, turned_away, answers) = (meter.clone(), meter.clone(), sender.clone());
+        let admits = move |peer: &PublicKey, bytes: &[u8]| asked.admits(peer, bytes);
+        // A question that is dropped without a word costs the asker its patience.
+        let dropped = move |peer: &PublicKey, bytes: &[u8]| {
+            if let Some(busy) = turned_away.busy(peer, bytes) {
+                answers.clone().send(Recipients::One(peer.clone()), busy, false);
+            }
+        };
+        let gate = Gate { message_bytes_max, blocker: oracle.clone(), admits, dropped };
         let context = context.child("queue").with_attribute("channel", number);
         (MeteredSender { sender, meter }, FairReceiver::new(context, receiver, share, gate))
     };
     let votes_max = engine::vote_bytes_max(count);
     let blocks_max = engine::block_bytes_max(count);
     let channels = Channels {
-        votes: channel(0, CHANNEL_QUOTA, engine::SHARE, votes_max, |_| false),
-        certificates: channel(1, CHANNEL_QUOTA, engine::SHARE, votes_max, |_| false),
-        resolver: channel(2, CHANNEL_QUOTA, engine::SHARE, votes_max, |_| false),
-        backfill: channel(3, engine::BACKFILL_QUOTA, engine::BACKFILL_SHARE, blocks_max, engine::is_question),
-        blocks: channel(4, engine::block_quota(block_time), engine::SHARE, blocks_max, |_| false),
+        votes: channel(0, CHANNEL_QUOTA, engine::SHARE, votes_max, Questions::NONE),
+        certificates: channel(1, CHANNEL_QUOTA, engine::SHARE, votes_max, Questions::NONE),
+        resolver: channel(2, CHANNEL_QUOTA, engine::SHARE, votes_max, Questions::NONE),
+        backfill: channel(3, engine::BACKFILL_QUOTA, engine::BACKFILL_SHARE, blocks_max, Questions::BLOCKS),
+        blocks: channel(4, engine::block_quota(block_time), engine::SHARE, blocks_max, Questions::NONE),
     };
     let (transactions_out, transactions_in) =
-        channel(5, gossip::QUOTA, gossip::SHARE, gossip::MESSAGE_BYTES_MAX, |_| false);
-    let (answers, questions) = channel(
-        sync::CHANNEL,
-        sync::QUOTA,
-        sync::SHARE,
-        sync::message::MESSAGE_BYTES_MAX,
-        sync::message::is_question,
-    );
+        channel(5, gossip::QUOTA, gossip::SHARE, gossip::MESSAGE_BYTES_MAX, Questions::NONE);
+    let (answers, questions) =
+        channel(sync::CHANNEL, sync::QUOTA, sync::SHARE, sync::message::MESSAGE_BYTES_MAX, Questions::STATE);
     network.start();
 
     let pool = admission.pool().clone();

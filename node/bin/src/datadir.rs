@@ -8,6 +8,8 @@
 //! DIR/index/         what answers requests; can be made anew from the blocks
 //! DIR/floor          the block whose state was copied from peers, where the chain does not begin at its genesis
 //! DIR/copying        there while a state is being copied: what else is there is worth nothing
+//! DIR/fresh/         a copy of a newer state, with `chain`, `index` and `floor` of its own, that replaces them when whole
+//! DIR/replacing      there while it does: the copy counts, and what it has not replaced yet does not
 //! DIR/control.sock   by which other commands talk to a running node
 //! ```
 
@@ -18,9 +20,12 @@ use anyhow::{Context as _, bail, ensure};
 use commonware_runtime::tokio::{Config, Runner};
 use std::{
     fs::{self, File, TryLockError},
-    io::ErrorKind,
+    io::{self, ErrorKind},
     path::{Path, PathBuf},
 };
+
+/// What a newer copy replaces, in this order.
+const REPLACED: [&str; 3] = ["chain", "index", "floor"];
 
 /// A directory that is ours until this is dropped.
 #[derive(Debug)]
@@ -41,7 +46,11 @@ impl Datadir {
             .open(&lock_path)
             .with_context(|| format!("cannot open {}", lock_path.display()))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Ok(()) => {
+                let datadir = Self { path: path.to_owned(), _lock: lock };
+                datadir.finish_replacing()?;
+                Ok(datadir)
+            }
             Err(TryLockError::WouldBlock) => {
                 bail!("{} is in use by another process: stop it, or choose another --datadir", path.display())
             }
@@ -133,6 +142,57 @@ impl Datadir {
         fs::remove_file(&copying).with_context(|| format!("cannot remove {}", copying.display()))
     }
 
+    /// The place for a copy that is to replace this chain. What an earlier attempt left there is kept.
+    pub(crate) fn fresh(&self) -> anyhow::Result<Self> {
+        Self::take(&self.fresh_path())
+    }
+
+    /// Removes a copy that is not to replace this chain.
+    pub(crate) fn remove_fresh(&self) -> anyhow::Result<()> {
+        remove_all(&self.fresh_path())
+    }
+
+    /// Replaces the chain by the copy in `fresh`, which must be whole. A crash leaves the one or the other: from the
+    /// mark on, the next [`Self::take`] finishes this.
+    pub(crate) fn replace_by_fresh(&self) -> anyhow::Result<()> {
+        write_durably(&self.replacing_path(), b"")?;
+        self.finish_replacing()
+    }
+
+    fn finish_replacing(&self) -> anyhow::Result<()> {
+        let mark = self.replacing_path();
+        if !mark.exists() {
+            return Ok(());
+        }
+        for name in REPLACED {
+            self.replace(name)?;
+        }
+        self.remove_fresh()?;
+        fs::remove_file(&mark)
+            .and_then(|()| sync_directory(&self.path))
+            .with_context(|| format!("cannot remove {}", mark.display()))
+    }
+
+    /// Replaces one part by that of the copy. What is no longer in the copy is in its place already.
+    fn replace(&self, name: &str) -> anyhow::Result<()> {
+        let (new, place) = (self.fresh_path().join(name), self.path.join(name));
+        if !new.exists() {
+            return Ok(());
+        }
+        remove_all(&place)?;
+        fs::rename(&new, &place)
+            .and_then(|()| sync_directory(&self.path))
+            .with_context(|| format!("cannot move {} to {}", new.display(), place.display()))
+    }
+
+    fn fresh_path(&self) -> PathBuf {
+        self.path.join("fresh")
+    }
+
+    fn replacing_path(&self) -> PathBuf {
+        self.path.join("replacing")
+    }
+
     /// Starts the directory with a genesis.
     pub(crate) fn write_genesis(&self, genesis: &Genesis) -> anyhow::Result<()> {
         write_genesis(&self.path.join("genesis.json"), genesis)
@@ -218,8 +278,13 @@ pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     fs::write(&draft, bytes)
         .and_then(|()| File::open(&draft)?.sync_all())
         .and_then(|()| fs::rename(&draft, path))
-        .and_then(|()| File::open(directory)?.sync_all())
+        .and_then(|()| sync_directory(directory))
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Makes what was created, renamed or removed in a directory durable.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
 }
 
 #[cfg(test)]
@@ -292,6 +357,75 @@ mod tests {
         for length in 0..whole.len() {
             fs::write(datadir.path().join("floor"), &whole[..length]).unwrap();
             assert!(datadir.floor().is_err(), "{length} bytes");
+        }
+    }
+
+    /// Writes what a chain or a copy consists of.
+    fn fill(place: &Path, number: u64) {
+        for name in ["chain", "index"] {
+            fs::create_dir_all(place.join(name)).unwrap();
+            fs::write(place.join(name).join("file"), number.to_string()).unwrap();
+        }
+        fs::write(place.join("floor"), floor(number).encode()).unwrap();
+    }
+
+    /// Which chain is there, if all of its parts are of one.
+    fn filled(place: &Path) -> Option<u64> {
+        let read = |name: &str| fs::read_to_string(place.join(name).join("file")).ok()?.parse::<u64>().ok();
+        let floor = Floor::decode(&fs::read(place.join("floor")).ok()?).ok()?.header.number;
+        (read("chain") == Some(floor) && read("index") == Some(floor)).then_some(floor)
+    }
+
+    #[test]
+    fn a_copy_replaces_the_chain_when_it_is_told_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        fill(path, 7);
+        fs::write(path.join("chain/voter"), "key").unwrap();
+        let datadir = Datadir::take(path).unwrap();
+        fill(&path.join("fresh"), 9);
+        drop(datadir);
+        let datadir = Datadir::take(path).unwrap();
+        assert_eq!(filled(path), Some(7), "a copy alone replaces nothing");
+        datadir.replace_by_fresh().unwrap();
+        assert_eq!(filled(path), Some(9));
+        assert!(!path.join("chain/voter").exists(), "the votes were of the old chain");
+        assert!(!path.join("fresh").exists() && !path.join("replacing").exists());
+        fill(&path.join("fresh"), 11);
+        datadir.remove_fresh().unwrap();
+        datadir.remove_fresh().unwrap();
+        assert!(filled(path) == Some(9) && !path.join("fresh").exists());
+    }
+
+    /// Stopped after any step, the next start finds the one chain or the other, whole.
+    #[test]
+    fn a_crash_leaves_the_old_chain_or_the_new_one() {
+        type Step = fn(&Path);
+        let steps: [Step; 10] = [
+            |path| fs::write(path.join("replacing"), "").unwrap(),
+            |path| fs::remove_file(path.join("chain/file")).unwrap(),
+            |path| fs::remove_dir_all(path.join("chain")).unwrap(),
+            |path| fs::rename(path.join("fresh/chain"), path.join("chain")).unwrap(),
+            |path| fs::remove_dir_all(path.join("index")).unwrap(),
+            |path| fs::rename(path.join("fresh/index"), path.join("index")).unwrap(),
+            |path| fs::remove_file(path.join("floor")).unwrap(),
+            |path| fs::rename(path.join("fresh/floor"), path.join("floor")).unwrap(),
+            |path| fs::remove_dir_all(path.join("fresh")).unwrap(),
+            |path| fs::remove_file(path.join("replacing")).unwrap(),
+        ];
+        for count in 0..=steps.len() {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path();
+            fill(path, 7);
+            fill(&path.join("fresh"), 9);
+            for step in &steps[..count] {
+                step(path);
+            }
+            let datadir = Datadir::take(path).unwrap();
+            let expected = if count == 0 { 7 } else { 9 };
+            assert_eq!(filled(path), Some(expected), "after {count} steps");
+            assert!(datadir.is_usable().unwrap(), "after {count} steps");
+            assert!(count == 0 || !path.join("fresh").exists(), "after {count} steps");
         }
     }
 }

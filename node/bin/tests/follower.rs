@@ -168,6 +168,76 @@ fn a_copy_can_be_watched() {
     assert!(steps.is_sorted() && steps.first() == Some(&'1') && steps.last() > Some(&'1'), "{log}");
 }
 
+/// A follower that was away for longer than its configuration says copies the state again, and goes on from there.
+/// Being killed on the way costs time only. One that wants all blocks fetches them, however many there are.
+#[test]
+fn a_follower_that_is_far_behind_copies_the_state_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let configs = with_followers(&directory.path().join("net"), 200, 1);
+    set(&configs[4], "syncBehindBlocks", Some(json!(20)));
+    let mut nodes: Vec<Node> = configs[..4].iter().map(|config| start(config)).collect();
+    agree_at(&nodes, 5);
+    nodes.push(start(&configs[4]));
+    let first = first_block(&nodes[4]);
+    kill_and_start_last(&mut nodes, &configs[4]);
+    assert_eq!(first_block(&nodes[4]), first, "a few blocks are fetched");
+
+    let left = stay_away(&mut nodes, 30);
+    for delay_ms in [200, 600, 1_200] {
+        kill_after(&configs[4], Duration::from_millis(delay_ms));
+    }
+    nodes.push(start(&configs[4]));
+    let copied = first_block(&nodes[4]);
+    assert!(copied > left + 20, "it left at {left}, and its first block is {copied}");
+    let data = directory.path().join("net/f0/data");
+    assert!(!data.join("fresh").exists() && !data.join("replacing").exists());
+    transfer_seen_by_all(&nodes, 4, 0);
+    for height in copied..=nodes[0].height() {
+        agree_at(&nodes, height);
+    }
+
+    set(&configs[4], "sync", Some(json!("blocks")));
+    stay_away(&mut nodes, 30);
+    nodes.push(start(&configs[4]));
+    assert_eq!(first_block(&nodes[4]), copied, "it keeps what it has");
+    let height = nodes[0].height();
+    agree_at(&nodes, height);
+}
+
+/// A validator that copies the state again has no votes of before there, so it is silent first.
+#[test]
+fn a_validator_that_is_far_behind_copies_the_state_and_is_silent_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let configs = new_network(&directory.path().join("net"), 200);
+    let mut nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
+    agree_at(&nodes, 3);
+    set(&configs[3], "sync", Some(json!("state")));
+    set(&configs[3], "syncBehindBlocks", Some(json!(20)));
+    let left = stay_away(&mut nodes, 30);
+    nodes.push(start(&configs[3]));
+    let role = |node: &Node| health(&node.address).map(|health| health["role"].clone());
+    assert_eq!(role(&nodes[3]), Some(json!("silent")));
+    assert!(first_block(&nodes[3]) > left + 20);
+    // A block that is ten seconds later than its start ends that. It restarts itself, so it is not there for a moment.
+    thread::sleep(Duration::from_secs(10));
+    wait_for("vote", || (role(&nodes[3]) == Some(json!("validator"))).then_some(()));
+    let height = nodes[0].height();
+    agree_at(&nodes, height + 5);
+}
+
+/// Ends the last node, and lets the others make so many blocks. Answers with the height that it left at.
+fn stay_away(nodes: &mut Vec<Node>, blocks: u64) -> u64 {
+    let mut last = nodes.pop().unwrap();
+    let height = last.height();
+    last.signal("-TERM");
+    assert!(last.wait().success());
+    // Step by step: where a validator is away, its turns take long.
+    for height in (height..=height + blocks).step_by(5) {
+        agree_at(nodes, height);
+    }
+    height
+}
+
 /// Kills the last node, and starts it again when the others are five blocks on.
 fn kill_and_start_last(nodes: &mut Vec<Node>, config: &str) {
     let mut killed = nodes.pop().unwrap();

@@ -1,10 +1,11 @@
 //! Asks peers, one after the other, until one gives an answer that can be checked.
 //!
-//! A peer that answers wrongly is cut off. One that refuses or is silent is passed over, and asked again later.
+//! A peer that answers wrongly is cut off. One that refuses or is silent is passed over, and asked again later. One
+//! that is busy says for how long, and rests that long.
 
-use super::message::{Answer, Question};
+use super::message::{self, Answer, Question};
 use commonware_cryptography::ed25519::PublicKey;
-use commonware_p2p::{Blocker, Receiver, Recipients, Sender};
+use commonware_p2p::{Blocker, CheckedSender as _, Receiver, Recipients, Sender};
 use commonware_runtime::Clock;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +13,7 @@ use std::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 use tokio::sync::oneshot;
 
@@ -25,12 +26,24 @@ const ROUNDS: usize = 5;
 /// Time between two rounds.
 const ROUND_PAUSE: Duration = Duration::from_millis(500);
 
+/// Longest that a busy peer rests, whatever it asks for.
+const REST_MAX: Duration = Duration::from_secs(5);
+
+/// How long one question waits for busy peers. After that, being busy counts like being silent.
+const BUSY_PATIENCE: Duration = Duration::from_secs(60);
+
 /// Why a question stays open.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
     /// The peer gave no answer in time.
     #[error("no answer within {ANSWER_PATIENCE:?}")]
     Silent,
+    /// The peer has no time now.
+    #[error("busy for {wait:?}")]
+    Busy {
+        /// How long it should not be asked.
+        wait: Duration,
+    },
     /// The peer does not answer this.
     #[error("refused: {reason}")]
     Refused {
@@ -62,6 +75,8 @@ pub struct Asker<E, S, B> {
     blocker: B,
     peers: Vec<PublicKey>,
     liars: Mutex<BTreeSet<PublicKey>>,
+    /// Busy peers, and when they may be asked again.
+    resting: Mutex<BTreeMap<PublicKey, SystemTime>>,
     open: Arc<Open>,
     turn: AtomicU64,
 }
@@ -91,9 +106,8 @@ where
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let open = Arc::new(Open::default());
         let listener = listen(open.clone(), receiver);
-        let asker =
-            Self { clock, sender, blocker, peers, liars: Mutex::default(), open, turn: AtomicU64::new(0) };
-        (asker, listener)
+        let (liars, resting, turn) = (Mutex::default(), Mutex::default(), AtomicU64::new(0));
+        (Self { clock, sender, blocker, peers, liars, resting, open, turn }, listener)
     }
 
     /// The clock that patience is measured by.
@@ -107,17 +121,21 @@ where
         self.peers.iter().filter(|peer| !liars.contains(*peer)).cloned().collect()
     }
 
-    /// Asks one peer. `check` takes what is right about the answer, or says what is wrong.
+    /// Asks one peer. `check` takes what is right about the answer, or says what is wrong. A peer that rests is not
+    /// asked.
     pub async fn ask<T>(
         &self,
         peer: &PublicKey,
         question: &Question,
         check: impl FnOnce(Answer) -> Result<T, String>,
     ) -> Result<T, AskError> {
+        if let Some(wait) = self.rest_of(peer) {
+            return Err(AskError::Busy { wait });
+        }
         let number = self.open.next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         lock(&self.open.waiting).insert(number, (peer.clone(), sender));
-        self.sender.clone().send(Recipients::One(peer.clone()), question.encode(number), false);
+        self.send(peer, &question.encode(number)).await;
         let answer = tokio::select! {
             biased;
             answer = receiver => answer.unwrap_or(Err(AskError::Silent)),
@@ -126,6 +144,7 @@ where
         lock(&self.open.waiting).remove(&number);
         let checked = answer.and_then(|answer| match answer {
             Answer::Refused(reason) => Err(AskError::Refused { reason }),
+            Answer::Busy { wait_ms } => Err(AskError::Busy { wait: self.rest(peer, wait_ms) }),
             answer => check(answer).map_err(|reason| AskError::Wrong { reason }),
         });
         if let Err(AskError::Wrong { reason }) = &checked {
@@ -134,32 +153,85 @@ where
         checked
     }
 
-    /// Asks peer after peer, each its share of the questions.
+    /// Sends a question as soon as the own quota allows: over it, the network would drop the question.
+    async fn send(&self, peer: &PublicKey, question: &[u8]) {
+        let mut sender = self.sender.clone();
+        loop {
+            let until = match sender.check(Recipients::One(peer.clone())) {
+                Ok(checked) => {
+                    checked.send(question.to_vec(), false);
+                    return;
+                }
+                Err(until) => until,
+            };
+            self.clock.sleep_until(until).await;
+        }
+    }
+
+    /// Lets a busy peer rest as long as it asks for, within bounds. Answers with how long that is.
+    fn rest(&self, peer: &PublicKey, wait_ms: u32) -> Duration {
+        let wait = Duration::from_millis(wait_ms.max(1).into()).min(REST_MAX);
+        lock(&self.resting).insert(peer.clone(), self.clock.current() + wait);
+        wait
+    }
+
+    /// How long a peer still rests.
+    fn rest_of(&self, peer: &PublicKey) -> Option<Duration> {
+        let mut resting = lock(&self.resting);
+        let until = *resting.get(peer)?;
+        let left = until.duration_since(self.clock.current()).unwrap_or_default();
+        if left.is_zero() {
+            resting.remove(peer);
+            return None;
+        }
+        Some(left)
+    }
+
+    /// Asks peer after peer, each its share of the questions. Where none has an answer but some are busy, waits for
+    /// those; that is not one of the rounds.
     pub async fn ask_any<T>(
         &self,
         question: &Question,
         check: impl Fn(Answer) -> Result<T, String>,
     ) -> Result<T, AskError> {
         let mut last = "all were cut off".to_owned();
-        for round in 0..ROUNDS {
-            if round > 0 {
-                self.clock.sleep(ROUND_PAUSE).await;
-            }
-            let mut peers = self.peers();
-            let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-            let count = u64::try_from(peers.len()).expect("a length fits 64 bits").max(1);
-            peers.rotate_left(usize::try_from(turn % count).expect("less than a length"));
-            for peer in peers {
+        let patience = self.clock.current() + BUSY_PATIENCE;
+        let mut round = 0;
+        while round < ROUNDS {
+            let mut rest = None;
+            for peer in self.peers_in_turn() {
                 match self.ask(&peer, question, &check).await {
                     Ok(found) => return Ok(found),
-                    Err(error) => last = format!("{peer}: {error}"),
+                    Err(error) => {
+                        if let AskError::Busy { wait } = error {
+                            rest = Some(rest.map_or(wait, |rest: Duration| rest.min(wait)));
+                        }
+                        last = format!("{peer}: {error}");
+                    }
+                }
+            }
+            match rest.filter(|_| self.clock.current() < patience) {
+                Some(rest) => self.clock.sleep(rest).await,
+                None => {
+                    round += 1;
+                    self.clock.sleep(ROUND_PAUSE).await;
                 }
             }
         }
         Err(AskError::Nobody { question: format!("{question:?}"), peers: self.peers().len(), last })
     }
 
-    fn cut_off(&self, peer: &PublicKey, reason: &str) {
+    /// The peers, each time another one first.
+    fn peers_in_turn(&self) -> Vec<PublicKey> {
+        let mut peers = self.peers();
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let count = u64::try_from(peers.len()).expect("a length fits 64 bits").max(1);
+        peers.rotate_left(usize::try_from(turn % count).expect("less than a length"));
+        peers
+    }
+
+    /// Asks a peer no more, for a reason that is proven.
+    pub(super) fn cut_off(&self, peer: &PublicKey, reason: &str) {
         tracing::warn!("{peer} is cut off: {reason}");
         lock(&self.liars).insert(peer.clone());
         self.blocker.clone().block(peer.clone());
@@ -170,8 +242,7 @@ where
 async fn listen<R: Receiver<PublicKey = PublicKey>>(open: Arc<Open>, mut receiver: R) {
     while let Ok((peer, bytes)) = receiver.recv().await {
         let bytes: &[u8] = bytes.as_ref();
-        let Some(number) = bytes.get(1..9).and_then(|number| number.try_into().ok()) else { continue };
-        let number = u64::from_be_bytes(number);
+        let Some(number) = message::read_number(bytes) else { continue };
         let answer = match Answer::decode(bytes) {
             Ok((_, answer)) => Ok(answer),
             Err(error) => Err(AskError::Wrong { reason: error.to_string() }),

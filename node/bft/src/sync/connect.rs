@@ -1,6 +1,6 @@
 //! A session on a real network, with nothing else on it.
 
-use super::{CHANNEL, Progress, QUOTA, Session, ask::Asker};
+use super::{CHANNEL, NAMES_PER_PAGE, Progress, QUOTA, Session, ask::Asker};
 use crate::{
     engine::CHANNEL_QUOTA,
     transport::{self, NetworkConfig, NetworkError, Peers},
@@ -39,5 +39,5 @@ pub fn connect(
         let _unheard = unheard;
         listener.await;
     });
-    Ok(Session { asker: asker.into(), validators, namespace, progress })
+    Ok(Session { asker: asker.into(), validators, namespace, progress, names_per_page: NAMES_PER_PAGE })
 }

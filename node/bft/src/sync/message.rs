@@ -3,11 +3,13 @@
 //! ```text
 //! question   0, number (u64), kind, then
 //!            tip 0 | operations 1, size, start, count (u64) | boundary 2, size, start (u64)
-//!            keys 3, 0 | 1 key | changed 4, height (u64), skip (u32)
+//!            keys 3, 0 | 1 key, limit (u32) | changed 4, height (u64), skip, limit (u32)
 //! answer     1, number (u64), kind, then
 //!            tip 0, header, certificate | operations 1, proof and operations | keys 2, count, keys
-//!            refused 3, reason
+//!            refused 3, reason | busy 4, milliseconds (u32)
 //! ```
+//!
+//! A list of names that is shorter than the limit of its question is the last one.
 
 use alloy_primitives::Bytes;
 use almanac_primitives::{
@@ -24,7 +26,7 @@ use almanac_state::{
 };
 use commonware_codec::{Copying, Decode as _, Encode as _};
 use commonware_storage::mmr::Location;
-use std::num::NonZeroU64;
+use std::{num::NonZeroU64, time::Duration};
 
 /// Most keys in one answer.
 pub const KEYS_MAX: usize = 4_096;
@@ -53,6 +55,8 @@ pub enum Question {
     Keys {
         /// The last one that is known.
         after: Option<StateKey>,
+        /// How many at most. A peer gives [`KEYS_MAX`] at most.
+        limit: u32,
     },
     /// Names of values that a block changed.
     Changed {
@@ -60,6 +64,8 @@ pub enum Question {
         height: u64,
         /// How many of them are known.
         skip: u32,
+        /// How many at most.
+        limit: u32,
     },
 }
 
@@ -79,11 +85,28 @@ pub enum Answer {
     Keys(Vec<StateKey>),
     /// Nothing, and why.
     Refused(String),
+    /// Nothing now: the peer has had its share of answers.
+    Busy {
+        /// How long until it may ask again, in milliseconds.
+        wait_ms: u32,
+    },
 }
 
 /// Whether a message is a question and no answer.
 pub(crate) fn is_question(message: &[u8]) -> bool {
     message.first() == Some(&QUESTION)
+}
+
+/// The answer to a question that has to wait. `None` where the question has no number.
+pub(crate) fn busy(question: &[u8], wait: Duration) -> Option<Vec<u8>> {
+    let number = read_number(question)?;
+    let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
+    Some(Answer::Busy { wait_ms }.encode(number))
+}
+
+/// The number of a question, or of the question that an answer is for.
+pub(crate) fn read_number(message: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(message.get(1..9)?.try_into().ok()?))
 }
 
 impl Question {
@@ -104,17 +127,19 @@ impl Question {
                 out.u64(**size);
                 out.u64(**start);
             }
-            Self::Keys { after } => {
+            Self::Keys { after, limit } => {
                 out.u8(3);
                 out.u8(after.is_some().into());
                 if let Some(after) = after {
                     key::write(after, &mut out);
                 }
+                out.u32(*limit);
             }
-            Self::Changed { height, skip } => {
+            Self::Changed { height, skip, limit } => {
                 out.u8(4);
                 out.u64(*height);
                 out.u32(*skip);
+                out.u32(*limit);
             }
         }
         out.finish()
@@ -144,8 +169,12 @@ impl Question {
                 let (size, start) = range(&mut input)?;
                 Self::Operations(SyncRequest::Boundary { size, start })
             }
-            3 => Self::Keys { after: optional_key(&mut input)? },
-            4 => Self::Changed { height: input.u64("height")?, skip: input.u32("skip")? },
+            3 => Self::Keys { after: optional_key(&mut input)?, limit: input.u32("limit")? },
+            4 => Self::Changed {
+                height: input.u64("height")?,
+                skip: input.u32("skip")?,
+                limit: input.u32("limit")?,
+            },
             given => {
                 return Err(DecodeError::UnknownValue { what: "kind of question", given: given.into() });
             }
@@ -198,6 +227,10 @@ impl Answer {
                 out.u8(3);
                 out.bytes(&reason.as_bytes()[..reason.floor_char_boundary(REASON_BYTES_MAX)]);
             }
+            Self::Busy { wait_ms } => {
+                out.u8(4);
+                out.u32(*wait_ms);
+            }
         }
         out.finish()
     }
@@ -221,6 +254,7 @@ impl Answer {
                 let reason = input.bytes("reason", REASON_BYTES_MAX)?;
                 Self::Refused(String::from_utf8_lossy(&reason).into_owned())
             }
+            4 => Self::Busy { wait_ms: input.u32("wait")? },
             given => return Err(DecodeError::UnknownValue { what: "kind of answer", given: given.into() }),
         };
         input.finish("answer")?;
@@ -246,9 +280,9 @@ mod tests {
             Question::Tip,
             Question::Operations(SyncRequest::Operations { size, start, max_ops: ANSWER_OPERATIONS_MAX }),
             Question::Operations(SyncRequest::Boundary { size, start }),
-            Question::Keys { after: None },
-            Question::Keys { after: Some(key) },
-            Question::Changed { height: 5, skip: 6 },
+            Question::Keys { after: None, limit: 3 },
+            Question::Keys { after: Some(key), limit: 4 },
+            Question::Changed { height: 5, skip: 6, limit: 7 },
         ]
     }
 
@@ -292,6 +326,7 @@ mod tests {
             Answer::Keys(keys),
             Answer::Keys(Vec::new()),
             Answer::Refused("no".to_owned()),
+            Answer::Busy { wait_ms: 250 },
         ];
         for answer in answers {
             let whole = answer.encode(9);
@@ -311,6 +346,17 @@ mod tests {
         assert!(Answer::decode(&keys(KEYS_MAX)).is_ok());
         assert!(keys(KEYS_MAX).len() < MESSAGE_BYTES_MAX);
         assert!(Answer::decode(&keys(KEYS_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn a_question_that_has_to_wait_is_answered_with_its_number() {
+        for question in questions() {
+            let answer = busy(&question.encode(77), Duration::from_millis(1_500)).unwrap();
+            let (number, answer) = Answer::decode(&answer).unwrap();
+            assert!(matches!((number, answer), (77, Answer::Busy { wait_ms: 1_500 })));
+        }
+        assert_eq!(busy(&[QUESTION; 8], Duration::ZERO), None, "no number");
+        assert!(busy(&[QUESTION; 9], Duration::MAX).is_some());
     }
 
     #[test]

@@ -18,6 +18,8 @@ mod names;
 mod progress;
 mod serve;
 mod source;
+mod tip;
+mod walk;
 
 pub use connect::connect;
 pub use floor::Floor;
@@ -41,35 +43,36 @@ use commonware_p2p::{Blocker, Sender};
 use commonware_runtime::{Clock, Quota, Spawner};
 use commonware_storage::Context;
 use commonware_utils::{NZU32, NZUsize};
-use message::{Answer, Question};
-use rand_core::CryptoRng;
 use source::PeerSource;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
 
 /// The channel of questions and answers, after those of consensus and of transactions.
 pub const CHANNEL: u64 = crate::engine::CHANNELS;
 
-/// Questions that a peer may ask each second, and at once. An answer takes up to a mebibyte.
-pub const QUOTA: Quota = Quota::per_second(NZU32!(64)).allow_burst(NZU32!(32));
+/// Questions that a peer may ask each second, and at once. What answers cost is counted in bytes (`meter.rs`), and in
+/// time by the server, which rests after each.
+pub const QUOTA: Quota = Quota::per_second(NZU32!(256)).allow_burst(NZU32!(64));
+
+/// Names that a node asks for at a time: as many as peers give.
+pub const NAMES_PER_PAGE: NonZeroU32 = NZU32!(4_096);
+
+const _: () = assert!(NAMES_PER_PAGE.get() as usize == message::KEYS_MAX, "a shorter page is the last one");
 
 /// What is kept of a peer's questions while others are answered.
 pub(crate) const SHARE: Share = Share { messages: NZUsize!(32), bytes: 32 * message::QUESTION_BYTES_MAX };
-
-/// How long a node looks for a final block before it says that there is none.
-const TIP_PATIENCE: Duration = Duration::from_secs(60);
-
-/// Time between two looks.
-const TIP_PAUSE: Duration = Duration::from_secs(1);
 
 /// Why a node could not copy the state.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
     /// Nobody named a final block.
     #[error(
-        "no peer named a final block within {TIP_PATIENCE:?}: do the validators run, and do their configurations \
-         list this node's key under followers?"
+        "no peer named a final block within {patience:?}: do the validators run, and do their configurations list \
+         this node's key under followers?"
     )]
-    NoTip,
+    NoTip {
+        /// How long it looked.
+        patience: Duration,
+    },
     /// The state could not be fetched.
     #[error(transparent)]
     State(#[from] StateSyncError),
@@ -100,7 +103,10 @@ pub enum SyncError {
 impl SyncError {
     /// Whether what was copied so far is worth keeping: peers gave no more of it, which says nothing against it.
     pub fn is_for_want_of_answers(&self) -> bool {
-        matches!(self, Self::NoTip | Self::KeysMissing { .. } | Self::State(StateSyncError::Source { .. }))
+        matches!(
+            self,
+            Self::NoTip { .. } | Self::KeysMissing { .. } | Self::State(StateSyncError::Source { .. })
+        )
     }
 }
 
@@ -114,6 +120,8 @@ pub struct Session<E, S, B> {
     pub namespace: Namespace,
     /// Says how far it is.
     pub progress: Arc<Progress>,
+    /// Names that it asks for at a time.
+    pub names_per_page: NonZeroU32,
 }
 
 impl<E, S, B> Session<E, S, B>
@@ -122,40 +130,6 @@ where
     S: Sender<PublicKey = PublicKey>,
     B: Blocker<PublicKey = PublicKey> + Sync,
 {
-    /// The newest final block that a peer has the state of. Waits for one where there is none yet.
-    pub async fn find_floor(&self, rng: &mut impl CryptoRng) -> Result<Floor, SyncError> {
-        self.progress.begin(Phase::Certificate, 0);
-        let clock = self.asker.clock();
-        let begin = clock.current();
-        while clock.current().duration_since(begin).unwrap_or_default() < TIP_PATIENCE {
-            let mut best: Option<Floor> = None;
-            for peer in self.asker.peers() {
-                let found = self.asker.ask(&peer, &Question::Tip, |answer| self.check_tip(answer, rng)).await;
-                match found {
-                    Ok(floor)
-                        if best.as_ref().is_none_or(|best| best.header.number < floor.header.number) =>
-                    {
-                        best = Some(floor);
-                    }
-                    Ok(_) => {}
-                    Err(error) => tracing::debug!("{peer} names no final block: {error}"),
-                }
-            }
-            if let Some(best) = best {
-                return Ok(best);
-            }
-            clock.sleep(TIP_PAUSE).await;
-        }
-        Err(SyncError::NoTip)
-    }
-
-    fn check_tip(&self, answer: Answer, rng: &mut impl CryptoRng) -> Result<Floor, String> {
-        let Answer::Tip { header, certificate } = answer else { return Err("not a tip".to_owned()) };
-        let floor = Floor { header: *header, certificate };
-        floor.verify(&self.validators, &self.namespace, rng).map_err(|error| error.to_string())?;
-        Ok(floor)
-    }
-
     /// Copies the state after a block into a store that is empty, or has the beginning of the same log from an
     /// earlier attempt.
     pub async fn fetch_state<C: Context + Spawner>(

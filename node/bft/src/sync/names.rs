@@ -3,8 +3,9 @@
 use super::{
     Floor, Session, SyncError,
     ask::AskError,
-    message::{Answer, Question},
+    message::Answer,
     progress::{Phase, Progress},
+    walk::{Walk, Yield},
 };
 use alloy_primitives::Bytes;
 use almanac_primitives::StateKey;
@@ -13,12 +14,8 @@ use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::{Blocker, Sender};
 use commonware_runtime::{Clock, Spawner};
 use commonware_storage::Context;
-
-/// Blocks above the floor that are asked for what they changed.
-const CHANGED_BLOCKS_MAX: u64 = 100_000;
-
-/// How often a silent peer is asked for a page before the next peer is.
-const PAGE_ATTEMPTS: usize = 5;
+use rand_core::CryptoRng;
+use std::collections::VecDeque;
 
 /// Takes the values of a copied state with their names.
 pub trait ValueSink: Send {
@@ -35,102 +32,121 @@ where
     /// Finds the names of all values of a copied state, and hands both to `sink`. Answers how many there are.
     ///
     /// A peer lists the names that it has now. A value that was removed after the floor is not among them; but the
-    /// block that removed it says so.
+    /// block that removed it says so. Peers take turns: none can hold up the others.
     pub async fn fetch_values<C: Context + Spawner>(
         &self,
         store: &QmdbStore<C>,
         floor: &Floor,
         sink: &mut impl ValueSink,
+        rng: &mut impl CryptoRng,
     ) -> Result<u64, SyncError> {
         let live = store.live_values().await?;
         self.progress.begin(Phase::Names, live);
         let mut taking = Taking { store, sink, progress: &self.progress, found: 0, live };
-        for peer in self.asker.peers() {
-            self.names_of_now(&peer, &mut taking).await?;
-            self.names_of_changes(&peer, floor.header.number, &mut taking).await?;
-            if taking.is_complete() {
-                return Ok(live);
-            }
-            tracing::warn!("{peer} knew {} of {live} names", taking.found);
-        }
-        Err(SyncError::KeysMissing { number: floor.header.number, live, found: taking.found })
-    }
-
-    /// All names that a peer has, page by page.
-    async fn names_of_now<C: Context + Spawner, K: ValueSink>(
-        &self,
-        peer: &PublicKey,
-        taking: &mut Taking<'_, C, K>,
-    ) -> Result<(), SyncError> {
-        let mut after: Option<StateKey> = None;
+        let number = floor.header.number;
+        let mut turns: VecDeque<_> = self.asker.peers().into_iter().map(|peer| (peer, None)).collect();
+        let mut position = None;
         while !taking.is_complete() {
-            let page =
-                self.page(peer, &Question::Keys { after }, |keys| is_ascending(after.as_ref(), keys)).await;
-            let Some(last) = page.last().copied() else { break };
-            taking.take(page).await?;
-            after = Some(last);
+            let Some((peer, walk)) = turns.pop_front() else {
+                return Err(SyncError::KeysMissing { number, live, found: taking.found });
+            };
+            let mut walk = match walk {
+                Some(walk) => walk,
+                None => self.begin_walk(&peer, floor, position, rng).await,
+            };
+            self.turn(&peer, &mut walk, floor, &mut taking, rng).await?;
+            position = walk.position();
+            if walk.has_ended() {
+                tracing::info!("{peer} has no more names; {} of {live} are found", taking.found);
+            } else {
+                turns.push_back((peer, Some(walk)));
+            }
         }
-        Ok(())
+        Ok(live)
     }
 
-    /// What the blocks after the floor changed, as far as a peer knows.
-    async fn names_of_changes<C: Context + Spawner, K: ValueSink>(
+    async fn begin_walk(
         &self,
         peer: &PublicKey,
-        floor: u64,
+        floor: &Floor,
+        position: Option<StateKey>,
+        rng: &mut impl CryptoRng,
+    ) -> Walk {
+        let mut walk = Walk::new(floor.header.number, position, self.names_per_page);
+        self.look_apart(peer, &mut walk, floor, rng).await;
+        walk
+    }
+
+    /// Notes how far a peer is from the floor.
+    async fn look_apart(&self, peer: &PublicKey, walk: &mut Walk, floor: &Floor, rng: &mut impl CryptoRng) {
+        if let Some(tip) = self.ask_tip(peer, rng).await {
+            let ends = [&tip, floor].map(|floor| floor.header.commitment.ops_end);
+            walk.know_apart(ends[0].abs_diff(ends[1]));
+        }
+    }
+
+    /// Takes names from one peer until all are found, or it is another one's turn.
+    async fn turn<C: Context + Spawner, K: ValueSink>(
+        &self,
+        peer: &PublicKey,
+        walk: &mut Walk,
+        floor: &Floor,
         taking: &mut Taking<'_, C, K>,
+        rng: &mut impl CryptoRng,
     ) -> Result<(), SyncError> {
-        for height in floor + 1..=floor.saturating_add(CHANGED_BLOCKS_MAX) {
-            let (mut skip, mut after) = (0, None);
-            loop {
-                if taking.is_complete() {
-                    return Ok(());
+        while !taking.is_complete() && !walk.is_turn_over() {
+            let Some(question) = walk.question() else { break };
+            let begin = self.asker.clock().current();
+            let answer = self.asker.ask(peer, &question, |answer| check_page(walk, answer)).await;
+            let spent = self.asker.clock().current().duration_since(begin).unwrap_or_default();
+            match answer {
+                Ok(page) => {
+                    walk.advance(&page);
+                    walk.count(taking.take(page).await?, spent);
+                    self.end_if_unexplained(peer, walk, floor, rng).await;
                 }
-                let question = Question::Changed { height, skip };
-                let page = self.page(peer, &question, |keys| is_ascending(after.as_ref(), keys)).await;
-                let (Some(last), Ok(count)) = (page.last().copied(), u32::try_from(page.len())) else {
-                    break;
-                };
-                taking.take(page).await?;
-                (skip, after) = (skip.saturating_add(count), Some(last));
-            }
-            if skip == 0 {
-                // Every block changes something, so the peer is at its end.
-                return Ok(());
+                Err(AskError::Silent) => walk.count_silence(spent),
+                Err(AskError::Busy { wait }) => {
+                    self.asker.clock().sleep(wait).await;
+                    walk.count_rest(spent + wait);
+                }
+                Err(AskError::Refused { reason }) => {
+                    tracing::debug!("{peer} refused: {reason}");
+                    walk.refused();
+                }
+                Err(AskError::Wrong { .. } | AskError::Nobody { .. }) => walk.end(),
             }
         }
+        walk.end_turn();
         Ok(())
     }
 
-    /// A page of names; an empty one where the peer has no more to say.
-    async fn page(
+    /// Asks a peer no more that lists far more foreign names than there can be.
+    async fn end_if_unexplained(
         &self,
         peer: &PublicKey,
-        question: &Question,
-        is_in_order: impl Fn(&[StateKey]) -> bool,
-    ) -> Vec<StateKey> {
-        let check = |answer| match answer {
-            Answer::Keys(keys) if is_in_order(&keys) => Ok(keys),
-            Answer::Keys(_) => Err("names out of order".to_owned()),
-            _ => Err("not a list of names".to_owned()),
-        };
-        for _ in 0..PAGE_ATTEMPTS {
-            match self.asker.ask(peer, question, check).await {
-                Ok(keys) => return keys,
-                Err(AskError::Silent) => {}
-                Err(error) => {
-                    tracing::debug!("{peer}: {error}");
-                    break;
-                }
-            }
+        walk: &mut Walk,
+        floor: &Floor,
+        rng: &mut impl CryptoRng,
+    ) {
+        if walk.unexplained().is_some() {
+            self.look_apart(peer, walk, floor, rng).await;
         }
-        Vec::new()
+        if let Some(foreign) = walk.unexplained() {
+            let number = floor.header.number;
+            tracing::warn!(
+                "{peer} is asked for no more names: block {number} has no values with {foreign} of its names, more \
+                 than can have come or gone since"
+            );
+            walk.end();
+        }
     }
 }
 
-/// Ascending, and all behind the last one: a peer cannot send the same names for ever.
-fn is_ascending(after: Option<&StateKey>, keys: &[StateKey]) -> bool {
-    after.into_iter().chain(keys).is_sorted_by(|a, b| a < b)
+fn check_page(walk: &Walk, answer: Answer) -> Result<Vec<StateKey>, String> {
+    let Answer::Keys(page) = answer else { return Err("not a list of names".to_owned()) };
+    walk.check(&page)?;
+    Ok(page)
 }
 
 /// Values on their way from a copied state to whoever takes them.
@@ -148,14 +164,17 @@ impl<C: Context + Spawner, K: ValueSink> Taking<'_, C, K> {
     }
 
     /// Names of values that the copied state does not have mean nothing.
-    async fn take(&mut self, keys: Vec<StateKey>) -> Result<(), SyncError> {
+    async fn take(&mut self, keys: Vec<StateKey>) -> Result<Yield, SyncError> {
+        let size = |size: usize| u64::try_from(size).expect("a size fits 64 bits");
+        let listed = size(keys.len());
         let values = self.store.head().get_many(&keys).await?;
         let values = keys.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?)));
         let values: Vec<_> = values.collect();
         let bytes = values.iter().map(|(_, value)| value.len()).sum::<usize>();
-        let found = self.sink.add(values).map_err(|reason| SyncError::Sink { reason })?;
-        self.found += found;
-        self.progress.add(found, u64::try_from(bytes).expect("a size fits 64 bits"));
-        Ok(())
+        let foreign = listed - size(values.len());
+        let new = self.sink.add(values).map_err(|reason| SyncError::Sink { reason })?;
+        self.found += new;
+        self.progress.add(new, size(bytes));
+        Ok(Yield { new, foreign })
     }
 }

@@ -66,12 +66,14 @@ impl<E: Context + Spawner> Server<E> {
                 let served = self.ledger.application().store().serve(request).await;
                 served.map(|response| Answer::Operations(response.into())).map_err(|error| error.to_string())
             }
-            Question::Keys { after } => self.keys.after(after.as_ref(), KEYS_MAX).map(Answer::Keys),
-            Question::Changed { height, skip } => {
+            Question::Keys { after, limit } => {
+                self.keys.after(after.as_ref(), at_most(limit)).map(Answer::Keys)
+            }
+            Question::Changed { height, skip, limit } => {
                 let changed = self.keys.changed_in(height)?;
                 let changed = changed.ok_or_else(|| format!("what block {height} changed is not known"))?;
                 let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-                Ok(Answer::Keys(changed.into_iter().skip(skip).take(KEYS_MAX).collect()))
+                Ok(Answer::Keys(changed.into_iter().skip(skip).take(at_most(limit)).collect()))
             }
         }
     }
@@ -88,4 +90,9 @@ impl<E: Context + Spawner> Server<E> {
         }
         None
     }
+}
+
+/// How many names are given where so many are asked for.
+fn at_most(limit: u32) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX).min(KEYS_MAX)
 }

@@ -19,7 +19,7 @@ use commonware_cryptography::{
 };
 use commonware_p2p::simulated::{self, Control, Link, Network, Oracle};
 use commonware_runtime::{
-    Runner as _, Spawner as _, Supervisor as _,
+    Clock as _, Runner as _, Spawner as _, Supervisor as _,
     deterministic::{self, Context},
 };
 use commonware_utils::{NZUsize, Probability, probability};
@@ -35,6 +35,8 @@ type TestSession = Session<Context, simulated::Sender<PublicKey, Context>, Contr
 struct Outcome {
     copied: Result<(Floor, BTreeMap<StateKey, Bytes>), SyncError>,
     cut_off: Vec<usize>,
+    /// How long it took.
+    time: Duration,
 }
 
 #[derive(Default)]
@@ -58,13 +60,15 @@ fn copy_from(habits: [Habit; 4], success_rate: Probability) -> Outcome {
         for (key, habit) in keys.iter().zip(habits) {
             let channel = oracle.control(key.clone()).register(0, almanac_bft::sync::QUOTA).await.unwrap();
             let chain = chain.clone();
-            context.child("peer").spawn(move |_| peer::run(chain, habit, channel));
+            context.child("peer").spawn(move |clock| peer::run(clock, chain, habit, channel));
         }
         let session = session(&context, &chain, &oracle, own.clone(), keys.clone()).await;
+        let begin = context.current();
         let copied = copy(&context, &chain, &session).await;
+        let time = context.current().duration_since(begin).unwrap();
         let blocked = oracle.blocked().await.unwrap();
         let is_cut_off = |index: &usize| blocked.contains(&(own.clone(), keys[*index].clone()));
-        Outcome { copied, cut_off: (0..keys.len()).filter(is_cut_off).collect() }
+        Outcome { copied, cut_off: (0..keys.len()).filter(is_cut_off).collect(), time }
     })
 }
 
@@ -103,7 +107,8 @@ async fn session(
     let (asker, listener) = Asker::new(context.child("patience"), peers, control, channel);
     context.child("answers").spawn(|_| listener);
     let (validators, namespace) = (chain.validators.clone(), chain.namespace);
-    Session { asker: asker.into(), validators, namespace, progress: Arc::default() }
+    let (progress, names_per_page) = (Arc::default(), peer::PAGE);
+    Session { asker: asker.into(), validators, namespace, progress, names_per_page }
 }
 
 async fn copy(
@@ -119,7 +124,8 @@ async fn copy(
     assert_eq!(store.head().commitment(), floor.header.commitment);
     assert_eq!(session.progress.now().phase, Phase::Check, "every operation was counted");
     let mut values = Values::default();
-    let count = session.fetch_values(&store, &floor, &mut values).await?;
+    let mut rng = context.child("names");
+    let count = session.fetch_values(&store, &floor, &mut values, &mut rng).await?;
     assert_eq!(count, values.0.len() as u64);
     let Stage { phase, done, total, .. } = session.progress.now();
     assert_eq!((phase, done, total), (Phase::Names, count, count), "every value was counted once");
@@ -137,12 +143,12 @@ fn honest_peers_give_the_newest_state() {
     assert!(outcome.cut_off.is_empty());
 }
 
-/// The newest of what is shown counts, and a value that was removed since has a name all the same.
+/// The newest block that two of four have reached counts, and a value that was removed since has a name all the same.
 #[test]
 fn a_state_that_others_have_left_behind_is_copied_whole() {
     let outcome =
         copy_from([Habit::BehindBy(1), Habit::BehindBy(17), Habit::BehindBy(30), Habit::BehindBy(9)], SURE);
-    assert_eq!(outcome.copied.unwrap().0.header.number, TIP - 1);
+    assert_eq!(outcome.copied.unwrap().0.header.number, TIP - 9);
     let outcome = copy_from([Habit::BehindBy(30); 4], SURE);
     assert_eq!(outcome.copied.unwrap().0.header.number, TIP - 30);
     assert!(outcome.cut_off.is_empty());
@@ -160,6 +166,7 @@ fn one_liar_is_cut_off_and_the_others_are_enough() {
         Habit::Garbage,
         Habit::OtherKind,
         Habit::NamesInDisorder,
+        Habit::LongPages,
     ] {
         // First in turn, so that it is asked whatever the others say.
         let outcome = copy_from([habit, Habit::Honest, Habit::Honest, Habit::Honest], SURE);
@@ -178,6 +185,61 @@ fn peers_that_give_too_little_are_passed_over() {
     }
 }
 
+/// One peer that answers first, with an old block, does not choose for a node whose other peers answer later.
+#[test]
+fn an_old_block_does_not_win_by_being_named_first() {
+    let outcome = copy_from([Habit::BehindBy(38), Habit::Late, Habit::Late, Habit::Late], SURE);
+    assert_eq!(outcome.copied.unwrap().0.header.number, TIP);
+    let outcome = copy_from([Habit::BehindBy(38), Habit::Silent, Habit::Silent, Habit::Honest], SURE);
+    assert_eq!(outcome.copied.unwrap().0.header.number, TIP, "of too few, the newest");
+}
+
+/// Names that do not exist, without an end, once held up a copy for ever: peers were asked one after the other, each
+/// until it had no more to say.
+#[test]
+fn endless_names_hold_up_a_copy_for_seconds_only() {
+    for habit in [Habit::EndlessNames, Habit::DripNames] {
+        let outcome = copy_from([habit, Habit::Honest, Habit::Honest, Habit::Honest], SURE);
+        assert!(outcome.copied.is_ok(), "{habit:?}: {:?}", outcome.copied.err());
+        assert!(outcome.cut_off.is_empty(), "nothing is proven: {habit:?}: {:?}", outcome.cut_off);
+        assert!(outcome.time < Duration::from_secs(30), "{habit:?} took {:?}", outcome.time);
+    }
+    let outcome = copy_from([Habit::EndlessNames, Habit::DripNames, Habit::DripNames, Habit::Honest], SURE);
+    assert!(outcome.copied.is_ok(), "{:?}", outcome.copied.err());
+    assert!(outcome.time < Duration::from_secs(90), "{:?}", outcome.time);
+}
+
+/// The same where values were removed after the copied block, so that honest peers have to list what blocks changed.
+#[test]
+fn endless_names_do_not_hide_what_blocks_changed() {
+    let behind = Habit::BehindBy(30);
+    let outcome = copy_from([Habit::EndlessNames, behind, behind, behind], SURE);
+    assert_eq!(outcome.copied.unwrap().0.header.number, TIP - 30);
+    assert!(outcome.time < Duration::from_secs(60), "{:?}", outcome.time);
+}
+
+#[test]
+fn where_all_list_endless_names_a_copy_ends_without_an_outcome() {
+    let outcome = copy_from([Habit::EndlessNames; 4], SURE);
+    assert!(
+        matches!(outcome.copied, Err(SyncError::KeysMissing { found: 0, .. })),
+        "{:?}",
+        outcome.copied.err()
+    );
+}
+
+/// A peer that is busy is asked again when it said; one that always is counts like one that is silent.
+#[test]
+fn busy_peers_are_waited_for_and_those_that_always_are_passed_over() {
+    let outcome = copy_from([Habit::BusyOften; 4], SURE);
+    assert!(outcome.copied.is_ok(), "{:?}", outcome.copied.err());
+    let busy = Habit::AlwaysBusy;
+    let outcome = copy_from([busy, busy, busy, Habit::Honest], SURE);
+    assert!(outcome.copied.is_ok(), "{:?}", outcome.copied.err());
+    let outcome = copy_from([busy; 4], SURE);
+    assert!(matches!(outcome.copied, Err(SyncError::NoTip { .. })), "{:?}", outcome.copied.err());
+}
+
 #[test]
 fn messages_that_get_lost_cost_time_only() {
     let outcome = copy_from([Habit::Honest; 4], probability!(0.8));
@@ -189,7 +251,7 @@ fn messages_that_get_lost_cost_time_only() {
 fn where_all_lie_nothing_is_believed() {
     let error = |habit| copy_from([habit; 4], SURE).copied.unwrap_err();
     for habit in [Habit::Silent, Habit::Refuses, Habit::ForeignCertificate, Habit::CertificateOfAnother] {
-        assert!(matches!(error(habit), SyncError::NoTip), "{habit:?}");
+        assert!(matches!(error(habit), SyncError::NoTip { .. }), "{habit:?}");
     }
     for habit in [Habit::WrongProof, Habit::OtherOperations, Habit::WrongBoundary] {
         let error = error(habit);

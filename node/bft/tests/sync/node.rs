@@ -205,7 +205,7 @@ async fn run(
         votes: channel(0).await.unwrap(),
         certificates: channel(1).await.unwrap(),
         resolver: channel(2).await.unwrap(),
-        backfill: channel(3).await.unwrap(),
+        backfill: control.register(3, engine::BACKFILL_QUOTA).await.unwrap(),
         blocks: channel(4).await.unwrap(),
     };
     let (answers, questions) = control.register(sync::CHANNEL, sync::QUOTA).await.unwrap();

@@ -34,7 +34,7 @@ pub(super) struct NodeConfig {
     /// Public keys of the followers that may connect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) followers: Vec<B256>,
-    /// How a node with an empty directory gets to where the others are.
+    /// How a node with an empty directory, or one that is far behind, gets to where the others are.
     #[serde(default, skip_serializing_if = "Sync::is_default")]
     pub(super) sync: Sync,
     /// Blocks before the last one whose states are kept and can be asked for. All without it.
@@ -43,20 +43,23 @@ pub(super) struct NodeConfig {
     /// Blocks before the last one that other nodes can have from this one. All without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) blocks: Option<u64>,
+    /// With `"sync": "state"`: how many blocks a node may be behind at its start before it copies the state again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sync_behind_blocks: Option<u64>,
     /// Memory for what the index has written and not put in its place yet, in MiB. It takes up to four times as much
     /// for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) index_buffer_mb: Option<u64>,
 }
 
-/// How a node with an empty directory gets to where the others are.
+/// How a node with an empty directory, or one that is far behind, gets to where the others are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Sync {
     /// It fetches and executes every block.
     #[default]
     Blocks,
-    /// It copies the state after a recent final block, and has no blocks before.
+    /// It copies the state after a recent final block, and has no blocks before. What it had is replaced.
     State,
 }
 
@@ -83,6 +86,13 @@ const KEPT_BLOCKS_MIN: u64 = 2 * COPIED_BLOCKS;
 /// Least and most memory for the index to write in, in MiB.
 const INDEX_BUFFER_MB: std::ops::RangeInclusive<u64> = 1..=1_024;
 
+/// Blocks that a node may be behind before copying is worth it, where nothing else is said. See
+/// docs/decisions/0021-catching-up.md for what both cost.
+const SYNC_BEHIND_BLOCKS: u64 = 20_000;
+
+/// Fewest and most of them.
+const SYNC_BEHIND_BLOCKS_RANGE: std::ops::RangeInclusive<u64> = 10..=1_000_000_000;
+
 impl NodeConfig {
     /// Reads a file, and makes its paths usable from anywhere.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
@@ -103,7 +113,17 @@ impl NodeConfig {
             let given = kept.unwrap_or(u64::MAX);
             ensure!(given >= KEPT_BLOCKS_MIN, "{name} is {given}, it must be at least {KEPT_BLOCKS_MIN}");
         }
+        if let Some(given) = config.sync_behind_blocks {
+            let (least, most) = (SYNC_BEHIND_BLOCKS_RANGE.start(), SYNC_BEHIND_BLOCKS_RANGE.end());
+            let is_allowed = SYNC_BEHIND_BLOCKS_RANGE.contains(&given);
+            ensure!(is_allowed, "syncBehindBlocks is {given}, it must be from {least} to {most}");
+        }
         Ok(config)
+    }
+
+    /// How many blocks the node may be behind before it copies the state again, if it ever does.
+    pub(super) fn behind_max(&self) -> u64 {
+        self.sync_behind_blocks.unwrap_or(SYNC_BEHIND_BLOCKS)
     }
 
     /// How much is kept on disk, and in how much memory the index writes it.
@@ -192,6 +212,18 @@ mod tests {
         }
         let whole = read("500").unwrap().keeping();
         assert_eq!((whole.index.history_depth, whole.blocks), (u64::MAX, None));
+    }
+
+    #[test]
+    fn both_sides_of_the_blocks_behind() {
+        let with = |given: u64| read(&format!("500, \"syncBehindBlocks\": {given}"));
+        for allowed in [10, 1_000_000_000] {
+            assert_eq!(with(allowed).unwrap().behind_max(), allowed);
+        }
+        for refused in [9, 1_000_000_001] {
+            assert!(with(refused).unwrap_err().to_string().contains("from 10 to 1000000000"));
+        }
+        assert_eq!(read("500").unwrap().behind_max(), SYNC_BEHIND_BLOCKS);
     }
 
     #[test]

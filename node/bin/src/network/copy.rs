@@ -1,6 +1,6 @@
-//! Fills an empty data directory with a copy of the state after a recent final block.
+//! Fills an empty data directory with a copy of the state after a recent final block, or replaces one that is far behind.
 
-use super::{config::Sync, watch};
+use super::{behind::Need, watch};
 use crate::{
     chain::{self, PARTITION},
     datadir::Datadir,
@@ -13,37 +13,56 @@ use almanac_bft::{
 use almanac_index::{CopiedIndex, Index, IndexConfig};
 use almanac_primitives::{Genesis, StateKey, codec::Reader};
 use almanac_state::{BlockJournal, QmdbConfig, proof::key};
-use anyhow::ensure;
 use commonware_runtime::{Runner as _, Spawner as _, Supervisor as _, tokio::Context};
 use std::{path::Path, sync::Arc};
 
 /// Attempts, each with a newer block, before the node gives up: peers may have pruned what the last one needed.
 const ATTEMPTS: usize = 3;
 
-/// Whether a node with this setting has to copy the state before it can start.
-pub(super) fn is_needed(sync: Sync, datadir: &Datadir) -> anyhow::Result<bool> {
-    Ok(sync == Sync::State && !datadir.is_usable()?)
-}
-
-/// Copies the state where that is asked for and there is no chain yet. Blocks the thread until it is done.
+/// Copies the state if the node needs it. Blocks the thread until it is done.
 pub(super) fn run(
-    sync: Sync,
+    need: Need,
     genesis: &Genesis,
     datadir: &Datadir,
     network: &NetworkConfig,
     progress: &Arc<Progress>,
 ) -> anyhow::Result<()> {
-    if sync == Sync::Blocks {
-        ensure!(
-            !datadir.is_half_copied()?,
-            "copying a state into {} was begun and not ended: say \"sync\": \"state\" again, or remove the directory",
-            datadir.path().display()
-        );
-        return Ok(());
+    match need {
+        Need::Nothing => Ok(()),
+        Need::Fill => fill(genesis, datadir, network, progress),
+        Need::Replace => replace(genesis, datadir, network, progress),
     }
-    if !is_needed(sync, datadir)? {
-        return Ok(());
+}
+
+/// Replaces a chain that is far behind by a copy of the state. Where that fails, the node goes on with what it has.
+fn replace(
+    genesis: &Genesis,
+    datadir: &Datadir,
+    network: &NetworkConfig,
+    progress: &Arc<Progress>,
+) -> anyhow::Result<()> {
+    let fresh = datadir.fresh()?;
+    // A crash between the end of the copy and the replacement may have left a whole one.
+    let filled = match fresh.is_usable()? {
+        true => Ok(()),
+        false => fill(genesis, &fresh, network, progress),
+    };
+    match filled {
+        Ok(()) => datadir.replace_by_fresh(),
+        Err(error) => {
+            tracing::warn!("{error:#}; the node fetches the blocks instead");
+            datadir.remove_fresh()
+        }
     }
+}
+
+/// Copies the state into a directory that has no chain, or part of a copy.
+fn fill(
+    genesis: &Genesis,
+    datadir: &Datadir,
+    network: &NetworkConfig,
+    progress: &Arc<Progress>,
+) -> anyhow::Result<()> {
     let place = datadir.index();
     let log = QmdbConfig::new(PARTITION).log_prefix();
     let mut kept = Some(log.as_str());
@@ -86,7 +105,8 @@ async fn copy(
     let config = QmdbConfig::new(PARTITION);
     let store = session.fetch_state(context.child("state"), &config, &genesis.state()?, &floor).await?;
     let mut index = CopiedIndex::begin(place, &IndexConfig::default(), origin)?;
-    let values = session.fetch_values(&store, &floor, &mut IndexSink(&mut index)).await?;
+    let mut rng = context.child("names");
+    let values = session.fetch_values(&store, &floor, &mut IndexSink(&mut index), &mut rng).await?;
     progress.begin(Phase::Opening, 0);
     index.finish(floor.header.clone())?;
     BlockJournal::begin_after(context.child("blocks"), &config, number).await?;

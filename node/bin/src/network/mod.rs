@@ -1,5 +1,6 @@
 //! Chains with many validators, and nodes that follow them: their keys, their files, and running them.
 
+mod behind;
 mod config;
 mod copy;
 mod keys;
@@ -45,7 +46,8 @@ A follower serves the same JSON-RPC as a validator and has no vote. The validato
 configurations list its public key (almanac keys show) under \"followers\".
 
 With \"sync\": \"state\" a node whose directory is empty copies the state after a recent final block, checked
-against what the validators signed, and has no blocks before it. With \"blocks\" it fetches and executes all.")]
+against what the validators signed, and has no blocks before it. A node that is more than syncBehindBlocks
+behind when it starts does the same and removes its old blocks. With \"blocks\" it fetches and executes all.")]
 pub(crate) struct NodeCommand {
     /// Its configuration, as `almanac network new` writes it.
     #[arg(long, value_name = "FILE")]

@@ -190,6 +190,7 @@ impl Places<'_> {
                 Kind::Validator => Sync::Blocks,
                 Kind::Follower => Sync::State,
             },
+            sync_behind_blocks: None,
         };
         let path = home(&network.dir, kind, index).join("config.json");
         let json = serde_json::to_string_pretty(&config).expect("a configuration has only string keys");

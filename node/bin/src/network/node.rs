@@ -2,7 +2,8 @@
 
 use super::{
     NodeCommand,
-    config::{NodeConfig, Sync},
+    behind::{self, Need},
+    config::NodeConfig,
     copy::{self, IndexKeys, IndexNumbers},
     keys, ports, quiet, serve, silent,
     votes::{self, Role},
@@ -51,15 +52,24 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     ports::check_free(&config)?;
     tracing::info!("{}: {}", command.config.display(), describe(&network, &genesis));
     let progress = Arc::new(Progress::default());
-    let waiting = match copy::is_needed(config.sync, &datadir)? {
-        true => Some(Server::start_pages(config.rpc, Limits::default(), watch::pages(&progress)).await?),
-        false => None,
+    let need = tokio::select! {
+        need = find_need(&config, &genesis, &datadir, &network, start) => need?,
+        signal = shutdown.requested() => {
+            tracing::info!("{signal}: stopping before the node was up");
+            return Ok(());
+        }
+    };
+    let waiting = match need {
+        Need::Fill | Need::Replace => {
+            Some(Server::start_pages(config.rpc, Limits::default(), watch::pages(&progress)).await?)
+        }
+        Need::Nothing => None,
     };
     let key = network.key.public();
     let plan = Plan {
         genesis: genesis.clone(),
         network,
-        sync: config.sync,
+        need,
         key_file: config.key.clone(),
         keeping: config.keeping(),
         start,
@@ -123,6 +133,20 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     }
 }
 
+/// Finds out what the node has to copy, on a thread of its own: it reads the disk and may ask peers.
+async fn find_need(
+    config: &NodeConfig,
+    genesis: &Genesis,
+    datadir: &Arc<Datadir>,
+    network: &NetworkConfig,
+    now: TimestampMs,
+) -> anyhow::Result<Need> {
+    let (config, genesis, network) = (config.clone(), genesis.clone(), network.clone());
+    let datadir = datadir.clone();
+    let found = tokio::task::spawn_blocking(move || behind::need(&config, &genesis, &datadir, &network, now));
+    found.await.context("the node's directory could not be looked at")?
+}
+
 /// Returns when there is a block to show: of the one whose state was copied, only the header is here.
 async fn first_block(index: &Index) {
     while index.floor() > 0 && index.height() == index.floor() {
@@ -175,7 +199,7 @@ fn describe(network: &NetworkConfig, genesis: &Genesis) -> String {
 struct Plan {
     genesis: Genesis,
     network: NetworkConfig,
-    sync: Sync,
+    need: Need,
     key_file: PathBuf,
     keeping: Keeping,
     /// When the process began.
@@ -232,7 +256,7 @@ fn prepare(
     datadir: &Datadir,
     progress: &Arc<Progress>,
 ) -> anyhow::Result<(Role, Option<Silence>)> {
-    copy::run(plan.sync, &plan.genesis, datadir, &plan.network, progress)?;
+    copy::run(plan.need, &plan.genesis, datadir, &plan.network, progress)?;
     let role = votes::role(datadir, &plan.genesis, plan.network.key.public(), &plan.key_file)?;
     let silence = match role {
         Role::Silent => Some(silent::begin(plan.start, &plan.genesis, datadir, &plan.network)?),

@@ -38,6 +38,7 @@ mod tests {
             sync: Default::default(),
             history: None,
             blocks: None,
+            sync_behind_blocks: None,
             index_buffer_mb: None,
         }
     }

@@ -164,8 +164,8 @@ pub(crate) fn questions(tip: &Header) -> Source {
         let question = match number % 4 {
             0 => Question::Tip,
             1 => Question::Operations(operations),
-            2 => Question::Keys { after: None },
-            _ => Question::Changed { height: number % height, skip: 0 },
+            2 => Question::Keys { after: None, limit: u32::MAX },
+            _ => Question::Changed { height: number % height, skip: 0, limit: u32::MAX },
         };
         Message { channel: STATE, bytes: question.encode(number) }
     })
