@@ -67,7 +67,8 @@ fn select_lane<'a, I: Inspector<EvmContext<'a>>>(
     reserved_gas: Gas,
     selection: &mut Selection,
 ) -> Result<(), BlockError> {
-    let mut budget = Budget::new(budget(lane, &execution.environment.parameters, reserved_gas));
+    let failed_views = execution.environment.consensus.failed_views();
+    let mut budget = Budget::new(budget(lane, &execution.environment.parameters, reserved_gas, failed_views));
     for (place, next) in due.iter().enumerate() {
         if place.is_multiple_of(ANNOUNCED_SCHEDULES) {
             announce(execution, &due[place..]);
