@@ -25,7 +25,9 @@ pub mod voter;
 pub use block::ConsensusBlock;
 pub use certificate::{CertificateError, Certified};
 pub use digest::BlockDigest;
-pub use engine::{CHANNEL_QUOTA, CHANNELS, Channels, Marshal, Timeouts, Validator, message_bytes_max};
+pub use engine::{
+    CHANNEL_QUOTA, CHANNELS, Channels, DEAREST_NS_PER_GAS, Marshal, Timeouts, Validator, message_bytes_max,
+};
 pub use finality::{Finality, FinalityError, FinalityReader};
 pub use finalizer::{FinalizeError, Finalizer};
 pub use keys::ValidatorKey;

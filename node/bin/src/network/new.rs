@@ -184,6 +184,7 @@ impl Places<'_> {
                 .collect(),
             followers: self.followers.iter().map(ValidatorKey::public).collect(),
             index_buffer_mb: None,
+            timeout_ns_per_gas: None,
             sync: match kind {
                 Kind::Validator => Sync::Blocks,
                 Kind::Follower => Sync::State,

@@ -37,6 +37,7 @@ mod tests {
             followers: Vec::new(),
             sync: Default::default(),
             index_buffer_mb: None,
+            timeout_ns_per_gas: None,
         }
     }
 
