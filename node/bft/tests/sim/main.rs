@@ -31,6 +31,7 @@ mod times;
 mod twins;
 mod wire;
 mod witness;
+mod work;
 
 use almanac_bft::{Finality, FinalityError, Namespace};
 use almanac_primitives::testing::{person, recovered};
