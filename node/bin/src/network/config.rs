@@ -79,7 +79,7 @@ const BLOCK_TIME_MS: std::ops::RangeInclusive<u64> = 10..=60_000;
 /// Least and most memory for the index to write in, in MiB.
 const INDEX_BUFFER_MB: std::ops::RangeInclusive<u64> = 1..=1_024;
 
-/// Longest time that a gas may be said to take, in nanoseconds: fifty times what it takes.
+/// Longest time that a gas may be said to take, in nanoseconds: thirty times what the dearest takes.
 const TIMEOUT_NS_PER_GAS_MAX: u64 = 1_000;
 
 impl NodeConfig {
