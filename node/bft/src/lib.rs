@@ -28,7 +28,8 @@ pub use block::ConsensusBlock;
 pub use certificate::{CertificateError, Certified};
 pub use digest::BlockDigest;
 pub use engine::{
-    CHANNEL_QUOTA, CHANNELS, Channels, Marshal, RECENT_BLOCKS, Timeouts, Validator, message_bytes_max,
+    CHANNEL_QUOTA, CHANNELS, Channels, DEAREST_NS_PER_GAS, Marshal, RECENT_BLOCKS, Timeouts, Validator,
+    message_bytes_max,
 };
 pub use finality::{Finality, FinalityError, FinalityReader};
 pub use finalizer::{FinalizeError, Finalizer};

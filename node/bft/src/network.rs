@@ -21,6 +21,7 @@ use crate::{
 };
 use almanac_consensus::{Admission, Engine, EngineError, Sink};
 use almanac_primitives::Header;
+use almanac_schedule::block_gas;
 use almanac_state::QmdbStore;
 use commonware_cryptography::{Signer as _, ed25519::PublicKey};
 use commonware_p2p::{Recipients, Sender as _};
@@ -152,6 +153,12 @@ async fn run(
     };
     let count = u32::try_from(validators.keys().len()).expect("VALIDATORS_MAX is small");
     let block_time = Duration::from_millis(config.time.block_time.0);
+    let work = match ledger.application().next_environment(&ledger.tip()).await {
+        // By the parameters of now. Where governance raises them later, halved budgets keep due work within the
+        // views until the node is started again.
+        Ok(environment) => engine::time_of_gas(block_gas(&environment.parameters), config.ns_per_gas),
+        Err(error) => return error.into(),
+    };
     let (mut network, oracle) = transport::open(&context, &config, &namespace, peers);
     let clock = RuntimeClock::new(context.child("clock"));
     let mut channel = |number, quota, share, message_bytes_max, questions: Questions| {
@@ -201,7 +208,7 @@ async fn run(
         genesis: ConsensusBlock::genesis(genesis),
         floor,
         votes_after,
-        timeouts: Timeouts::for_block_time(block_time),
+        timeouts: Timeouts::for_blocks(block_time, work),
         history,
         recent_blocks: RECENT_BLOCKS,
     };

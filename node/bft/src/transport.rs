@@ -55,6 +55,8 @@ pub struct NetworkConfig {
     pub followers: Vec<B256>,
     /// How it treats time.
     pub time: TimeConfig,
+    /// Nanoseconds that a gas may take: timeouts are no shorter than a full block takes by it. 0 switches that off.
+    pub ns_per_gas: u64,
 }
 
 /// Where a validator is.
@@ -252,6 +254,7 @@ mod tests {
             peers: peers.iter().map(|secret| peer(*secret)).collect(),
             followers: followers.iter().map(|secret| key(*secret).public()).collect(),
             time: TimeConfig::default(),
+            ns_per_gas: 0,
         };
         Peers::new(&config, &validators(&[1, 2, 3]))
     }

@@ -116,23 +116,24 @@ where
         let proposal = self.proposal(&context, &parent)?;
         let ledger = self.ledger.clone();
         let made = on_own_thread(&runtime, async move { ledger.propose(&parent, proposal).await }).await?;
+        self.pool.drop_faulted(&made);
         Ok(ConsensusBlock::new(made.block).expect("the leader's key is a key"))
     }
 
     fn proposal(&self, context: &BlockContext, parent: &Tip<S::Batch>) -> Result<Proposal, LedgerError> {
         let now = self.clock.now();
-        let (view, parent_view) = (context.round.view().get(), context.parent.0.get());
-        let failed_views = view.saturating_sub(parent_view.saturating_add(1));
-        let stop_at = TimestampMs(now.0.saturating_add(self.time.choose_for(failed_views).0));
+        let consensus = ConsensusContext {
+            epoch: context.round.epoch().get(),
+            view: context.round.view().get(),
+            leader: key_bytes(&context.leader),
+            parent_view: context.parent.0.get(),
+        };
+        let choose_for = self.time.choose_for(consensus.failed_views());
+        let stop_at = TimestampMs(now.0.saturating_add(choose_for.0));
         Ok(Proposal {
             timestamp: block_time(parent.header.timestamp, now).ok_or(LedgerError::TimeExhausted)?,
             fee_recipient: self.fee_recipient(&context.leader)?,
-            consensus: ConsensusContext {
-                epoch: context.round.epoch().get(),
-                view,
-                leader: key_bytes(&context.leader),
-                parent_view,
-            },
+            consensus,
             candidates: self.ledger.candidates(&self.pool, parent),
             deadline: Deadline::at(self.clock.clone(), stop_at),
         })

@@ -103,6 +103,19 @@ impl SharedPool {
                 pool.remove(*hash);
             }
         }
+        drop(pool);
+        self.drop_faulted(made);
+    }
+
+    /// Drops what met a fault when it was tried, so that the next proposal does not try it again.
+    pub fn drop_faulted<B>(&self, made: &MadeBlock<B>) {
+        if made.faulted.is_empty() {
+            return;
+        }
+        let mut pool = self.lock();
+        for (hash, _) in &made.faulted {
+            pool.remove(*hash);
+        }
     }
 
     fn announce(&self, hash: TxHash) {

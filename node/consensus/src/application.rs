@@ -2,7 +2,7 @@
 
 use crate::{
     admission::SharedPool,
-    deadline::{Deadline, InTime},
+    deadline::{Deadline, InTime, LeftOut},
 };
 use alloy_primitives::{Address, B256, BlockHash, TxHash};
 use almanac_exec::{
@@ -69,6 +69,8 @@ pub struct MadeBlock<B> {
     pub tip: Tip<B>,
     /// Candidates that a proposer had to leave out, and why. Empty for a verified block.
     pub refused: Vec<(TxHash, TransactionError)>,
+    /// Candidates that met a fault of our own or of the state when a proposer tried them. Empty for a verified block.
+    pub faulted: Vec<(TxHash, BlockError)>,
 }
 
 /// Values of the state after a block, each with its proof.
@@ -191,7 +193,8 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         self.chain_id
     }
 
-    /// Makes a block on `parent` from the candidates that pass.
+    /// Makes a block on `parent` from the candidates that pass. One that meets a fault is left out; where a fault
+    /// remains, the body is empty.
     pub async fn propose(
         &self,
         parent: &Tip<S::Batch>,
@@ -206,17 +209,37 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
             fee_recipient,
             consensus,
         };
-        let keys = prefetch(parent.header.number.saturating_add(1), fee_recipient, &candidates);
+        let is_empty = candidates.is_empty();
+        let source = InTime::new(candidates, deadline.clone(), consensus.failed_views());
+        match self.make(parent, input.clone(), source).await {
+            Err(error) if !is_empty && is_fault(&error) => {
+                tracing::error!("proposing an empty body, since a full one meets a fault: {error}");
+                self.make(parent, input, InTime::new(Vec::new(), deadline, 0)).await
+            }
+            made => made,
+        }
+    }
+
+    async fn make(
+        &self,
+        parent: &Tip<S::Batch>,
+        input: BlockInput,
+        mut source: InTime,
+    ) -> Result<MadeBlock<S::Batch>, ApplicationError> {
+        let keys = prefetch(parent.header.number.saturating_add(1), input.fee_recipient);
         let agenda = self.agenda.clone();
-        let (output, refused) = with_reader(&parent.state, &keys, move |state| {
-            let mut source = InTime::new(candidates, deadline);
+        let (output, left_out) = with_reader(&parent.state, &keys, move |state| {
             let output = execute(state, &*agenda, &input, &mut source)?;
-            Ok::<_, BlockError>((output, source.refusals().to_vec()))
+            Ok::<_, BlockError>((output, source.left_out()))
         })
         .await??;
         let state = self.store.seal(&parent.state, &output.diff).await?;
         let block = output.block(state.commitment());
-        Ok(MadeBlock { refused, ..made(block, output, state) })
+        let LeftOut { refused, faulted } = left_out;
+        for (hash, error) in &faulted {
+            tracing::error!("transaction {hash} is left out of block {}: {error}", block.header.number);
+        }
+        Ok(MadeBlock { refused, faulted, ..made(block, output, state) })
     }
 
     /// Executes a block on `parent` and compares all that its header says. The answer is the same on every
@@ -238,7 +261,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         let known = self.pool.as_ref().map(|pool| pool.known(&block.transactions)).unwrap_or_default();
         let senders = recover_unknown(&block.transactions, &rules, &known)
             .map_err(|(index, error)| BlockError::InvalidTransaction { index, error })?;
-        let keys = prefetch(block.header.number, block.header.fee_recipient, &senders);
+        let keys = prefetch(block.header.number, block.header.fee_recipient);
         let agenda = self.agenda.clone();
         let output = with_reader(&parent.state, &keys, move |state| {
             execute(state, &*agenda, &input, &mut Body::new(senders))
@@ -315,5 +338,15 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
 
 fn made<B>(block: Block, output: BlockOutput, state: B) -> MadeBlock<B> {
     let tip = Tip { header: block.header.clone(), hash: block.hash(), state };
-    MadeBlock { block: Arc::new(block), output: Arc::new(output), tip, refused: Vec::new() }
+    let (block, output) = (Arc::new(block), Arc::new(output));
+    MadeBlock { block, output, tip, refused: Vec::new(), faulted: Vec::new() }
+}
+
+/// Whether something is wrong with this node or its state, rather than with what it was given.
+fn is_fault(error: &ApplicationError) -> bool {
+    matches!(
+        error,
+        ApplicationError::Block(BlockError::State(_) | BlockError::Fault(_))
+            | ApplicationError::Seal(SealError::OldValueDiffers { .. } | SealError::ValueTooLarge { .. })
+    )
 }

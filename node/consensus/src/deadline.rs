@@ -32,35 +32,62 @@ impl fmt::Debug for Deadline {
     }
 }
 
-/// Offers candidates until a deadline, and whatever the time until one is taken: a slow node's blocks are small,
-/// not empty.
+/// Candidates that are tried past the deadline while none is taken: a slow node's blocks are small, not empty, and a
+/// pool full of what is refused still comes to an end.
+const LATE_TRIES_MAX: usize = 8;
+
+/// Failed views from which on nothing is tried past the deadline: a single transaction may have been too much.
+const STRICT_FAILED_VIEWS: u64 = 2;
+
+/// Offers candidates until a deadline, and a few more while none is taken.
 pub(crate) struct InTime {
     candidates: Candidates,
     deadline: Deadline,
     offered: usize,
+    late_tries_left: usize,
 }
 
 impl InTime {
-    pub(crate) fn new(candidates: Vec<RecoveredTransaction>, deadline: Deadline) -> Self {
-        Self { candidates: Candidates::new(candidates), deadline, offered: 0 }
+    /// Offers `candidates` until `deadline`, after so many views in a row that gave no block.
+    pub(crate) fn new(candidates: Vec<RecoveredTransaction>, deadline: Deadline, failed_views: u64) -> Self {
+        let late_tries_left = if failed_views < STRICT_FAILED_VIEWS { LATE_TRIES_MAX } else { 0 };
+        Self { candidates: Candidates::new(candidates), deadline, offered: 0, late_tries_left }
     }
 
-    pub(crate) fn refusals(&self) -> &[(TxHash, TransactionError)] {
-        self.candidates.refusals()
+    /// Which candidates were refused, and why; and which met a fault.
+    pub(crate) fn left_out(&self) -> LeftOut {
+        LeftOut { refused: self.candidates.refusals().to_vec(), faulted: self.candidates.faults().to_vec() }
     }
 
     fn is_any_taken(&self) -> bool {
-        self.offered > self.refusals().len()
+        self.offered > self.candidates.refusals().len() + self.candidates.faults().len()
     }
+
+    fn has_time(&mut self) -> bool {
+        if !self.deadline.has_come() {
+            return true;
+        }
+        let is_allowed = !self.is_any_taken() && self.late_tries_left > 0;
+        self.late_tries_left = self.late_tries_left.saturating_sub(1);
+        is_allowed
+    }
+}
+
+/// Candidates that are not in the block although they were tried.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LeftOut {
+    pub(crate) refused: Vec<(TxHash, TransactionError)>,
+    pub(crate) faulted: Vec<(TxHash, BlockError)>,
 }
 
 impl TransactionSource for InTime {
     fn next(&mut self, room: Room) -> Option<RecoveredTransaction> {
-        if self.is_any_taken() && self.deadline.has_come() {
+        if !self.has_time() {
             return None;
         }
+        let next = self.candidates.next(room)?;
         self.offered += 1;
-        self.candidates.next(room)
+        Some(next)
     }
 
     fn refused(
@@ -69,5 +96,13 @@ impl TransactionSource for InTime {
         error: TransactionError,
     ) -> Result<(), BlockError> {
         self.candidates.refused(transaction, error)
+    }
+
+    fn faulted(&mut self, transaction: RecoveredTransaction, error: BlockError) -> Result<(), BlockError> {
+        self.candidates.faulted(transaction, error)
+    }
+
+    fn upcoming(&self, show: &mut dyn FnMut(&RecoveredTransaction) -> bool) {
+        self.candidates.upcoming(show);
     }
 }

@@ -56,7 +56,7 @@ fn hashes(transactions: &[UserTransaction]) -> Vec<TxHash> {
 /// Both sides: the transaction that time is up after, and enough time for all.
 #[tokio::test]
 async fn the_choice_ends_with_the_time() {
-    for (looks, taken) in [(0, 1), (1, 2), (2, 3), (6, 7), (7, 8), (8, 8), (1_000, 8)] {
+    for (looks, taken) in [(0, 1), (1, 1), (2, 2), (7, 7), (8, 8), (9, 8), (1_000, 8)] {
         let (here, tip) = application();
         let offered = transfers(8);
         let made = here.propose(&tip, proposal(&tip, offered.clone(), after_looks(looks))).await.unwrap();
@@ -83,6 +83,33 @@ async fn one_is_taken_however_late_it_is() {
     let made = application.propose(&tip, proposal(&tip, offered.clone(), after_looks(0))).await.unwrap();
     assert_eq!(made.refused.iter().map(|(hash, _)| *hash).collect::<Vec<_>>(), hashes(&refused));
     assert_eq!(hashes(&made.block.transactions), hashes(&offered[2..3]));
+}
+
+/// Both sides: after one failed view something is tried past the deadline, after two nothing is.
+#[tokio::test]
+async fn after_two_failed_views_nothing_is_tried_past_the_deadline() {
+    for (failed, looks, taken) in
+        [(0, 0, 1), (1, 0, 1), (2, 0, 0), (2, 1, 1), (3, 0, 0), (u64::MAX - 9, 0, 0)]
+    {
+        let (application, tip) = application();
+        let consensus = ConsensusContext { view: 8 + failed, parent_view: 7, ..ConsensusContext::default() };
+        let proposal = Proposal { consensus, ..proposal(&tip, transfers(3), after_looks(looks)) };
+        let made = application.propose(&tip, proposal).await.unwrap();
+        assert_eq!(made.block.transactions.len(), taken, "{failed} failed views, {looks} looks");
+    }
+}
+
+/// Both sides: a pool full of what is refused must not outlast the time, however much of it there is.
+#[tokio::test]
+async fn what_is_refused_ends_with_the_time_too() {
+    for (refused, taken) in [(7, 1), (8, 0), (100, 0)] {
+        let (application, tip) = application();
+        let ahead = (0..refused).map(|n| transfer(person(20 + n), 0, person(1).address, 1));
+        let offered = ahead.chain(transfers(1)).collect();
+        let made = application.propose(&tip, proposal(&tip, offered, after_looks(0))).await.unwrap();
+        assert_eq!(made.refused.len() as u64, refused.min(8));
+        assert_eq!(made.block.transactions.len(), taken, "behind {refused} from people without money");
+    }
 }
 
 #[tokio::test]

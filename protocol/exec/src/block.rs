@@ -32,7 +32,7 @@ use almanac_primitives::{
     ids::{ID_INDEX_MAX, ScheduleIdError},
 };
 use almanac_schedule::{Agenda, GasPool, calendar::Entry};
-use revm::{Inspector, inspector::NoOpInspector};
+use revm::{Inspector, inspector::NoOpInspector, state::EvmState};
 
 /// Executes a block on the state of its parent.
 pub fn execute(
@@ -164,8 +164,9 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
         self.cumulative_gas = Gas(self.cumulative_gas.0.saturating_add(used.0));
     }
 
-    /// Checks that a transaction neither made nor lost money, and adds up what it burned.
-    pub(crate) fn burn(&mut self, balances: Balances, fee: Wei) -> Result<(), BlockError> {
+    /// Checks that a transaction neither made nor lost money, before any of its changes is taken over. Answers with
+    /// what it burned.
+    pub(crate) fn weigh(&self, balances: Balances, fee: Wei) -> Result<Wei, BlockError> {
         let (before, after) = (Wei(balances.before), Wei(balances.after));
         let gone = before.checked_sub(after);
         let is_conserved = match gone {
@@ -177,18 +178,25 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
             let index = self.next_index();
             return Err(Fault::ValueNotConserved { index, before, after, burned: fee }.into());
         }
+        Ok(gone.unwrap_or_default())
+    }
+
+    /// Takes over changes that were weighed, and adds up what they burned.
+    pub(crate) fn commit(&mut self, changes: EvmState, burned: Wei) -> Result<(), BlockError> {
+        self.machine.state().commit(changes)?;
         // Burned money was issued, and what was issued fits.
-        self.burned = Wei(self.burned.0.wrapping_add(gone.unwrap_or_default().0));
+        self.burned = Wei(self.burned.0.wrapping_add(burned.0));
         Ok(())
     }
 
-    /// Acts on the ledger as the chain itself, and adds up what that burned.
+    /// Acts on the ledger as the chain itself. Nothing stays of an act that fails, or makes or loses money.
     pub(crate) fn act<T, E: From<StateFault> + From<BlockError>>(
         &mut self,
         act: impl FnOnce(&mut SystemLedger<'_, 'a>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let Acted { value, balances, burned } = self.machine.act(act)?;
-        self.burn(balances, burned)?;
+        let Acted { value, balances, burned, changes } = self.machine.act(act)?;
+        let burned = self.weigh(balances, burned)?;
+        self.commit(changes, burned)?;
         Ok(value)
     }
 

@@ -27,6 +27,16 @@ pub trait TransactionSource {
         transaction: RecoveredTransaction,
         error: TransactionError,
     ) -> Result<(), BlockError>;
+
+    /// Learns that executing the last one met a fault of our own or of the state below. Nothing of it took effect.
+    /// An error ends the block.
+    fn faulted(&mut self, _: RecoveredTransaction, error: BlockError) -> Result<(), BlockError> {
+        Err(error)
+    }
+
+    /// Shows what is next in line, until `show` answers `false`: its keys can be fetched ahead. Not all of it will be
+    /// offered.
+    fn upcoming(&self, _show: &mut dyn FnMut(&RecoveredTransaction) -> bool) {}
 }
 
 /// A finished body: every transaction must pass, or the block is invalid.
@@ -53,10 +63,17 @@ impl TransactionSource for Body {
     fn refused(&mut self, _: RecoveredTransaction, error: TransactionError) -> Result<(), BlockError> {
         Err(BlockError::InvalidTransaction { index: self.offered - 1, error })
     }
+
+    fn upcoming(&self, show: &mut dyn FnMut(&RecoveredTransaction) -> bool) {
+        self.transactions.iter().all(show);
+    }
 }
 
 /// The least gas that any transaction asks for: with less left, there is no point in going on.
 const LEAST_GAS: Gas = Gas(21_000);
+
+/// Faults after which no more candidates are offered: something is wrong with this node rather than with them.
+const FAULTS_MAX: usize = 4;
 
 /// Candidates in order of preference: those that do not pass are left out, with the rest of their sender's.
 #[derive(Debug, Default)]
@@ -64,6 +81,7 @@ pub struct Candidates {
     queue: VecDeque<RecoveredTransaction>,
     skipped: BTreeSet<Address>,
     refusals: Vec<(TxHash, TransactionError)>,
+    faults: Vec<(TxHash, BlockError)>,
 }
 
 impl Candidates {
@@ -76,11 +94,16 @@ impl Candidates {
     pub fn refusals(&self) -> &[(TxHash, TransactionError)] {
         &self.refusals
     }
+
+    /// Which candidates met a fault, and which.
+    pub fn faults(&self) -> &[(TxHash, BlockError)] {
+        &self.faults
+    }
 }
 
 impl TransactionSource for Candidates {
     fn next(&mut self, room: Room) -> Option<RecoveredTransaction> {
-        if room.gas_left < LEAST_GAS || room.count_left == 0 {
+        if room.gas_left < LEAST_GAS || room.count_left == 0 || self.faults.len() == FAULTS_MAX {
             return None;
         }
         loop {
@@ -99,5 +122,15 @@ impl TransactionSource for Candidates {
         self.skipped.insert(transaction.sender());
         self.refusals.push((transaction.hash(), error));
         Ok(())
+    }
+
+    fn faulted(&mut self, transaction: RecoveredTransaction, error: BlockError) -> Result<(), BlockError> {
+        self.skipped.insert(transaction.sender());
+        self.faults.push((transaction.hash(), error));
+        Ok(())
+    }
+
+    fn upcoming(&self, show: &mut dyn FnMut(&RecoveredTransaction) -> bool) {
+        self.queue.iter().filter(|candidate| !self.skipped.contains(&candidate.sender())).all(show);
     }
 }

@@ -27,6 +27,7 @@ use revm::{
     handler::{EthFrame, Handler, MainnetHandler, instructions::EthInstructions},
     inspector::InspectorHandler,
     interpreter::interpreter::EthInterpreter,
+    state::EvmState,
 };
 
 /// What the EVM, its precompiles and inspectors see.
@@ -69,21 +70,23 @@ pub(crate) enum MachineError {
     Fault(Fault),
 }
 
-/// What one transaction did.
+/// What one transaction did. None of it is in the block's state until its changes are committed.
 #[derive(Debug)]
 pub(crate) struct Executed {
     pub(crate) result: ExecutionResult,
     pub(crate) balances: Balances,
+    pub(crate) changes: EvmState,
     /// What it touched, if it was watched. Large and rare.
     pub(crate) footprint: Option<Box<Footprint>>,
 }
 
-/// What an act of the chain itself gave.
+/// What an act of the chain itself gave. None of it is in the block's state until its changes are committed.
 #[derive(Debug)]
 pub(crate) struct Acted<T> {
     pub(crate) value: T,
     pub(crate) balances: Balances,
     pub(crate) burned: Wei,
+    pub(crate) changes: EvmState,
 }
 
 impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
@@ -187,7 +190,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         Ok(footprint)
     }
 
-    /// Acts on the ledger as the chain itself. Nothing stays of an act that fails.
+    /// Acts on the ledger as the chain itself. Nothing stays of an act that fails, nor yet of one that does not.
     pub(crate) fn act<T, E: From<StateFault>>(
         &mut self,
         act: impl FnOnce(&mut SystemLedger<'_, 'a>) -> Result<T, E>,
@@ -198,8 +201,8 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         let burned = ledger.burned();
         let changes = self.evm.ctx.journaled_state.finalize();
         let value = result?;
-        let balances = self.state().commit(changes)?;
-        Ok(Acted { value, balances, burned })
+        let balances = self.state().weigh(&changes)?;
+        Ok(Acted { value, balances, burned, changes })
     }
 
     /// Says where what comes next is: schedules that it creates are named after that.
@@ -220,8 +223,8 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
                 let state = self.state();
                 let footprint = tx.map(|tx| Footprint::take(tx, &result, &changes, state)).transpose();
                 let footprint = footprint.map_err(MachineError::State)?;
-                let balances = state.commit(changes).map_err(MachineError::State)?;
-                Ok(Executed { result, balances, footprint })
+                let balances = state.weigh(&changes).map_err(MachineError::State)?;
+                Ok(Executed { result, balances, changes, footprint })
             }
             Err(EVMError::Transaction(reason)) => Err(MachineError::Refused(reason)),
             Err(EVMError::Database(fault)) => Err(MachineError::State(fault)),

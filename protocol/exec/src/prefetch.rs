@@ -1,29 +1,84 @@
-//! What a block will certainly read, so that a store can fetch it in one go.
+//! Keys that a block is about to read, so that a store can fetch them side by side.
+//!
+//! What every block reads is known before it begins. Of transactions, a step is fetched at a time: the accounts of
+//! the next few with the first keys of their access lists, whether they pass or not. The rest of a list is fetched
+//! when its transaction has passed the rules, and so pays for each key.
 
+use crate::choose::TransactionSource;
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, U256};
 use almanac_primitives::{
-    RecoveredTransaction, StateKey,
+    RecoveredTransaction, StateKey, StateRead,
     addresses::{BLOCK_HASH_HISTORY, PARAMETERS},
     params::{BLOCK_HASH_HISTORY_LEN, PARAMETERS as ALL_PARAMETERS},
 };
 
-/// Keys that executing these transactions in block `number` reads. Not all it may read: the rest is found on
-/// the way.
-pub fn prefetch(number: u64, fee_recipient: Address, transactions: &[RecoveredTransaction]) -> Vec<StateKey> {
-    let mut keys = Vec::with_capacity(16 + 2 * transactions.len());
-    keys.extend([BLOCK_HASH_HISTORY, fee_recipient].map(StateKey::Account));
+/// Transactions that are looked at in one step.
+const STEP_TRANSACTIONS: usize = 128;
+
+/// Keys of each one's access list that are fetched before it has passed. Most lists are shorter.
+const LIST_KEYS_AHEAD: usize = 8;
+
+/// Keys that block `number` reads whatever is in it.
+pub fn prefetch(number: u64, fee_recipient: Address) -> Vec<StateKey> {
     let history_slot = number.saturating_sub(1) % BLOCK_HASH_HISTORY_LEN;
-    keys.push(StateKey::Slot(BLOCK_HASH_HISTORY, U256::from(history_slot)));
-    keys.extend(ALL_PARAMETERS.map(|parameter| StateKey::Slot(PARAMETERS, U256::from(parameter.slot))));
-    for recovered in transactions {
-        let tx = recovered.transaction().envelope();
-        keys.push(StateKey::Account(recovered.sender()));
-        keys.extend(tx.to().map(StateKey::Account));
-        for item in tx.access_list().into_iter().flat_map(|list| &list.0) {
-            keys.push(StateKey::Account(item.address));
-            keys.extend(item.storage_keys.iter().map(|slot| StateKey::Slot(item.address, (*slot).into())));
+    let accounts = [BLOCK_HASH_HISTORY, fee_recipient].map(StateKey::Account);
+    let history = StateKey::Slot(BLOCK_HASH_HISTORY, U256::from(history_slot));
+    let parameters = ALL_PARAMETERS.map(|parameter| StateKey::Slot(PARAMETERS, U256::from(parameter.slot)));
+    accounts.into_iter().chain([history]).chain(parameters).collect()
+}
+
+/// Fetches the keys of transactions, a step ahead of their execution.
+#[derive(Debug, Default)]
+pub(crate) struct Lookahead {
+    /// How many of those to come were looked at.
+    seen: usize,
+}
+
+impl Lookahead {
+    /// Announces the keys of `next` and of those behind it, unless an earlier step has.
+    pub(crate) fn step(
+        &mut self,
+        state: &dyn StateRead,
+        next: &RecoveredTransaction,
+        source: &dyn TransactionSource,
+    ) {
+        if let Some(seen) = self.seen.checked_sub(1) {
+            self.seen = seen;
+            return;
         }
+        let mut keys = Vec::with_capacity(2 * STEP_TRANSACTIONS);
+        push_ahead(&mut keys, next);
+        source.upcoming(&mut |transaction| {
+            push_ahead(&mut keys, transaction);
+            self.seen += 1;
+            self.seen < STEP_TRANSACTIONS - 1
+        });
+        state.announce(&keys);
     }
-    keys
+}
+
+/// Announces what is left of a transaction that has passed the rules and will be executed.
+pub(crate) fn announce_paid(state: &dyn StateRead, transaction: &RecoveredTransaction) {
+    let rest = list_keys(transaction).skip(LIST_KEYS_AHEAD);
+    let authorities = transaction.authorities().iter().flatten().copied().map(StateKey::Account);
+    let keys: Vec<StateKey> = rest.chain(authorities).collect();
+    if !keys.is_empty() {
+        state.announce(&keys);
+    }
+}
+
+fn push_ahead(keys: &mut Vec<StateKey>, transaction: &RecoveredTransaction) {
+    keys.push(StateKey::Account(transaction.sender()));
+    keys.extend(transaction.transaction().envelope().to().map(StateKey::Account));
+    keys.extend(list_keys(transaction).take(LIST_KEYS_AHEAD));
+}
+
+/// The keys of an access list, in its order.
+fn list_keys(transaction: &RecoveredTransaction) -> impl Iterator<Item = StateKey> + '_ {
+    let list = transaction.transaction().envelope().access_list();
+    list.into_iter().flat_map(|list| &list.0).flat_map(|item| {
+        let slots = item.storage_keys.iter().map(|slot| StateKey::Slot(item.address, (*slot).into()));
+        std::iter::once(StateKey::Account(item.address)).chain(slots)
+    })
 }

@@ -1,8 +1,13 @@
 //! Signature recovery and the stateless rules, in parallel and off the execution path.
 
-use crate::validate::{Rules, TransactionError, check_static};
+use crate::{
+    runs::REFUND_DIVISOR,
+    validate::{Rules, TransactionError, check_static, intrinsic_gas},
+};
 use alloy_primitives::TxHash;
-use almanac_primitives::{RecoveredTransaction, UserTransaction};
+use almanac_primitives::{
+    Gas, RecoveredTransaction, UserTransaction, block::body_bytes, params::BLOCK_BODY_BYTES_MAX,
+};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -25,11 +30,15 @@ pub fn recover_all(
 }
 
 /// The same, without recovering again what is known by its hash, which covers the signature. All rules are checked.
+///
+/// A body that asks for more than a block has room for is refused before anything is recovered: a list of
+/// authorisations takes long, and only gas bounds how many there are.
 pub fn recover_unknown(
     transactions: &[UserTransaction],
     rules: &Rules,
     known: &BTreeMap<TxHash, RecoveredTransaction>,
 ) -> Result<Vec<RecoveredTransaction>, (usize, TransactionError)> {
+    check_least_gas(transactions, rules)?;
     // Joined by position, so that every node names the same transaction whichever core was first.
     let recovered = |tx: &UserTransaction| match known.get(&tx.hash()) {
         Some(known) => check_static(tx, rules).map(|()| known.clone()),
@@ -37,6 +46,21 @@ pub fn recover_unknown(
     };
     let results: Vec<_> = transactions.par_iter().map(recovered).collect();
     results.into_iter().enumerate().map(|(index, result)| result.map_err(|error| (index, error))).collect()
+}
+
+/// Checks that a block could hold the body if each transaction used no more than its intrinsic gas and got back what
+/// can be given back: no valid body uses less.
+fn check_least_gas(transactions: &[UserTransaction], rules: &Rules) -> Result<(), (usize, TransactionError)> {
+    let mut gas_left = rules.gas_max;
+    for (index, transaction) in transactions.iter().enumerate() {
+        let gas = intrinsic_gas(transaction);
+        let gas = Gas(gas - gas / REFUND_DIVISOR);
+        gas_left = gas_left.checked_sub(gas).ok_or_else(|| {
+            let (bytes, bytes_left) = (body_bytes(transaction), BLOCK_BODY_BYTES_MAX);
+            (index, TransactionError::DoesNotFit { gas, bytes, gas_left, bytes_left })
+        })?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

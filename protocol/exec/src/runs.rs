@@ -26,7 +26,7 @@ use revm::{Inspector, context::TxEnv, context_interface::result::ExecutionResult
 use std::fmt::Display;
 
 /// EIP-3529: at most this part of the gas used is given back for freed storage.
-const REFUND_DIVISOR: u64 = 5;
+pub(crate) const REFUND_DIVISOR: u64 = 5;
 
 /// Executes runs in order.
 pub(crate) fn run_all<'a, I: Inspector<EvmContext<'a>>>(
@@ -108,6 +108,9 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
     let begun = match execution.act(|ledger| Ok(life::begin(ledger, run.schedule_ref, moment)?)) {
         Ok(Some(begun)) => begun,
         Ok(None) => return Ok(Turn::Cancelled),
+        Err(ScheduleFault::Block(BlockError::Fault(fault))) => {
+            return put_aside(execution, run, Wei::ZERO, &fault).map(|()| aside);
+        }
         Err(ScheduleFault::Block(error)) => return Err(error),
         Err(ScheduleFault::Broken(broken)) => {
             return put_aside(execution, run, Wei::ZERO, &broken).map(|()| aside);
@@ -160,7 +163,9 @@ fn call<'a, I: Inspector<EvmContext<'a>>>(
         MachineError::Fault(fault) => fault.into(),
         MachineError::Refused(reason) => Fault::RulesDisagree { reason: reason.to_string() }.into(),
     })?;
-    execution.burn(executed.balances, Wei::ZERO)?;
+    // Before anything of it is taken over: the changes of a run that makes or loses money are dropped.
+    let burned = execution.weigh(executed.balances, Wei::ZERO)?;
+    execution.commit(executed.changes, burned)?;
     let gas_used = gas_used(&executed.result, intrinsic.initial_total_gas(), intrinsic.floor_gas());
     // To whoever looks on, a run is a transaction like any other, intrinsic gas included.
     if let Some(footprint) = &mut executed.footprint {
@@ -189,16 +194,20 @@ fn settle<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<Vec<Log>, BlockError> {
     let moment = execution.moment();
     let ended = Ended { outcome: &called.outcome, gas_used: called.gas_used };
-    match execution.act(|ledger| Ok(life::settle(ledger, begun, ended, moment)?)) {
-        Ok(events) => Ok(events.into_iter().map(|event| doors::event_log(begun.body.door, event)).collect()),
-        Err(ScheduleFault::Block(error)) => Err(error),
-        // The call stands. What the run was charged returns, since nothing of it was settled.
-        Err(ScheduleFault::Broken(broken)) => {
-            let (id, charged) = (begun.id, begun.charge(moment.base_fee));
-            execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
-            Ok(vec![doors::quarantine_log(id, &broken)])
+    let reason: Box<dyn Display> = match execution
+        .act(|ledger| Ok(life::settle(ledger, begun, ended, moment)?))
+    {
+        Ok(events) => {
+            return Ok(events.into_iter().map(|event| doors::event_log(begun.body.door, event)).collect());
         }
-    }
+        Err(ScheduleFault::Block(BlockError::Fault(fault))) => fault,
+        Err(ScheduleFault::Block(error)) => return Err(error),
+        Err(ScheduleFault::Broken(broken)) => Box::new(broken),
+    };
+    // The call stands. What the run was charged returns, since nothing of it was settled.
+    let (id, charged) = (begun.id, begun.charge(moment.base_fee));
+    execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
+    Ok(vec![doors::quarantine_log(id, &*reason)])
 }
 
 /// Takes a schedule out of the calendar that a fault of our own keeps from running, with what its run was charged.

@@ -51,7 +51,8 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
         if is_held(lane, &execution.environment.parameters) {
             continue;
         }
-        let budget = Budget::new(budget(lane, &execution.environment.parameters, reserved_gas));
+        let failed_views = execution.environment.consensus.failed_views();
+        let budget = Budget::new(budget(lane, &execution.environment.parameters, reserved_gas, failed_views));
         let mut walk = Walk::begin(execution, lane, budget)?;
         match walk.open(execution, agenda, &mut selection.logs) {
             Ok(runs) => *selection.runs.lane_mut(lane) = runs,

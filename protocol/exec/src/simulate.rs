@@ -174,6 +174,7 @@ fn run<'a, I: Inspector<EvmContext<'a>>>(
         MachineError::State(fault) => BlockError::State(fault).into(),
         MachineError::Fault(fault) => BlockError::from(fault).into(),
     })?;
+    machine.state().commit(executed.changes)?;
     let gas_used = Gas(executed.result.tx_gas_used());
     let output = match &executed.result {
         ExecutionResult::Success { output, .. } => output.data().clone(),

@@ -180,24 +180,59 @@ impl<'a> BlockState<'a> {
         Ok(Some(info))
     }
 
-    /// Takes over what a transaction did.
-    pub(crate) fn commit(&mut self, changes: EvmState) -> Result<Balances, StateFault> {
+    /// Adds up the balances that a transaction touched, before it and after it, and takes nothing over. Reads all that
+    /// taking it over needs, so that a store which fails does so here.
+    pub(crate) fn weigh(&mut self, changes: &EvmState) -> Result<Balances, StateFault> {
         let mut balances = Balances::default();
-        #[expect(clippy::iter_over_hash_type, reason = "each entry lands under its own key; sums commute")]
+        #[expect(clippy::iter_over_hash_type, reason = "reading has no order; sums commute")]
         for (address, account) in changes {
             if account.is_touched() {
-                self.commit_account(address, account, &mut balances)?;
+                self.weigh_account(*address, account, &mut balances)?;
             }
         }
         Ok(balances)
     }
 
-    fn commit_account(
+    fn weigh_account(
         &mut self,
         address: Address,
-        account: revm::state::Account,
+        account: &revm::state::Account,
         balances: &mut Balances,
     ) -> Result<(), StateFault> {
+        // The EVM reads no slot of an account that it creates; of any other, it has read what it changed.
+        if account.is_created() {
+            #[expect(
+                clippy::iter_over_hash_type,
+                clippy::disallowed_methods,
+                reason = "reading has no order"
+            )]
+            for slot in account.storage.keys() {
+                self.slot(address, *slot)?;
+            }
+        }
+        let is_destroyed = account.is_selfdestructed();
+        let after = if is_destroyed { U256::ZERO } else { account.info.balance };
+        balances.has_destroyed |= is_destroyed;
+        let place = self.account_place(address)?;
+        let before = self.accounts[place].info.as_ref().map_or(U256::ZERO, |info| info.balance);
+        // No sum of balances exceeds the supply, which fits.
+        balances.before = balances.before.wrapping_add(before);
+        balances.after = balances.after.wrapping_add(after);
+        Ok(())
+    }
+
+    /// Takes over what a transaction did.
+    pub(crate) fn commit(&mut self, changes: EvmState) -> Result<(), StateFault> {
+        #[expect(clippy::iter_over_hash_type, reason = "each entry lands under its own key")]
+        for (address, account) in changes {
+            if account.is_touched() {
+                self.commit_account(address, account)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn commit_account(&mut self, address: Address, account: revm::state::Account) -> Result<(), StateFault> {
         // EIP-6780 lets only accounts of the same transaction vanish, so all their storage is at hand here.
         let is_destroyed = account.is_selfdestructed();
         let is_gone = is_destroyed || account.is_empty();
@@ -208,17 +243,12 @@ impl<'a> BlockState<'a> {
                 self.write_slot(address, *slot, value)?;
             }
         }
-        balances.has_destroyed |= is_destroyed;
         let info = (!is_gone).then_some(account.info);
         if let Some(info) = &info {
             self.keep_code(info);
         }
         let place = self.account_place(address)?;
         let cached = &mut self.accounts[place];
-        let balance_of = |info: &Option<AccountInfo>| info.as_ref().map_or(U256::ZERO, |info| info.balance);
-        // No sum of balances exceeds the supply, which fits.
-        balances.before = balances.before.wrapping_add(balance_of(&cached.info));
-        balances.after = balances.after.wrapping_add(balance_of(&info));
         cached.info = info;
         if !std::mem::replace(&mut cached.is_changed, true) {
             self.changed_accounts.push((address, place));

@@ -6,6 +6,7 @@ use crate::{
     error::{BlockError, Fault},
     machine::{EvmContext, MachineError},
     output::{self, Executed},
+    prefetch::{Lookahead, announce_paid},
     runs::run_one,
     validate::{Sender, TransactionError, check_inclusion},
 };
@@ -29,9 +30,11 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<(), BlockError> {
     let mut market = VecDeque::from(market);
     let mut body = BodySize::default();
+    let mut lookahead = Lookahead::default();
     // The lowest price of the runs that went ahead since the last transaction of the body.
     let mut ahead: Option<GasPrice> = None;
     while let Some(candidate) = source.next(body.room(execution.shared_gas_left())) {
+        lookahead.step(execution.machine.state().parent(), &candidate, source);
         let (cap, base_fee) = (candidate.transaction().fee_cap(), execution.environment.base_fee);
         // One without a price has no place among the runs, and must not draw all of them ahead of itself.
         let Some(price) = candidate.transaction().price_at(base_fee) else {
@@ -48,6 +51,7 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
         match include(execution, &candidate, &mut body) {
             Ok(()) => ahead = None,
             Err(IncludeError::Refused(error)) => source.refused(candidate, error)?,
+            Err(IncludeError::Faulted(error)) => source.faulted(candidate, error)?,
             Err(IncludeError::Block(error)) => return Err(error),
         }
     }
@@ -97,6 +101,8 @@ impl BodySize {
 enum IncludeError {
     /// The transaction breaks a rule; nothing changed.
     Refused(TransactionError),
+    /// Executing it met a fault; nothing changed.
+    Faulted(BlockError),
     /// The block cannot go on.
     Block(BlockError),
 }
@@ -115,21 +121,24 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
     let transaction = candidate.transaction();
     let bytes = check_room(candidate, body.room(execution.shared_gas_left()))?;
     let sender = Sender::of(execution.machine.state(), candidate.sender())
-        .map_err(|fault| IncludeError::Block(fault.into()))?;
+        .map_err(|fault| IncludeError::Faulted(fault.into()))?;
     let base_fee = execution.environment.base_fee;
     check_inclusion(transaction, candidate.sender(), &sender, base_fee)?;
+    announce_paid(execution.machine.state().parent(), candidate);
     let is_watched = execution.is_watched();
     execution.name_next().map_err(IncludeError::Block)?;
     let executed = execution.machine.transact_user(candidate, is_watched).map_err(|error| match error {
-        MachineError::State(fault) => IncludeError::Block(fault.into()),
-        MachineError::Fault(fault) => IncludeError::Block(fault.into()),
+        MachineError::State(fault) => IncludeError::Faulted(fault.into()),
+        MachineError::Fault(fault) => IncludeError::Faulted(fault.into()),
         // Our rules passed it, so the EVM must: where the two disagree, the rules above are wrong.
         MachineError::Refused(reason) => {
-            IncludeError::Block(Fault::RulesDisagree { reason: reason.to_string() }.into())
+            IncludeError::Faulted(Fault::RulesDisagree { reason: reason.to_string() }.into())
         }
     })?;
     let gas_used = Gas(executed.result.tx_gas_used());
-    execution.burn(executed.balances, gas_used.cost(base_fee)).map_err(IncludeError::Block)?;
+    let burned =
+        execution.weigh(executed.balances, gas_used.cost(base_fee)).map_err(IncludeError::Faulted)?;
+    execution.commit(executed.changes, burned).map_err(IncludeError::Block)?;
     execution.use_gas(GasPool::Shared, gas_used);
     let contract_address = created_address(&executed.result);
     let (outcome, logs) = output::outcome(executed.result);

@@ -319,7 +319,8 @@ pub fn cost_max(transaction: &UserTransaction) -> Result<Wei, TransactionError> 
         .ok_or(TransactionError::CostOverflow)
 }
 
-fn intrinsic_gas(transaction: &UserTransaction) -> u64 {
+/// The least gas that a transaction must ask for.
+pub(crate) fn intrinsic_gas(transaction: &UserTransaction) -> u64 {
     let tx = transaction.envelope();
     let (accounts, slots) = tx.access_list().map_or((0, 0), |list| {
         (list.len() as u64, list.iter().map(|item| item.storage_keys.len() as u64).sum())

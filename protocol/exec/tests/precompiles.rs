@@ -249,6 +249,45 @@ const BN254_ORDER: U256 = U256::from_limbs([
     0x3064_4e72_e131_a029,
 ]);
 
+/// Calls a precompile with the same input until there is no gas left.
+const LOOPER: Address = address!("0x00000000000000000000000000000000000d0003");
+
+/// The dearest precompile in time for its gas, call included: `DEAREST_NS_PER_GAS` in `node/bft` rounds it up.
+#[test]
+#[ignore = "measures time; run it alone on a quiet machine"]
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a stopwatch beside the transition")]
+fn dearest_precompile() {
+    const GAS: u64 = 3_000_000;
+    const TRIES: usize = 3;
+    // calldatacopy(0, 0, calldatasize), then staticcall(gas, mload(0), 32, calldatasize - 32, 0, 0) for ever
+    let code = hex!("365f5f37 5b 5f5f 60203603 6020 5f51 5a fa 50 6004 56");
+    let mut genesis = genesis();
+    genesis.allocations.insert(LOOPER, Allocation { code: code.to_vec().into(), ..Default::default() });
+    let chain = TestChain::from_genesis(&genesis);
+    let took = |vector: &Vector| {
+        let input = [vector.address.into_word().as_slice(), &vector.input].concat().into();
+        let call = Call { to: Some(LOOPER), input, gas_limit: Gas(GAS), ..Call::default() };
+        let start = std::time::Instant::now();
+        let result = simulate(&chain.state, &chain.input(), call).unwrap();
+        assert_eq!(result.gas_used, Gas(GAS), "{vector}");
+        start.elapsed()
+    };
+    let answered = vectors().into_iter().filter(|vector| vector.expected.is_some());
+    let mut measured: Vec<_> = answered
+        .map(|vector| {
+            let took = (0..TRIES).map(|_| took(&vector)).min().unwrap();
+            (took.as_nanos() as f64 / GAS as f64, vector)
+        })
+        .collect();
+    measured.sort_by(|a, b| b.0.total_cmp(&a.0));
+    // The dearest input of each.
+    for address in ADDRESSES.map(precompile) {
+        let (ns_per_gas, vector) = measured.iter().find(|(_, vector)| vector.address == address).unwrap();
+        println!("{ns_per_gas:>7.2} ns/gas {vector}");
+    }
+    println!("dearest: {:.2} ns/gas {}", measured[0].0, measured[0].1);
+}
+
 /// Runs vector files of other projects, which are not part of this one: any folder with JSON lists of `Input`,
 /// `Expected` and `Gas`, or `Input` and `ExpectedError`, under the names that go-ethereum and EIP-2537 give them.
 ///

@@ -27,6 +27,13 @@ pub struct ConsensusContext {
     pub parent_view: u64,
 }
 
+impl ConsensusContext {
+    /// Views in a row before this one that gave no block. None in a chain that one sequencer makes.
+    pub fn failed_views(&self) -> u64 {
+        self.view.saturating_sub(self.parent_view.saturating_add(1))
+    }
+}
+
 /// What the state store answers for after a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateCommitment {

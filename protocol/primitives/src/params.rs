@@ -80,6 +80,9 @@ pub const CRON_RUN_GAS_MIN: u64 = 21_000;
 /// Most gas that a cron run may ever ask for (ARC21-05).
 pub const CRON_RUN_GAS_LARGEST: u64 = 5_000_000;
 
+/// Most effort that one callback may ask for (FLIP330-04).
+pub const CALLBACK_EFFORT_LARGEST: u64 = 9_999;
+
 /// Effort of one second that only High callbacks may book (FLIP330-06).
 pub const SECOND_EFFORT_HIGH: u32 = 20_000;
 

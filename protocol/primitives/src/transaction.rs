@@ -182,12 +182,12 @@ fn decode_envelope(encoded: &[u8]) -> Result<Envelope, TransactionDecodeError> {
         .map_err(|error| TransactionDecodeError::Malformed { reason: error.to_string() })
 }
 
-/// A transaction whose signatures have been checked and turned into addresses.
+/// A transaction whose signatures have been checked and turned into addresses. Cloning shares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoveredTransaction {
     transaction: UserTransaction,
     sender: Address,
-    authorities: Vec<Option<Address>>,
+    authorities: Arc<[Option<Address>]>,
 }
 
 /// The signature is not one, or not in its low-s form (EIP-2).

@@ -2,7 +2,10 @@
 
 use almanac_primitives::{
     Gas, Lane,
-    params::{CRON_BLOCK_GAS_MAX, Parameters, RESERVED_BLOCK_GAS_MAX, SPARE_BLOCK_GAS_MAX},
+    params::{
+        BLOCK_GAS_MAX, CALLBACK_EFFORT_LARGEST, CRON_BLOCK_GAS_MAX, CRON_RUN_GAS_LARGEST, EFFORT_GAS,
+        Parameters, RESERVED_BLOCK_GAS_MAX, SPARE_BLOCK_GAS_MAX,
+    },
 };
 
 /// Whose gas a lane uses.
@@ -22,14 +25,47 @@ pub fn pool(lane: Lane) -> GasPool {
     }
 }
 
-/// How much gas the runs of this lane may ask for in one block in which reserved runs asked for
-/// `reserved_gas`.
-pub fn budget(lane: Lane, parameters: &Parameters, reserved_gas: Gas) -> Gas {
-    match lane {
+/// How much gas the runs of this lane may ask for in one block in which reserved runs asked for `reserved_gas`,
+/// after `failed_views` views in a row that gave no block.
+///
+/// No proposer may leave due runs out, so runs that take longer than a view would stop the chain. One failed view
+/// is what a leader that is down costs. Every further one halves the budgets, down to the largest single run
+/// (ARC21-17, FLIP330-11).
+pub fn budget(lane: Lane, parameters: &Parameters, reserved_gas: Gas, failed_views: u64) -> Gas {
+    let full = match lane {
         Lane::Reserved => Gas(parameters.get(RESERVED_BLOCK_GAS_MAX)),
         Lane::Cron => Gas(parameters.get(CRON_BLOCK_GAS_MAX)),
         Lane::Market => parameters.block_gas_max(),
         Lane::Spare => Gas(parameters.get(SPARE_BLOCK_GAS_MAX).saturating_sub(reserved_gas.0)),
+    };
+    let halvings = u32::try_from(failed_views.saturating_sub(1)).unwrap_or(u32::MAX);
+    let halved = full.0.checked_shr(halvings).unwrap_or(0);
+    Gas(halved.max(run_gas_largest(lane).0).min(full.0))
+}
+
+/// The most gas that one run of this lane asks for, whatever the parameters were when it was admitted.
+fn run_gas_largest(lane: Lane) -> Gas {
+    match lane {
+        Lane::Cron => Gas(CRON_RUN_GAS_LARGEST),
+        Lane::Reserved | Lane::Spare => Gas(CALLBACK_EFFORT_LARGEST * EFFORT_GAS),
+        // A run that is larger than the smallest block could wait for ever.
+        Lane::Market => Gas(BLOCK_GAS_MAX.min),
+    }
+}
+
+/// The most gas that a block may hold: what users and lanes share, and the capacity of its own that lanes have. A
+/// lane that no door leads to holds nothing.
+pub fn block_gas(parameters: &Parameters) -> Gas {
+    let own = Lane::ALL.into_iter().filter(|lane| has_door(*lane) && pool(*lane) == GasPool::Reserved);
+    let own = own.map(|lane| budget(lane, parameters, Gas::ZERO, 0).0).max().unwrap_or(0);
+    Gas(parameters.block_gas_max().0.saturating_add(own))
+}
+
+/// Whether a system contract takes runs for this lane.
+fn has_door(lane: Lane) -> bool {
+    match lane {
+        Lane::Cron => true,
+        Lane::Reserved | Lane::Market | Lane::Spare => false,
     }
 }
 
@@ -101,8 +137,53 @@ mod tests {
     fn spare_gets_what_reserved_left() {
         let parameters = Parameters::default();
         let spare = SPARE_BLOCK_GAS_MAX.default;
-        assert_eq!(budget(Lane::Spare, &parameters, Gas(0)), Gas(spare));
-        assert_eq!(budget(Lane::Spare, &parameters, Gas(spare - 1)), Gas(1));
-        assert_eq!(budget(Lane::Spare, &parameters, Gas(spare + 1)), Gas(0));
+        assert_eq!(budget(Lane::Spare, &parameters, Gas(0), 0), Gas(spare));
+        assert_eq!(budget(Lane::Spare, &parameters, Gas(spare - 1), 0), Gas(1));
+        assert_eq!(budget(Lane::Spare, &parameters, Gas(spare + 1), 0), Gas(0));
+    }
+
+    /// ARC21-17, FLIP330-11.
+    #[test]
+    fn arc21_17_budgets_halve_with_every_failed_view_beyond_the_first() {
+        let mut parameters = Parameters::default();
+        parameters.load(BLOCK_GAS_MAX, 120_000_000);
+        parameters.load(CRON_BLOCK_GAS_MAX, 60_000_000);
+        let after = |lane, failed: &[u64]| -> Vec<u64> {
+            failed.iter().map(|failed| budget(lane, &parameters, Gas::ZERO, *failed).0).collect()
+        };
+        let cron = [60_000_000, 60_000_000, 30_000_000, 15_000_000, 7_500_000, 5_000_000, 5_000_000];
+        assert_eq!(after(Lane::Cron, &[0, 1, 2, 3, 4, 5, 6]), cron);
+        let reserved = [73_500_000, 73_500_000, 36_750_000, 20_997_900, 20_997_900];
+        assert_eq!(after(Lane::Reserved, &[0, 1, 2, 3, 4]), reserved);
+        assert_eq!(after(Lane::Market, &[0, 1, 2, 5]), [120_000_000, 120_000_000, 60_000_000, 10_000_000]);
+        assert_eq!(after(Lane::Spare, &[0, 9]), [10_500_000; 2], "one run may be as large");
+    }
+
+    /// A shift by 64 or more, or one that does not fit 32 bits, is the floor and not the whole.
+    #[test]
+    fn a_halt_of_any_length_leaves_the_largest_single_run() {
+        let parameters = Parameters::default();
+        for failed in [63, 64, 65, 66, 128, 129, 1 << 32, (1 << 32) + 1, u64::MAX - 1, u64::MAX] {
+            let least = [(Lane::Cron, 5_000_000), (Lane::Reserved, 20_997_900), (Lane::Market, 10_000_000)];
+            for (lane, least) in least {
+                assert_eq!(budget(lane, &parameters, Gas::ZERO, failed), Gas(least), "{lane:?} {failed}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_budget_grows_when_views_fail() {
+        let parameters = Parameters::default();
+        for lane in Lane::ALL {
+            for reserved in [0, 1, SPARE_BLOCK_GAS_MAX.default, u64::MAX].map(Gas) {
+                let after = |failed| budget(lane, &parameters, reserved, failed);
+                assert!((0..70).all(|failed| after(failed + 1) <= after(failed)), "{lane:?} {reserved:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_holds_what_lanes_with_a_door_may_use() {
+        assert_eq!(block_gas(&Parameters::default()), Parameters::default().block_gas_max());
     }
 }

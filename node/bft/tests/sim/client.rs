@@ -31,11 +31,13 @@ pub struct Client {
     pub archive: Arc<BlockJournal<Machine>>,
     /// Transfers that it gets into the chain.
     pub transfers: u64,
+    /// Gas that the runs of its job ask for.
+    pub run_gas: u64,
 }
 
 impl Client {
     pub async fn run(self, context: Machine) {
-        let mut orders = Orders::new(self.index);
+        let mut orders = Orders::new(self.index, self.run_gas);
         let mut signed = BTreeMap::new();
         loop {
             if let Some(order) = orders.next(&context, &self.ledger, &self.archive).await {

@@ -30,6 +30,8 @@ pub enum Lie {
     EqualTime,
     /// The time is before the parent's.
     EarlyTime,
+    /// The parent is said to be of another view; everything else is true.
+    Views,
     /// The body has the first transaction twice, or none where there is none.
     Body,
     /// A due run is left out, and all roots are those of that.
@@ -100,6 +102,7 @@ impl Lie {
             Self::BaseFee => header.base_fee.0 += 1,
             Self::EqualTime => header.timestamp = parent_time,
             Self::EarlyTime => header.timestamp = TimestampMs(parent_time.0.saturating_sub(1)),
+            Self::Views => header.consensus.parent_view ^= 1,
             Self::Body => match block.transactions.first().cloned() {
                 Some(first) => block.transactions.push(first),
                 None => header.transactions_root = B256::repeat_byte(1),

@@ -50,6 +50,12 @@ fn blocks_that_are_not_after_their_parents_are_refused() {
     }
 }
 
+/// Views decide how much due work a block holds, so a leader must not choose them.
+#[test]
+fn lies_about_views_are_refused() {
+    refused(Lie::Views);
+}
+
 #[test]
 fn bodies_that_are_not_what_headers_say_and_missing_proposals_do_no_harm() {
     for lie in [Lie::Body, Lie::Silence] {

@@ -32,6 +32,7 @@ mod times;
 mod twins;
 mod wire;
 mod witness;
+mod work;
 
 use almanac_bft::{Finality, FinalityError, Namespace};
 use almanac_primitives::testing::{person, recovered};

@@ -5,6 +5,7 @@ use crate::{
     disk::{Disk, Unsynced},
     draw::Draw,
     faults::{DiskFailure, Faults, Weather, good},
+    jobs,
     liar::{Lie, Proposed},
     machine::Machine,
     marks::Marks,
@@ -12,6 +13,7 @@ use crate::{
     opened, orders,
     twins::Half,
     witness::Log,
+    work,
 };
 use alloy_primitives::{Address, Bytes};
 use almanac_bft::{
@@ -32,6 +34,7 @@ use commonware_runtime::{Handle, Quota, Runner as _, deterministic};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 #[derive(Clone)]
@@ -50,6 +53,8 @@ pub struct Network {
     pub lies: Vec<Lie>,
     /// Transfers that the client of each validator gets into the chain.
     pub transfers: u64,
+    /// Simulated time that executing a run takes.
+    pub run_time: Duration,
     /// What crashes leave of unsynced writes.
     pub unsynced: Unsynced,
     /// The disks of each validator, the second for its twin.
@@ -99,6 +104,7 @@ impl Network {
             lies: vec![Lie::None; keys.len()],
             keys,
             transfers: 20,
+            run_time: Duration::ZERO,
             unsynced: Unsynced::Lost,
             disks,
             disk_failures: Vec::new(),
@@ -108,6 +114,22 @@ impl Network {
             proposed: Arc::default(),
             log: Arc::default(),
         }
+    }
+
+    /// Makes runs take time, each as long and with as much gas as any.
+    pub fn runs_that_take(mut self, run_time: Duration) -> Self {
+        self.run_time = run_time;
+        self
+    }
+
+    /// Gas that each run asks for.
+    pub fn run_gas(&self) -> u64 {
+        if self.run_time.is_zero() { jobs::RUN_GAS } else { work::RUN_GAS }
+    }
+
+    /// Blocks that a due run may wait for: where runs take long, a block holds a part of what is due.
+    pub fn late_blocks_max(&self) -> usize {
+        if self.run_time.is_zero() { jobs::LATE_BLOCKS_MAX } else { 12 }
     }
 
     /// Sets a validator's clock.

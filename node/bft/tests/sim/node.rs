@@ -233,7 +233,8 @@ impl Surroundings {
         let gossip = Gossip::new(admission.clone(), RuntimeClock::new(context.child("gossip_clock")));
         if network.has_application(index) {
             let (archive, transfers) = (opened.archive, network.transfers);
-            let client = Client { index, admission, ledger, archive, transfers };
+            let run_gas = network.run_gas();
+            let client = Client { index, admission, ledger, archive, transfers, run_gas };
             context.child("client").spawn(|context| client.run(context));
         }
         let (sender, receiver) = transactions;

@@ -2,6 +2,7 @@
 
 use crate::{
     machine::Machine, marks::Mark, network::Network, numbers::Numbers, tamper::Tampered, twins::Half,
+    work::WorkingStore,
 };
 use alloy_primitives::Bytes;
 use almanac_bft::Ledger;
@@ -15,7 +16,7 @@ use commonware_utils::{NZU64, NZUsize};
 use futures::FutureExt as _;
 use std::sync::{Arc, Mutex};
 
-pub type Store = QmdbStore<Machine>;
+pub type Store = WorkingStore;
 
 /// Prefix of a validator's files.
 pub fn files(index: usize, half: Half) -> String {
@@ -40,6 +41,7 @@ impl Opened {
         let config = config(format!("{}-state", files(index, half)));
         let archive = Arc::new(BlockJournal::open(context.child("blocks"), &config).await.unwrap());
         let store = QmdbStore::open(context.child("state"), &config, &network.state).await.unwrap();
+        let store = WorkingStore::new(store, context.child("work"), network.run_time);
         let header = match store.height() {
             0 => network.genesis_header.clone(),
             height => archive.get(height).await.unwrap().expect("an archived block").block.header,

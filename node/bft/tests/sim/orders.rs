@@ -24,6 +24,7 @@ pub const ENDED_BY: TimestampMs = TimestampMs((LEAD_SECONDS + STAGGERED - 1 + jo
 /// The orders of one client, which have an account of their own.
 pub struct Orders {
     client: u64,
+    run_gas: u64,
     /// The last one, and its nonce.
     signed: Option<(u64, UserTransaction)>,
     /// Blocks that were searched for the job.
@@ -37,8 +38,8 @@ pub fn owner(client: u64) -> Person {
 }
 
 impl Orders {
-    pub fn new(client: usize) -> Self {
-        Self { client: client as u64, signed: None, searched: 0, has_job: false }
+    pub fn new(client: usize, run_gas: u64) -> Self {
+        Self { client: client as u64, run_gas, signed: None, searched: 0, has_job: false }
     }
 
     /// The order to submit now. `None` where there is a job, or where the chain moves on while it is read.
@@ -58,7 +59,7 @@ impl Orders {
         if self.signed.as_ref().is_none_or(|(of, _)| *of != nonce) {
             let now = milliseconds(context.current().duration_since(UNIX_EPOCH).unwrap()).seconds();
             let first_run = now + (LEAD_SECONDS << nonce) + self.client % STAGGERED;
-            self.signed = Some((nonce, jobs::schedule(owner, nonce, first_run)));
+            self.signed = Some((nonce, jobs::schedule(owner, nonce, first_run, self.run_gas)));
         }
         self.signed.as_ref().map(|(_, order)| order)
     }

@@ -134,7 +134,7 @@ impl Agreement {
             }
             self.check_transfers(node).await?;
         }
-        let runs = jobs::check(&self.chain.lock().unwrap())?;
+        let runs = jobs::check_within(&self.chain.lock().unwrap(), self.network.late_blocks_max())?;
         self.check_count(nodes, runs).await
     }
 

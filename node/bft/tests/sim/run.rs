@@ -100,7 +100,7 @@ fn standings(network: &Network) -> String {
 
 /// The time that a network may take to recover.
 fn recovery(network: &Network) -> Duration {
-    if network.is_bearable() { RECOVERY } else { SLOW_RECOVERY }
+    if network.is_bearable() && network.run_time.is_zero() { RECOVERY } else { SLOW_RECOVERY }
 }
 
 /// Of everything that happened: what the runtime saw, the chain, and who made which block final when.

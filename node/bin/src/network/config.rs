@@ -3,7 +3,7 @@
 use super::keys;
 use crate::{chain::Keeping, index_command, prune::COPIED_BLOCKS};
 use alloy_primitives::B256;
-use almanac_bft::{NetworkConfig, Peer, TimeConfig};
+use almanac_bft::{DEAREST_NS_PER_GAS, NetworkConfig, Peer, TimeConfig};
 use almanac_primitives::DurationMs;
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,10 @@ pub(super) struct NodeConfig {
     /// for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) index_buffer_mb: Option<u64>,
+    /// Nanoseconds that a gas takes this machine at most. Timeouts are no shorter than a full block takes by it; 0
+    /// leaves them to the block time alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) timeout_ns_per_gas: Option<u64>,
 }
 
 /// How a node with an empty directory, or one that is far behind, gets to where the others are.
@@ -93,6 +97,9 @@ const SYNC_BEHIND_BLOCKS: u64 = 20_000;
 /// Fewest and most of them.
 const SYNC_BEHIND_BLOCKS_RANGE: std::ops::RangeInclusive<u64> = 10..=1_000_000_000;
 
+/// Longest time that a gas may be said to take, in nanoseconds: thirty times what the dearest takes.
+const TIMEOUT_NS_PER_GAS_MAX: u64 = 1_000;
+
 impl NodeConfig {
     /// Reads a file, and makes its paths usable from anywhere.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
@@ -117,6 +124,10 @@ impl NodeConfig {
             let (least, most) = (SYNC_BEHIND_BLOCKS_RANGE.start(), SYNC_BEHIND_BLOCKS_RANGE.end());
             let is_allowed = SYNC_BEHIND_BLOCKS_RANGE.contains(&given);
             ensure!(is_allowed, "syncBehindBlocks is {given}, it must be from {least} to {most}");
+        }
+        if let Some(given) = config.timeout_ns_per_gas {
+            let most = TIMEOUT_NS_PER_GAS_MAX;
+            ensure!(given <= most, "timeoutNsPerGas is {given}, it must be from 0 to {most}");
         }
         Ok(config)
     }
@@ -144,6 +155,7 @@ impl NodeConfig {
             peers: self.peers.iter().map(peer).collect(),
             followers: self.followers.clone(),
             time: TimeConfig { block_time: self.block_time_ms, ..TimeConfig::default() },
+            ns_per_gas: self.timeout_ns_per_gas.unwrap_or(DEAREST_NS_PER_GAS),
         })
     }
 }
@@ -224,6 +236,15 @@ mod tests {
             assert!(with(refused).unwrap_err().to_string().contains("from 10 to 1000000000"));
         }
         assert_eq!(read("500").unwrap().behind_max(), SYNC_BEHIND_BLOCKS);
+    }
+
+    #[test]
+    fn both_sides_of_the_time_of_a_gas() {
+        let with = |given: u64| read(&format!("500, \"timeoutNsPerGas\": {given}"));
+        for allowed in [0, 1_000] {
+            assert_eq!(with(allowed).unwrap().timeout_ns_per_gas, Some(allowed));
+        }
+        assert!(with(1_001).unwrap_err().to_string().contains("from 0 to 1000"));
     }
 
     #[test]

@@ -186,6 +186,7 @@ impl Places<'_> {
             history: None,
             blocks: None,
             index_buffer_mb: None,
+            timeout_ns_per_gas: None,
             sync: match kind {
                 Kind::Validator => Sync::Blocks,
                 Kind::Follower => Sync::State,

@@ -185,6 +185,19 @@ impl Network {
         Self::make(block_time_ms, |_| Vec::new())
     }
 
+    /// The same with another genesis and other configurations.
+    pub fn with(block_time_ms: u64, change: impl Fn(&mut Value, &mut Value)) -> Self {
+        Self::make(block_time_ms, |configs| {
+            let genesis = Path::new(&configs[0]).parent().unwrap().with_file_name("genesis.json");
+            for config in configs {
+                let mut json = read_json(Path::new(config));
+                edit(&genesis, |genesis| change(genesis, &mut json));
+                fs::write(config, json.to_string()).unwrap();
+            }
+            Vec::new()
+        })
+    }
+
     fn make(block_time_ms: u64, wires: impl FnOnce(&[String]) -> Vec<(usize, usize, Relay)>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let home = directory.path().join("net");

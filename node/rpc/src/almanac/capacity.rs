@@ -171,7 +171,7 @@ fn count(entry: &Entry, record: &Record, seconds: &RangeInclusive<u64>, demands:
 
 impl LaneCapacity {
     fn new(lane: Lane, parameters: &Parameters, demands: &Demands) -> Self {
-        let block_gas_max = budget(lane, parameters, Gas::ZERO).0;
+        let block_gas_max = budget(lane, parameters, Gas::ZERO, 0).0;
         let of_lane = demands.range((lane, 0)..=(lane, u64::MAX));
         let seconds = of_lane.map(|((_, second), demand)| Second {
             time: RpcTime::new(TimestampMs(second.saturating_mul(SECOND_MS))),

@@ -162,6 +162,7 @@ mod tests {
                 MachineError::Fault(fault) => panic!("{fault}"),
             });
             assert_eq!(executed.balances.before, executed.balances.after, "no call makes or loses money");
+            machine.state().commit(executed.changes.clone()).unwrap();
             for change in machine.into_state().into_diff().unwrap().0.changes() {
                 match &change.new {
                     Some(new) => self.0.insert(change.key, new.clone()),

@@ -135,7 +135,7 @@ impl Work {
             let store = QmdbStore::open(context, &QmdbConfig::new("prices"), &values).await.unwrap();
             let start = process_time();
             let transactions: Vec<_> = transactions.iter().map(recover_again).collect();
-            let keys = prefetch(input.parent.number + 1, input.fee_recipient, &transactions);
+            let keys = prefetch(input.parent.number + 1, input.fee_recipient);
             let work = move |state: &dyn StateRead| {
                 let mut source = Candidates::new(transactions);
                 let output = execute(state, &*agenda, &input, &mut source).unwrap();

@@ -1,0 +1,122 @@
+//! A candidate that meets a fault is left out and dropped, and blocks keep coming.
+
+use alloy_primitives::{Address, B256, Bytes, TxHash, U256, address};
+use almanac_consensus::{Application, Deadline, MadeBlock, Proposal, SharedPool, Tip};
+use almanac_exec::{BlockError, StateFault};
+use almanac_mempool::{Pool, PoolConfig, SenderState};
+use almanac_primitives::{
+    Account, Block, ConsensusContext, GasPrice, StateDiff, StateKey, TimestampMs, UserTransaction, Wei,
+    testing::*,
+};
+use almanac_schedule::CalendarAgenda;
+use almanac_state::{CommitError, MemoryBatch, MemoryStore, SealError, StateStore};
+use std::sync::Arc;
+
+const BASE_FEE: GasPrice = GasPrice(1_000_000_000);
+
+/// An account whose code is gone.
+const BROKEN: Address = address!("0x00000000000000000000000000000000000d0bad");
+
+fn damaged_chain() -> (Application<MemoryStore>, Tip<MemoryBatch>) {
+    let genesis = genesis();
+    let mut state = genesis.state().unwrap();
+    let account = Account { nonce: 1, balance: U256::ZERO, code_hash: B256::repeat_byte(0xbc) };
+    state.insert(StateKey::Account(BROKEN), account.encode());
+    Application::new(&genesis, MemoryStore::from_genesis(state), Arc::new(CalendarAgenda)).unwrap()
+}
+
+fn pool_of(transactions: &[UserTransaction]) -> Arc<SharedPool> {
+    let pool = SharedPool::new(Pool::new(PoolConfig::default(), BASE_FEE));
+    for transaction in transactions {
+        let rich = SenderState { nonce: 0, balance: Wei(U256::MAX) };
+        pool.lock().insert(recovered(transaction.clone()), rich).unwrap();
+    }
+    pool
+}
+
+async fn propose<S: StateStore<Batch = MemoryBatch>>(
+    application: &Application<S>,
+    tip: &Tip<MemoryBatch>,
+    pool: &SharedPool,
+) -> MadeBlock<MemoryBatch> {
+    let proposal = Proposal {
+        timestamp: TimestampMs(tip.header.timestamp.0 + 1_000),
+        fee_recipient: FEE_RECIPIENT,
+        consensus: ConsensusContext::default(),
+        candidates: pool.candidates(),
+        deadline: Deadline::NEVER,
+    };
+    application.propose(tip, proposal).await.unwrap()
+}
+
+fn included(made: &MadeBlock<MemoryBatch>) -> Vec<TxHash> {
+    made.block.transactions.iter().map(UserTransaction::hash).collect()
+}
+
+/// A user's transaction reaches a value that is not there: it used to fail every proposal of every validator.
+#[tokio::test]
+async fn a_candidate_that_meets_a_fault_stops_no_block() {
+    let (application, tip) = damaged_chain();
+    let bad = call(person(0), 0, BROKEN, Bytes::new(), 100_000);
+    let good = transfer(person(1), 0, person(2).address, 1);
+    let pool = pool_of(&[bad.clone(), good.clone()]);
+    let made = propose(&application, &tip, &pool).await;
+    assert_eq!(included(&made), [good.hash()]);
+    let [(hash, error)] = &made.faulted[..] else { panic!("{:?}", made.faulted) };
+    assert_eq!(*hash, bad.hash());
+    assert!(matches!(error, BlockError::State(StateFault::Missing { .. })), "{error}");
+    assert!(pool.lock().contains(bad.hash()), "a proposal alone changes no pool");
+    pool.drop_faulted(&made);
+    assert!(!pool.lock().contains(bad.hash()) && pool.lock().contains(good.hash()));
+    let (other, other_tip) = damaged_chain();
+    other.verify(&other_tip, Block::clone(&made.block)).await.unwrap();
+}
+
+/// A sequencer hears of it with the block.
+#[tokio::test]
+async fn a_pool_that_settles_drops_it() {
+    let (application, tip) = damaged_chain();
+    let bad = call(person(0), 0, BROKEN, Bytes::new(), 100_000);
+    let pool = pool_of(std::slice::from_ref(&bad));
+    let made = propose(&application, &tip, &pool).await;
+    assert!(made.block.transactions.is_empty());
+    pool.settle(&made, BASE_FEE);
+    assert!(pool.lock().is_empty());
+}
+
+/// A store that cannot take what one candidate did, and says so only when the block is sealed.
+struct Picky(MemoryStore);
+
+impl StateStore for Picky {
+    type Batch = MemoryBatch;
+
+    fn head(&self) -> MemoryBatch {
+        self.0.head()
+    }
+
+    async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {
+        let key = StateKey::Account(person(0).address);
+        match diff.changes().iter().any(|change| change.key == key) {
+            true => Err(SealError::ValueTooLarge { key, given: 2, max: 1 }),
+            false => self.0.seal(parent, diff).await,
+        }
+    }
+
+    async fn commit(&self, batch: &MemoryBatch) -> Result<(), CommitError> {
+        self.0.commit(batch).await
+    }
+}
+
+/// Where nobody can tell which candidate it was, the body is empty, and the block is there.
+#[tokio::test]
+async fn a_fault_of_the_whole_block_leaves_an_empty_body() {
+    let genesis = genesis();
+    let store = Picky(MemoryStore::from_genesis(genesis.state().unwrap()));
+    let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
+    let good = transfer(person(1), 0, person(2).address, 1);
+    let made = propose(&application, &tip, &pool_of(std::slice::from_ref(&good))).await;
+    assert_eq!(included(&made), [good.hash()]);
+    let bad = transfer(person(0), 0, person(2).address, 1);
+    let made = propose(&application, &tip, &pool_of(&[bad, good])).await;
+    assert!(made.block.transactions.is_empty());
+}
