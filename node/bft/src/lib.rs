@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod backoff;
 pub mod block;
 pub mod certificate;
 mod credit;

@@ -209,7 +209,8 @@ async fn run(
     context.child("state_server").dedicated().spawn(|_| server.run(answers, questions));
     let finalizer = Finalizer { ledger, pool, sinks };
     // Commits execute blocks that were not executed before: on a thread of its own, as votes do.
-    let finalizer = context.child("finalizer").dedicated().spawn(|_| finalizer.run(marshal, inbox));
+    let finalizer =
+        context.child("finalizer").dedicated().spawn(|clock| finalizer.run(clock, marshal, inbox));
     let reason = tokio::select! {
         ended = finalizer => match ended {
             Ok(Ok(())) => "no more blocks are delivered".to_owned(),
