@@ -4,18 +4,21 @@
 
 use crate::{
     block::ConsensusBlock,
-    engine::{self, CHANNEL_QUOTA, Channels, Timeouts, Validator},
+    engine::{self, CHANNEL_QUOTA, Channels, Entry, Timeouts, Validator},
+    evidence::{self, EvidenceStore, VoteWatch},
     fair::{FairReceiver, Gate},
     finality::FinalityReader,
     finalizer::{Deliveries, Finalizer},
     gossip::{self, Gossip},
     ledger::Ledger,
     meter::{Meter, MeteredSender},
+    standing::{self, Leave, Registrar, Standing},
     sync::{self, Floor, KnownKeys, Server},
     time::RuntimeClock,
     transport::{self, NetworkConfig, NetworkError, Peers},
     validators::{Namespace, ValidatorSet},
     voter::Voter,
+    votes::{NotingSender, VoteBook},
 };
 use almanac_consensus::{Admission, Engine, EngineError, Sink};
 use almanac_primitives::Header;
@@ -23,7 +26,7 @@ use almanac_state::QmdbStore;
 use commonware_cryptography::{Signer as _, ed25519::PublicKey};
 use commonware_runtime::{Spawner as _, Supervisor as _, tokio::Context};
 use std::{future::Future, sync::Arc, time::Duration};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// The ledger of a node on disk.
 pub type DiskLedger = Ledger<QmdbStore<Context>>;
@@ -38,6 +41,12 @@ pub struct Parts {
     pub floor: Option<Floor>,
     /// What it may sign.
     pub voice: Voice,
+    /// What it knows of its own votes.
+    pub standing: Standing,
+    /// Keeps what it signs.
+    pub book: Arc<dyn VoteBook>,
+    /// Keeps what others should not have signed.
+    pub evidence: Arc<dyn EvidenceStore>,
     /// Who may propose and vote.
     pub validators: ValidatorSet,
     /// The way into the pool.
@@ -65,6 +74,7 @@ pub struct Bft {
     stop: Option<oneshot::Sender<()>>,
     ended: oneshot::Receiver<Result<(), EngineError>>,
     finality: FinalityReader,
+    leave: watch::Receiver<Option<Leave>>,
 }
 
 impl Bft {
@@ -81,20 +91,26 @@ impl Bft {
         let (end, ended) = oneshot::channel();
         let finality = FinalityReader::default();
         let reader = finality.clone();
+        let (decision, leave) = watch::channel(None);
         let node = async move {
             let result = tokio::select! {
-                error = run(context, config, peers, parts, namespace, reader) => Err(error),
+                error = run(context, config, peers, parts, namespace, reader, decision) => Err(error),
                 _ = stopped => Ok(()),
             };
             // Where nobody listens any more, there is nobody to tell.
             let _ = end.send(result);
         };
-        Ok((Self { stop: Some(stop), ended, finality }, node))
+        Ok((Self { stop: Some(stop), ended, finality, leave }, node))
     }
 
     /// Finds what shows that blocks are final.
     pub fn finality(&self) -> &FinalityReader {
         &self.finality
+    }
+
+    /// Whether the node may vote, once that is known.
+    pub fn leave(&self) -> &watch::Receiver<Option<Leave>> {
+        &self.leave
     }
 
     /// Waits until the node ends by itself, which it does only when something broke.
@@ -126,15 +142,20 @@ async fn run(
     parts: Parts,
     namespace: Namespace,
     finality: FinalityReader,
+    decision: watch::Sender<Option<Leave>>,
 ) -> EngineError {
-    let Parts { ledger, genesis, floor, voice, validators, admission, keys, sinks } = parts;
+    let Parts { ledger, genesis, floor, voice, standing, book, evidence, validators, admission, keys, sinks } =
+        parts;
     let private = config.key.private().clone();
     // A verifier takes part in everything and signs nothing.
     let signer = match &voice {
         Voice::None => None,
         Voice::Votes { .. } => validators.signer(&namespace, &private).ok(),
     };
-    let scheme = signer.unwrap_or_else(|| validators.verifier(&namespace));
+    let verifier = validators.verifier(&namespace);
+    // Who cannot vote has nothing to ask.
+    let standing = if signer.is_some() { standing } else { Standing::Sure };
+    let scheme = signer.unwrap_or_else(|| verifier.clone());
     let signed_about =
         |floor: Option<Floor>| floor.map(|floor| floor.finalization(&validators, &namespace)).transpose();
     let votes_after = match voice {
@@ -156,17 +177,19 @@ async fn run(
         let admits = move |peer: &PublicKey, bytes: &[u8]| !is_question(bytes) || asked.may_ask(peer);
         let gate = Gate { message_bytes_max, blocker: oracle.clone(), admits };
         let context = context.child("queue").with_attribute("channel", number);
-        (MeteredSender { sender, meter }, FairReceiver::new(context, receiver, share, gate))
+        let sender = NotingSender { sender: MeteredSender { sender, meter }, book: None };
+        (sender, FairReceiver::new(context, receiver, share, gate))
     };
     let votes_max = engine::vote_bytes_max(count);
     let blocks_max = engine::block_bytes_max(count);
-    let channels = Channels {
+    let mut channels = Channels {
         votes: channel(0, CHANNEL_QUOTA, engine::SHARE, votes_max, |_| false),
         certificates: channel(1, CHANNEL_QUOTA, engine::SHARE, votes_max, |_| false),
         resolver: channel(2, CHANNEL_QUOTA, engine::SHARE, votes_max, |_| false),
         backfill: channel(3, engine::BACKFILL_QUOTA, engine::BACKFILL_SHARE, blocks_max, engine::is_question),
         blocks: channel(4, engine::block_quota(block_time), engine::SHARE, blocks_max, |_| false),
     };
+    channels.votes.0.book = Some(book.clone());
     let (transactions_out, transactions_in) =
         channel(5, gossip::QUOTA, gossip::SHARE, gossip::MESSAGE_BYTES_MAX, |_| false);
     let (answers, questions) = channel(
@@ -176,6 +199,9 @@ async fn run(
         sync::message::MESSAGE_BYTES_MAX,
         sync::message::is_question,
     );
+    let standing_max = standing::message_bytes_max(count);
+    let (standing_out, standing_in) =
+        channel(standing::CHANNEL, standing::QUOTA, standing::SHARE, standing_max, |_| false);
     network.start();
 
     let pool = admission.pool().clone();
@@ -184,11 +210,12 @@ async fn run(
         pool: pool.clone(),
         clock: clock.clone(),
         time: config.time,
-        validators: Arc::new(validators),
+        validators: Arc::new(validators.clone()),
     };
+    let own = private.public_key();
     let validator = Validator {
-        public_key: private.public_key(),
-        scheme,
+        public_key: own.clone(),
+        scheme: scheme.clone(),
         partition: String::new(),
         peers: oracle.clone(),
         blocker: oracle,
@@ -198,9 +225,42 @@ async fn run(
         timeouts: Timeouts::for_block_time(block_time),
     };
     let (deliveries, inbox) = Deliveries::channel();
+    let (vote_watch, newest_votes, conflicts) = VoteWatch::new();
+    let mut decided = decision.subscribe();
+    let entry = Entry {
+        scheme: async move {
+            match decided.wait_for(Option::is_some).await.as_deref() {
+                Ok(Some(Leave::Given)) => scheme,
+                _ => verifier,
+            }
+        },
+        watch: Some(vote_watch),
+    };
     let (engine, marshal) =
-        engine::start(context.child("engine"), validator, voter, channels, deliveries).await;
+        engine::start_when(context.child("engine"), validator, voter, channels, deliveries, entry).await;
     finality.connect(&marshal);
+    let keep_evidence = {
+        let rng = context.child("weights");
+        evidence::keep(conflicts, validators.clone(), namespace, rng, evidence)
+    };
+    context.child("evidence").spawn(|_| keep_evidence);
+    let registrar = Registrar {
+        clock: context.child("standing_clock"),
+        own,
+        validators,
+        namespace,
+        ledger: ledger.clone(),
+        marshal: marshal.clone(),
+        votes: newest_votes,
+    };
+    let decide = move |leave: Leave| {
+        if matches!(leave, Leave::Denied { .. }) {
+            // Before consensus goes on: its files will soon look as if this node had been there all the time.
+            book.distrust().unwrap_or_else(|error| panic!("io error: {error}"));
+        }
+        decision.send_replace(Some(leave));
+    };
+    context.child("standing").spawn(move |_| registrar.run(standing_out, standing_in, standing, decide));
     let gossip = Gossip::new(admission, clock);
     // What peers can make long is on threads of its own: votes must not wait for it.
     context.child("gossip").dedicated().spawn(|_| gossip.run(transactions_out, transactions_in));
