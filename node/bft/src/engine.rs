@@ -27,7 +27,7 @@ use commonware_consensus::{
 };
 use commonware_cryptography::{
     Digestible as _, Sha256,
-    certificate::{ConstantProvider, Verifier as _},
+    certificate::{ConstantProvider, Scheme as _, Verifier as _},
     ed25519::PublicKey,
 };
 use commonware_p2p::{Blocker, Provider, Receiver, Sender, max_message_size};
@@ -320,6 +320,8 @@ where
     let context = context.child("simplex");
     let joined = context.child("entry").spawn(move |_| async move {
         let scheme = entry.scheme.await;
+        // Without a key, what it signed before cannot be replayed: files of their own for what it only hears.
+        let partition = if scheme.me().is_some() { votes } else { format!("{votes}-heard") };
         let engine = simplex::Engine::new(
             context,
             simplex::Config {
@@ -331,7 +333,7 @@ where
                 reporter: and_watch(wrapped, entry.watch),
                 track_historical_votes: false,
                 strategy: Sequential,
-                partition: votes,
+                partition,
                 mailbox_size: MAILBOX,
                 epoch: Epoch::zero(),
                 floor: simplex_floor,

@@ -25,7 +25,7 @@ fn a_validator_that_lost_its_votes_is_silent_before_it_votes_again() {
     let configs = new_network(&directory.path().join("net"), 200);
     let mut nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
     agree_at(&nodes, 5);
-    assert_eq!(role(&nodes[LOST]), "validator");
+    all_vote(&nodes);
 
     nodes.truncate(LOST);
     fs::remove_dir_all(Path::new(&configs[LOST]).with_file_name("data")).unwrap();
@@ -107,6 +107,7 @@ impl Copied {
         let configs = new_network(&directory.path().join("net"), 200);
         let mut nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
         agree_at(&nodes, 5);
+        all_vote(&nodes);
         // Stopped, so that the copy is of one moment, as that of a volume is.
         nodes[LOST].signal("-STOP");
         copy(&home(&configs), &directory.path().join("copy"));
@@ -193,8 +194,8 @@ fn votes_that_are_damaged_on_disk_are_missed() {
     files.sort();
     for file in files.iter().rev().take(3) {
         let mut bytes = fs::read(file).unwrap();
-        // Behind the header of the file, in the first thing that is written in a view.
-        if let Some(byte) = bytes.get_mut(40) {
+        // Behind the page with the file's header, in the first thing that was written in the view.
+        if let Some(byte) = bytes.get_mut(4_096 + 20) {
             *byte ^= 1;
         }
         fs::write(file, bytes).unwrap();
@@ -220,13 +221,14 @@ fn a_network_that_was_down_as_a_whole_comes_back_by_itself() {
     let configs = new_network(&directory.path().join("net"), 200);
     let mut nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
     agree_at(&nodes, 8);
+    all_vote(&nodes);
+    let height = nodes[0].height();
     for node in &nodes {
         node.signal("-KILL");
     }
     for node in &mut nodes {
         node.wait();
     }
-    let height = 8;
     sleep(LEASE);
     let nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
     agree_at(&nodes, height + 10);

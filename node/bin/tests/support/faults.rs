@@ -2,7 +2,7 @@
 //! meanwhile.
 
 use super::{
-    network::{Network, PATIENCE, health, wait_for},
+    network::{Network, PATIENCE, all_vote, wait_for},
     relay::Wire,
 };
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -44,19 +44,8 @@ pub fn strike(net: &mut Network, fault: &Fault, some: &[usize]) {
     go_on(net, &[], 3);
     let recovery = begin.elapsed();
     assert!(recovery < PATIENCE, "{what}: back after {recovery:?}");
-    all_vote(net);
+    all_vote(&net.nodes);
     println!("{what}: all go on {:.1} s after its end", recovery.as_secs_f64());
-}
-
-/// Waits until every validator votes: one that was away for long is silent first.
-fn all_vote(net: &Network) {
-    let begin = Instant::now();
-    for (index, node) in net.nodes.iter().enumerate() {
-        while health(&node.address).is_none_or(|health| health["role"] != "validator") {
-            assert!(begin.elapsed() < 2 * PATIENCE, "v{index} votes");
-            sleep(FAULT / 10);
-        }
-    }
 }
 
 /// Waits until every node but those has made so many blocks above the highest.
