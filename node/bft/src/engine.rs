@@ -3,6 +3,7 @@
 use crate::{
     block::{BlockContext, ConsensusBlock},
     digest::BlockDigest,
+    evidence::VoteWatch,
     fair::Share,
     gossip,
     recent::{self, History, WindowConfig},
@@ -11,7 +12,7 @@ use crate::{
 use almanac_primitives::Gas;
 use commonware_broadcast::buffered;
 use commonware_consensus::{
-    Application, Reporter,
+    Application, Reporter, Reporters,
     marshal::{
         self, Start, Update,
         core::{Actor as MarshalActor, Mailbox},
@@ -27,13 +28,18 @@ use commonware_consensus::{
     },
     types::{Epoch, FixedEpocher, ViewDelta},
 };
-use commonware_cryptography::{Digestible as _, Sha256, certificate::ConstantProvider, ed25519::PublicKey};
+use commonware_cryptography::{
+    Digestible as _, Sha256,
+    certificate::{ConstantProvider, Scheme as _, Verifier as _},
+    ed25519::PublicKey,
+};
 use commonware_p2p::{Blocker, Provider, Receiver, Sender, max_message_size};
 use commonware_parallel::Sequential;
 use commonware_runtime::{Clock, Handle, Metrics, Quota, Spawner, Storage, buffer::paged::CacheRef};
 use commonware_utils::{NZDuration, NZU16, NZU32, NZU64, NZUsize};
 use rand_core::CryptoRng;
 use std::{
+    future::{Future, ready},
     num::{NonZeroU32, NonZeroU64, NonZeroUsize},
     time::Duration,
 };
@@ -72,7 +78,7 @@ const PARTITION: &str = "consensus";
 const MAILBOX: NonZeroUsize = NZUsize!(1024);
 
 /// Bytes gathered before they go to the disk, and read from it at a time.
-const BUFFER_BYTES: NonZeroUsize = NZUsize!(64 << 10);
+pub(crate) const BUFFER_BYTES: NonZeroUsize = NZUsize!(64 << 10);
 
 /// Final blocks that marshal keeps beside the archive, and blocks in one of its files: at most three files of blocks
 /// and three of certificates are open. As many as the views that late votes and questions may be about.
@@ -190,6 +196,16 @@ pub struct Channels<S, R> {
     pub blocks: (S, R),
 }
 
+/// The files of a validator's votes.
+pub(crate) fn votes_partition(prefix: &str) -> String {
+    format!("{prefix}{PARTITION}-votes")
+}
+
+/// Pages of the files of consensus that are kept in memory.
+pub(crate) fn page_cache() -> CacheRef {
+    CacheRef::new(NZU16!(4096), NZUsize!(1024))
+}
+
 /// Starts a validator: `application` proposes and judges, `reporter` hears of final blocks.
 ///
 /// Answers with the task that everything else hangs on, and the mailbox of marshal.
@@ -199,6 +215,37 @@ pub async fn start<E, P, B, S, R, A, M>(
     application: A,
     channels: Channels<S, R>,
     reporter: M,
+) -> (Handle<()>, Marshal)
+where
+    E: Clock + CryptoRng + Spawner + Storage + Metrics,
+    P: Provider<PublicKey = PublicKey>,
+    B: Blocker<PublicKey = PublicKey>,
+    S: Sender<PublicKey = PublicKey>,
+    R: Receiver<PublicKey = PublicKey>,
+    A: Application<E, SigningScheme = Scheme, Context = BlockContext, Block = ConsensusBlock, Input = ()>,
+    M: Reporter<Activity = Update<ConsensusBlock>>,
+{
+    let entry = Entry { scheme: ready(validator.scheme.clone()), watch: None };
+    start_when(context, validator, application, channels, reporter, entry).await
+}
+
+/// How a validator joins consensus.
+pub(crate) struct Entry<F> {
+    /// Answers when it joins, with what it signs by.
+    pub(crate) scheme: F,
+    /// Hears of votes.
+    pub(crate) watch: Option<VoteWatch>,
+}
+
+/// The same, where it is not known yet what the validator may sign: it orders and serves blocks at once, and joins
+/// consensus later.
+pub(crate) async fn start_when<E, P, B, S, R, A, M>(
+    context: E,
+    validator: Validator<P, B>,
+    application: A,
+    channels: Channels<S, R>,
+    reporter: M,
+    entry: Entry<impl Future<Output = Scheme> + Send + 'static>,
 ) -> (Handle<()>, Marshal)
 where
     E: Clock + CryptoRng + Spawner + Storage + Metrics,
@@ -222,8 +269,9 @@ where
         ..
     } = validator;
     let (history, recent_blocks) = (validator.history, validator.recent_blocks);
+    let votes = votes_partition(&partition);
     let partition = format!("{partition}{PARTITION}");
-    let cache = CacheRef::new(NZU16!(4096), NZUsize!(1024));
+    let cache = page_cache();
     let fetch_timeout = NZDuration!(timeouts.fetch);
     let fetch_retry_delay = timeouts.fetch / 10;
     // Simplex takes part in no view up to that of its floor, whatever its files say.
@@ -296,35 +344,48 @@ where
     let wrapped = Deferred::new(context.child("application"), application, marshal.clone(), epocher);
     actor.start(reporter, buffer, resolver);
 
-    let engine = simplex::Engine::new(
-        context.child("simplex"),
-        simplex::Config {
-            scheme,
-            elector: RoundRobin::<Sha256>::default(),
-            blocker,
-            automaton: wrapped.clone(),
-            relay: wrapped.clone(),
-            reporter: wrapped,
-            track_historical_votes: false,
-            strategy: Sequential,
-            partition: format!("{partition}-votes"),
-            mailbox_size: MAILBOX,
-            epoch: Epoch::zero(),
-            floor: simplex_floor,
-            replay_buffer: BUFFER_BYTES,
-            write_buffer: BUFFER_BYTES,
-            page_cache: cache,
-            leader_timeout: timeouts.leader,
-            certification_timeout: timeouts.certification,
-            timeout_retry: timeouts.retry,
-            view_retention: VIEW_RETENTION,
-            skip: SkipPolicy::Enabled { timeout: timeouts.skip, budget: SkipBudget::Participants },
-            fetch_timeout,
-            fetch_retry_delay,
-            forward: ForwardPolicy::Disabled,
-        },
-    );
-    (engine.start(channels.votes, channels.certificates, channels.resolver), marshal)
+    let context = context.child("simplex");
+    let joined = context.child("entry").spawn(move |_| async move {
+        let scheme = entry.scheme.await;
+        // Without a key, what it signed before cannot be replayed: files of their own for what it only hears.
+        let partition = if scheme.me().is_some() { votes } else { format!("{votes}-heard") };
+        let engine = simplex::Engine::new(
+            context,
+            simplex::Config {
+                scheme,
+                elector: RoundRobin::<Sha256>::default(),
+                blocker,
+                automaton: wrapped.clone(),
+                relay: wrapped.clone(),
+                reporter: and_watch(wrapped, entry.watch),
+                track_historical_votes: false,
+                strategy: Sequential,
+                partition,
+                mailbox_size: MAILBOX,
+                epoch: Epoch::zero(),
+                floor: simplex_floor,
+                replay_buffer: BUFFER_BYTES,
+                write_buffer: BUFFER_BYTES,
+                page_cache: cache,
+                leader_timeout: timeouts.leader,
+                certification_timeout: timeouts.certification,
+                timeout_retry: timeouts.retry,
+                view_retention: VIEW_RETENTION,
+                skip: SkipPolicy::Enabled { timeout: timeouts.skip, budget: SkipBudget::Participants },
+                fetch_timeout,
+                fetch_retry_delay,
+                forward: ForwardPolicy::Disabled,
+            },
+        );
+        let ended = engine.start(channels.votes, channels.certificates, channels.resolver).await;
+        tracing::debug!("consensus ended: {ended:?}");
+    });
+    (joined, marshal)
+}
+
+/// Both hear of everything, the second if it is there.
+fn and_watch<R, W>(reporter: R, watch: Option<W>) -> Reporters<R, W> {
+    Reporters::from((reporter, watch))
 }
 
 #[cfg(test)]

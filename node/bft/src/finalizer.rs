@@ -3,6 +3,7 @@
 //! What was acknowledged is never delivered again, so nothing is acknowledged before it is durable.
 
 use crate::{
+    backoff::Backoff,
     block::ConsensusBlock,
     engine::Marshal,
     ledger::{Ledger, LedgerError},
@@ -14,9 +15,13 @@ use commonware_actor::Feedback;
 use commonware_codec::Encode as _;
 use commonware_consensus::{Heightable as _, Reporter, marshal::Update, types::Height};
 use commonware_cryptography::Digested;
+use commonware_runtime::Clock;
 use commonware_utils::{Acknowledgement as _, acknowledgement::Exact};
 use std::{num::NonZeroU64, sync::Arc};
 use tokio::sync::mpsc;
+
+/// Attempts at a final block after the first: for two seconds, a disk that gives no answer may come back.
+const FINALIZE_AGAIN_MAX: usize = 8;
 
 /// The part of a validator that makes blocks final.
 pub struct Finalizer<S: StateStore> {
@@ -77,11 +82,12 @@ impl<S: StateStore<Batch: Send + 'static>> Finalizer<S> {
     /// stays unacknowledged and comes again after a restart.
     pub async fn run(
         self,
+        clock: impl Clock,
         marshal: Marshal,
         mut deliveries: mpsc::UnboundedReceiver<Delivery>,
     ) -> Result<(), FinalizeError> {
         while let Some((block, acknowledgement)) = deliveries.recv().await {
-            self.finalize(&marshal, block.inner()).await?;
+            self.finalize(&clock, &marshal, block.inner()).await?;
             acknowledgement.acknowledge();
             if let Some(kept_from) = recent::prune_to(block.height().get(), self.recent_blocks) {
                 marshal.prune(Height::new(kept_from));
@@ -90,17 +96,23 @@ impl<S: StateStore<Batch: Send + 'static>> Finalizer<S> {
         Ok(())
     }
 
-    async fn finalize(&self, marshal: &Marshal, block: &ConsensusBlock) -> Result<(), FinalizeError> {
+    async fn finalize(
+        &self,
+        clock: &impl Clock,
+        marshal: &Marshal,
+        block: &ConsensusBlock,
+    ) -> Result<(), FinalizeError> {
         let number = block.block().header.number;
         let failed = |error| FinalizeError::Ledger { number, error };
         // There is none where only a later block was certified: that one's certificate covers this one.
         let certificate = marshal.get_finalization(block.height()).await.map(|signed| signed.encode());
-        let finalized = self.ledger.finalize(block.block(), certificate.as_deref()).await.map_err(failed)?;
+        let finalize = || self.ledger.finalize(block.block(), certificate.as_deref());
+        let finalized = try_again(clock, number, finalize).await.map_err(failed)?;
         if let Some(made) = finalized {
             for sink in &self.sinks {
                 sink.finalized(&made.block, &made.output)?;
             }
-            self.update_pool(&made).await.map_err(failed)?;
+            try_again(clock, number, || self.update_pool(&made)).await.map_err(failed)?;
         }
         Ok(())
     }
@@ -110,4 +122,22 @@ impl<S: StateStore<Batch: Send + 'static>> Finalizer<S> {
         self.pool.settle(made, environment.base_fee);
         Ok(())
     }
+}
+
+/// Makes a few attempts, where another may end differently.
+async fn try_again<T, F: Future<Output = Result<T, LedgerError>>>(
+    clock: &impl Clock,
+    number: u64,
+    attempt: impl Fn() -> F,
+) -> Result<T, LedgerError> {
+    for pause in Backoff::default().take(FINALIZE_AGAIN_MAX) {
+        match attempt().await {
+            Err(error) if error.is_transient() => {
+                tracing::warn!("final block {number} has to wait {pause:?}: {error}");
+                clock.sleep(pause).await;
+            }
+            done => return done,
+        }
+    }
+    attempt().await
 }

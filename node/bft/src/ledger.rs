@@ -6,9 +6,9 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, BlockHash};
 use almanac_consensus::{Application, ApplicationError, MadeBlock, Proposal, Proven, SharedPool, Tip};
-use almanac_exec::BlockError;
+use almanac_exec::{BlockError, StateFault};
 use almanac_primitives::{Block, RecoveredTransaction, StateKey};
-use almanac_state::{ProveError, StateStore};
+use almanac_state::{ProveError, SealError, StateStore};
 use commonware_consensus::marshal::ancestry::Ancestry;
 use futures::StreamExt as _;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -25,6 +25,8 @@ const PROVE_TRIES_MAX: u32 = 5;
 pub struct Ledger<S: StateStore> {
     application: Application<S>,
     forks: Mutex<Forks<S::Batch>>,
+    /// Held from the moment the store's head begins to move until the forks have followed it.
+    settling: tokio::sync::Mutex<()>,
     final_height: watch::Sender<u64>,
 }
 
@@ -78,6 +80,29 @@ impl LedgerError {
     pub fn is_verdict(&self) -> bool {
         matches!(self, Self::Invalid(_) | Self::FeeRecipient { .. } | Self::NotAValidator { .. })
     }
+
+    /// Whether another attempt may end differently: the disk gave no answer, or the chain moved on meanwhile.
+    ///
+    /// A broken invariant stays broken. What failed in the middle of a write is known only after a restart.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::NoAncestors => true,
+            Self::Local(error) => match &**error {
+                ApplicationError::Block(BlockError::State(fault)) => match fault {
+                    StateFault::Read(_) | StateFault::Corrupt { .. } | StateFault::Missing { .. } => true,
+                    StateFault::LedgerShort { .. } => false,
+                },
+                ApplicationError::Seal(SealError::StaleParent(_) | SealError::Store { .. }) => true,
+                _ => false,
+            },
+            Self::Invalid(_)
+            | Self::FeeRecipient { .. }
+            | Self::NotAValidator { .. }
+            | Self::Abandoned { .. }
+            | Self::TimeExhausted
+            | Self::Stopped { .. } => false,
+        }
+    }
 }
 
 impl From<ApplicationError> for LedgerError {
@@ -110,7 +135,8 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
     /// A ledger whose last final block is `tip`.
     pub fn new(application: Application<S>, tip: Tip<S::Batch>) -> Arc<Self> {
         let final_height = watch::Sender::new(tip.header.number);
-        Arc::new(Self { application, forks: Mutex::new(Forks::new(tip)), final_height })
+        let forks = Mutex::new(Forks::new(tip));
+        Arc::new(Self { application, forks, settling: tokio::sync::Mutex::default(), final_height })
     }
 
     /// The application below.
@@ -163,13 +189,20 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
             let before = self.tip().header.number;
             match self.reach_once(ancestry.clone()).await {
                 // Some of them became final meanwhile: the state that the others were executed on is of the past, or
-                // the way down missed the last final block. Nobody asks twice for a verdict, so this must not give
-                // up; it ends when no more become final, at the latest with the newest of them.
+                // the way down missed the last final block. This ends when no more become final, at the latest with
+                // the newest of them.
                 Err(LedgerError::Local(_) | LedgerError::Abandoned { .. })
-                    if self.tip().header.number > before => {}
+                    if self.has_moved_beyond(before).await => {}
                 reached => return reached,
             }
         }
+    }
+
+    /// Whether a block above `height` is final. Where one is being committed, it waits for the end of that: the store
+    /// is ahead of the forks meanwhile.
+    pub(crate) async fn has_moved_beyond(&self, height: u64) -> bool {
+        drop(self.settling.lock().await);
+        self.tip().header.number > height
     }
 
     async fn reach_once(
@@ -211,8 +244,10 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
             return Err(LedgerError::Abandoned { number, hash });
         }
         let made = self.verify(&tip, block).await?;
+        let settling = self.settling.lock().await;
         self.application.commit_certified(&made, certificate).await?;
         self.forks().settle(&made);
+        drop(settling);
         self.final_height.send_replace(number);
         Ok(Some(made))
     }

@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 
+mod backoff;
 pub mod block;
 pub mod certificate;
 mod credit;
 pub mod digest;
 pub mod engine;
+pub mod evidence;
 mod fair;
 pub mod finality;
 pub mod finalizer;
@@ -18,11 +20,13 @@ pub mod prover;
 mod questions;
 pub mod recent;
 pub mod silence;
+pub mod standing;
 pub mod sync;
 pub mod time;
 pub mod transport;
 pub mod validators;
 pub mod voter;
+pub mod votes;
 
 pub use block::ConsensusBlock;
 pub use certificate::{CertificateError, Certified};
@@ -31,6 +35,7 @@ pub use engine::{
     CHANNEL_QUOTA, CHANNELS, Channels, DEAREST_NS_PER_GAS, Marshal, RECENT_BLOCKS, Timeouts, Validator,
     message_bytes_max,
 };
+pub use evidence::{Conflict, ConflictKind, EvidenceError, EvidenceStore};
 pub use finality::{Finality, FinalityError, FinalityReader};
 pub use finalizer::{FinalizeError, Finalizer};
 pub use keys::ValidatorKey;
@@ -39,7 +44,9 @@ pub use network::{Bft, Parts, Voice};
 pub use prover::Prover;
 pub use recent::{BlockNumbers, History};
 pub use silence::Silence;
+pub use standing::{Leave, Standing};
 pub use time::{RuntimeClock, TimeConfig};
 pub use transport::{NetworkConfig, NetworkError, Peer};
 pub use validators::{Namespace, ValidatorSet, ValidatorSetError};
 pub use voter::Voter;
+pub use votes::{OwnVote, VoteBook, VoteKind, VotesOnDisk};

@@ -4,7 +4,8 @@
 
 use crate::{
     block::ConsensusBlock,
-    engine::{self, CHANNEL_QUOTA, Channels, RECENT_BLOCKS, Timeouts, Validator},
+    engine::{self, CHANNEL_QUOTA, Channels, Entry, RECENT_BLOCKS, Timeouts, Validator},
+    evidence::{self, EvidenceStore, VoteWatch},
     fair::{FairReceiver, Gate},
     finality::FinalityReader,
     finalizer::{Deliveries, Finalizer},
@@ -13,11 +14,13 @@ use crate::{
     meter::{Meter, MeteredSender},
     questions::Questions,
     recent::History,
+    standing::{self, Leave, Registrar, Standing},
     sync::{self, Floor, KnownKeys, Server},
     time::RuntimeClock,
     transport::{self, NetworkConfig, NetworkError, Peers},
     validators::{Namespace, ValidatorSet},
     voter::Voter,
+    votes::{NotingSender, VoteBook},
 };
 use almanac_consensus::{Admission, Engine, EngineError, Sink};
 use almanac_primitives::Header;
@@ -27,7 +30,7 @@ use commonware_cryptography::{Signer as _, ed25519::PublicKey};
 use commonware_p2p::{Recipients, Sender as _};
 use commonware_runtime::{Spawner as _, Supervisor as _, tokio::Context};
 use std::{future::Future, sync::Arc, time::Duration};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// The ledger of a node on disk.
 pub type DiskLedger = Ledger<QmdbStore<Context>>;
@@ -44,6 +47,12 @@ pub struct Parts {
     pub floor: Option<Floor>,
     /// What it may sign.
     pub voice: Voice,
+    /// What it knows of its own votes.
+    pub standing: Standing,
+    /// Keeps what it signs.
+    pub book: Arc<dyn VoteBook>,
+    /// Keeps what others should not have signed.
+    pub evidence: Arc<dyn EvidenceStore>,
     /// Who may propose and vote.
     pub validators: ValidatorSet,
     /// The way into the pool.
@@ -71,6 +80,7 @@ pub struct Bft {
     stop: Option<oneshot::Sender<()>>,
     ended: oneshot::Receiver<Result<(), EngineError>>,
     finality: FinalityReader,
+    leave: watch::Receiver<Option<Leave>>,
 }
 
 impl Bft {
@@ -87,20 +97,26 @@ impl Bft {
         let (end, ended) = oneshot::channel();
         let finality = FinalityReader::default();
         let reader = finality.clone();
+        let (decision, leave) = watch::channel(None);
         let node = async move {
             let result = tokio::select! {
-                error = run(context, config, peers, parts, namespace, reader) => Err(error),
+                error = run(context, config, peers, parts, namespace, reader, decision) => Err(error),
                 _ = stopped => Ok(()),
             };
             // Where nobody listens any more, there is nobody to tell.
             let _ = end.send(result);
         };
-        Ok((Self { stop: Some(stop), ended, finality }, node))
+        Ok((Self { stop: Some(stop), ended, finality, leave }, node))
     }
 
     /// Finds what shows that blocks are final.
     pub fn finality(&self) -> &FinalityReader {
         &self.finality
+    }
+
+    /// Whether the node may vote, once that is known.
+    pub fn leave(&self) -> &watch::Receiver<Option<Leave>> {
+        &self.leave
     }
 
     /// Waits until the node ends by itself, which it does only when something broke.
@@ -132,15 +148,32 @@ async fn run(
     parts: Parts,
     namespace: Namespace,
     finality: FinalityReader,
+    decision: watch::Sender<Option<Leave>>,
 ) -> EngineError {
-    let Parts { ledger, history, genesis, floor, voice, validators, admission, keys, sinks } = parts;
+    let Parts {
+        ledger,
+        history,
+        genesis,
+        floor,
+        voice,
+        standing,
+        book,
+        evidence,
+        validators,
+        admission,
+        keys,
+        sinks,
+    } = parts;
     let private = config.key.private().clone();
     // A verifier takes part in everything and signs nothing.
     let signer = match &voice {
         Voice::None => None,
         Voice::Votes { .. } => validators.signer(&namespace, &private).ok(),
     };
-    let scheme = signer.unwrap_or_else(|| validators.verifier(&namespace));
+    let verifier = validators.verifier(&namespace);
+    // Who cannot vote has nothing to ask.
+    let standing = if signer.is_some() { standing } else { Standing::Sure };
+    let scheme = signer.unwrap_or_else(|| verifier.clone());
     let signed_about =
         |floor: Option<Floor>| floor.map(|floor| floor.finalization(&validators, &namespace)).transpose();
     let votes_after = match voice {
@@ -174,21 +207,26 @@ async fn run(
         };
         let gate = Gate { message_bytes_max, blocker: oracle.clone(), admits, dropped };
         let context = context.child("queue").with_attribute("channel", number);
-        (MeteredSender { sender, meter }, FairReceiver::new(context, receiver, share, gate))
+        let sender = NotingSender { sender: MeteredSender { sender, meter }, book: None };
+        (sender, FairReceiver::new(context, receiver, share, gate))
     };
     let votes_max = engine::vote_bytes_max(count);
     let blocks_max = engine::block_bytes_max(count);
-    let channels = Channels {
+    let mut channels = Channels {
         votes: channel(0, CHANNEL_QUOTA, engine::SHARE, votes_max, Questions::NONE),
         certificates: channel(1, CHANNEL_QUOTA, engine::SHARE, votes_max, Questions::NONE),
         resolver: channel(2, CHANNEL_QUOTA, engine::SHARE, votes_max, Questions::NONE),
         backfill: channel(3, engine::BACKFILL_QUOTA, engine::BACKFILL_SHARE, blocks_max, Questions::BLOCKS),
         blocks: channel(4, engine::block_quota(block_time), engine::SHARE, blocks_max, Questions::NONE),
     };
+    channels.votes.0.book = Some(book.clone());
     let (transactions_out, transactions_in) =
         channel(5, gossip::QUOTA, gossip::SHARE, gossip::MESSAGE_BYTES_MAX, Questions::NONE);
     let (answers, questions) =
         channel(sync::CHANNEL, sync::QUOTA, sync::SHARE, sync::message::MESSAGE_BYTES_MAX, Questions::STATE);
+    let standing_max = standing::message_bytes_max(count);
+    let (standing_out, standing_in) =
+        channel(standing::CHANNEL, standing::QUOTA, standing::SHARE, standing_max, Questions::NONE);
     network.start();
 
     let pool = admission.pool().clone();
@@ -197,11 +235,12 @@ async fn run(
         pool: pool.clone(),
         clock: clock.clone(),
         time: config.time,
-        validators: Arc::new(validators),
+        validators: Arc::new(validators.clone()),
     };
+    let own = private.public_key();
     let validator = Validator {
-        public_key: private.public_key(),
-        scheme,
+        public_key: own.clone(),
+        scheme: scheme.clone(),
         partition: String::new(),
         peers: oracle.clone(),
         blocker: oracle,
@@ -213,9 +252,42 @@ async fn run(
         recent_blocks: RECENT_BLOCKS,
     };
     let (deliveries, inbox) = Deliveries::channel();
+    let (vote_watch, newest_votes, conflicts) = VoteWatch::new();
+    let mut decided = decision.subscribe();
+    let entry = Entry {
+        scheme: async move {
+            match decided.wait_for(Option::is_some).await.as_deref() {
+                Ok(Some(Leave::Given)) => scheme,
+                _ => verifier,
+            }
+        },
+        watch: Some(vote_watch),
+    };
     let (engine, marshal) =
-        engine::start(context.child("engine"), validator, voter, channels, deliveries).await;
+        engine::start_when(context.child("engine"), validator, voter, channels, deliveries, entry).await;
     finality.connect(&marshal);
+    let keep_evidence = {
+        let rng = context.child("weights");
+        evidence::keep(conflicts, validators.clone(), namespace, rng, evidence)
+    };
+    context.child("evidence").spawn(|_| keep_evidence);
+    let registrar = Registrar {
+        clock: context.child("standing_clock"),
+        own,
+        validators,
+        namespace,
+        ledger: ledger.clone(),
+        marshal: marshal.clone(),
+        votes: newest_votes,
+    };
+    let decide = move |leave: Leave| {
+        if matches!(leave, Leave::Denied { .. }) {
+            // Before consensus goes on: its files will soon look as if this node had been there all the time.
+            book.distrust().unwrap_or_else(|error| panic!("io error: {error}"));
+        }
+        decision.send_replace(Some(leave));
+    };
+    context.child("standing").spawn(move |_| registrar.run(standing_out, standing_in, standing, decide));
     let gossip = Gossip::new(admission, clock);
     // What peers can make long is on threads of its own: votes must not wait for it.
     context.child("gossip").dedicated().spawn(|_| gossip.run(transactions_out, transactions_in));
@@ -224,7 +296,8 @@ async fn run(
     context.child("state_server").dedicated().spawn(|_| server.run(answers, questions));
     let finalizer = Finalizer { ledger, pool, sinks, recent_blocks: RECENT_BLOCKS };
     // Commits execute blocks that were not executed before: on a thread of its own, as votes do.
-    let finalizer = context.child("finalizer").dedicated().spawn(|_| finalizer.run(marshal, inbox));
+    let finalizer =
+        context.child("finalizer").dedicated().spawn(|clock| finalizer.run(clock, marshal, inbox));
     let reason = tokio::select! {
         ended = finalizer => match ended {
             Ok(Ok(())) => "no more blocks are delivered".to_owned(),

@@ -1,9 +1,11 @@
 //! What consensus asks of the application: a block when it is this node's turn, and a verdict on others' blocks.
 //!
-//! A verdict is for ever. Where this node cannot tell, because of its clock, its disk, or a parent that was
-//! abandoned, it gives none: the question stays open until consensus no longer asks.
+//! A verdict is for ever. Where this node cannot tell, because of its clock, its disk, or a parent that is being
+//! committed, it gives none and tries again, until it can or consensus no longer asks: nobody asks a second time, and
+//! where others are down, the network stands still without this vote.
 
 use crate::{
+    backoff::Backoff,
     block::{BlockContext, ConsensusBlock, key_bytes},
     ledger::{Ledger, LedgerError},
     time::{TimeConfig, TimeVerdict, block_time},
@@ -19,9 +21,16 @@ use commonware_consensus::{
     simplex::scheme::ed25519::Scheme,
 };
 use commonware_cryptography::{Digested, ed25519::PublicKey};
-use commonware_runtime::Spawner;
+use commonware_runtime::{Clock as Runtime, Spawner};
 use futures::StreamExt as _;
-use std::{future::Future, sync::Arc};
+use std::{
+    future::{Future, pending},
+    sync::Arc,
+};
+
+/// Attempts at a proposal after the first: about a third of a second, well within a view. Then the view is given up
+/// at once, rather than when its time has run out.
+const PROPOSE_AGAIN_MAX: usize = 5;
 
 /// One validator's judgement.
 pub struct Voter<S: StateStore, C> {
@@ -51,7 +60,7 @@ impl<S: StateStore, C: Clone> Clone for Voter<S, C> {
 
 impl<E, S, C> Consensus<E> for Voter<S, C>
 where
-    E: Spawner,
+    E: Spawner + Runtime,
     S: StateStore<Batch: Send + Sync + 'static> + 'static,
     C: Clock,
 {
@@ -67,12 +76,14 @@ where
         (): (),
     ) -> Option<Digested<ConsensusBlock>> {
         let view = context.round.view().get();
-        match self.make(runtime, context, ancestry).await {
-            Ok(block) => Some(block.digested()),
-            Err(error) => {
-                tracing::warn!("no proposal in view {view}: {error}");
-                None
-            }
+        let mut pauses = Backoff::default().take(PROPOSE_AGAIN_MAX);
+        loop {
+            let error = match self.make(&runtime, context.clone(), ancestry.clone()).await {
+                Ok(block) => return Some(block.digested()),
+                Err(error) => error,
+            };
+            tracing::warn!("no proposal in view {view}: {error}");
+            runtime.sleep(pauses.next().filter(|_| error.is_transient())?).await;
         }
     }
 
@@ -81,19 +92,27 @@ where
         (runtime, context): (E, BlockContext),
         mut ancestry: impl Ancestry<ConsensusBlock>,
     ) -> bool {
-        let Some(block) = ancestry.next().await else { return std::future::pending().await };
+        let Some(block) = ancestry.next().await else { return pending().await };
         let (view, number) = (context.round.view().get(), block.inner().block().header.number);
-        match self.judge(runtime, block.inner(), ancestry).await {
-            Ok(()) => true,
-            Err(error) if error.is_verdict() => {
-                tracing::warn!("block {number} of view {view} is refused: {error}");
-                false
+        for (attempt, pause) in (1u64..).zip(Backoff::default()) {
+            let height = self.ledger.tip().header.number;
+            let error = match self.judge(&runtime, block.inner(), ancestry.clone()).await {
+                Ok(()) => return true,
+                Err(error) if error.is_verdict() => {
+                    tracing::warn!("block {number} of view {view} is refused: {error}");
+                    return false;
+                }
+                Err(error) => error,
+            };
+            if attempt.is_power_of_two() {
+                tracing::warn!("no verdict on block {number} of view {view}, attempt {attempt}: {error}");
             }
-            Err(error) => {
-                tracing::warn!("no verdict on block {number} of view {view}: {error}");
-                std::future::pending().await
+            if !error.is_transient() && !self.has_moved_on(&error, height).await {
+                break;
             }
+            runtime.sleep(pause).await;
         }
+        pending().await
     }
 }
 
@@ -104,18 +123,18 @@ where
 {
     async fn make<E: Spawner>(
         &self,
-        runtime: E,
+        runtime: &E,
         context: BlockContext,
         ancestry: impl Ancestry<ConsensusBlock>,
     ) -> Result<ConsensusBlock, LedgerError> {
         let parent_time = first(ancestry.clone()).await?.block().header.timestamp;
         let start = self.time.propose_at(parent_time, self.clock.now());
         let ledger = self.ledger.clone();
-        let parent = on_own_thread(&runtime, async move { ledger.reach(ancestry).await }).await?;
+        let parent = on_own_thread(runtime, async move { ledger.reach(ancestry).await }).await?;
         self.clock.sleep_until(start).await;
         let proposal = self.proposal(&context, &parent)?;
         let ledger = self.ledger.clone();
-        let made = on_own_thread(&runtime, async move { ledger.propose(&parent, proposal).await }).await?;
+        let made = on_own_thread(runtime, async move { ledger.propose(&parent, proposal).await }).await?;
         self.pool.drop_faulted(&made);
         Ok(ConsensusBlock::new(made.block).expect("the leader's key is a key"))
     }
@@ -141,11 +160,15 @@ where
 
     async fn judge<E: Spawner>(
         &self,
-        runtime: E,
+        runtime: &E,
         block: &ConsensusBlock,
         ancestry: impl Ancestry<ConsensusBlock>,
     ) -> Result<(), LedgerError> {
         let header = &block.block().header;
+        // Made final by the others while this node could not tell: a quorum has judged it.
+        if self.ledger.tip().hash == block.block().hash() {
+            return Ok(());
+        }
         let expected = self.fee_recipient(&block.context().leader)?;
         if header.fee_recipient != expected {
             return Err(LedgerError::FeeRecipient { given: header.fee_recipient, expected });
@@ -153,7 +176,7 @@ where
         let parent_time = first(ancestry.clone()).await?.block().header.timestamp;
         self.check_time(header.timestamp, parent_time).await?;
         let (ledger, block) = (self.ledger.clone(), block.block().clone());
-        on_own_thread(&runtime, async move {
+        on_own_thread(runtime, async move {
             let parent = ledger.reach(ancestry).await?;
             ledger.verify(&parent, &block).await.map(drop)
         })
@@ -170,6 +193,11 @@ where
             }
         }
         Ok(())
+    }
+
+    /// Whether a block was executed on a parent that became history meanwhile.
+    async fn has_moved_on(&self, error: &LedgerError, height: u64) -> bool {
+        matches!(error, LedgerError::Abandoned { .. }) && self.ledger.has_moved_beyond(height).await
     }
 
     fn fee_recipient(&self, leader: &PublicKey) -> Result<Address, LedgerError> {
@@ -192,3 +220,6 @@ async fn on_own_thread<E: Spawner, T: Send + 'static>(
     let done = runtime.child("execution").shared(true).spawn(|_| work).await;
     done.map_err(|error| LedgerError::Stopped { reason: error.to_string() })?
 }
+
+#[cfg(test)]
+mod attempts;

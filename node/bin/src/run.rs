@@ -84,7 +84,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
         ..Limits::default()
     };
     let pages: Vec<(&str, Page)> = vec![
-        ("/health", health(view.index.clone(), "developer")),
+        ("/health", health(view.index.clone(), || "developer")),
         ("/metrics", Arc::new(move || figures.render())),
     ];
     let impersonation = Arc::new(Impersonation::default());
@@ -134,8 +134,9 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
 }
 
 /// Says that the node answers, what it is, and how far it is.
-pub(crate) fn health(index: Arc<Index>, role: &'static str) -> Page {
+pub(crate) fn health(index: Arc<Index>, role: impl Fn() -> &'static str + Send + Sync + 'static) -> Page {
     Arc::new(move || {
+        let role = role();
         let tip = index.tip();
         let (number, time) = (tip.number(), tip.block.header.timestamp.0);
         format!("{{\"status\":\"ok\",\"block\":{number},\"timestampMs\":{time},\"role\":\"{role}\"}}\n")

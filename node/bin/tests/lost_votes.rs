@@ -1,15 +1,17 @@
-//! A validator that has lost its directory, and with it what it signed: it comes back, and signs nothing twice.
+//! Validators whose files do not tell all that they have signed: they come back, and sign nothing twice.
 
 mod support;
 
 use serde_json::{Value, json};
 use std::{
     fs,
-    path::Path,
+    os::unix::fs::FileTypeExt as _,
+    path::{Path, PathBuf},
     thread::sleep,
     time::{Duration, Instant},
 };
 use support::{network::*, *};
+use tempfile::TempDir;
 
 /// The one that loses its directory.
 const LOST: usize = 3;
@@ -23,13 +25,13 @@ fn a_validator_that_lost_its_votes_is_silent_before_it_votes_again() {
     let configs = new_network(&directory.path().join("net"), 200);
     let mut nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
     agree_at(&nodes, 5);
-    assert_eq!(role(&nodes[LOST]), "validator");
+    all_vote(&nodes);
 
     nodes.truncate(LOST);
     fs::remove_dir_all(Path::new(&configs[LOST]).with_file_name("data")).unwrap();
     set(&configs[LOST], "sync", Some(json!("state")));
     nodes.push(start(&configs[LOST]));
-    assert_eq!(role(&nodes[LOST]), "silent");
+    wait_for_role(&nodes[LOST], "silent");
     nodes[0].signal("-STOP");
     // What had its votes already may still become final.
     sleep(Duration::from_millis(1_500));
@@ -38,7 +40,7 @@ fn a_validator_that_lost_its_votes_is_silent_before_it_votes_again() {
     assert_eq!((role(&nodes[LOST]), nodes[1].height()), ("silent".to_owned(), height), "two votes of four");
     nodes[0].signal("-CONT");
 
-    wait_for_voter(&nodes[LOST]);
+    wait_for_role(&nodes[LOST], "validator");
     nodes[0].signal("-STOP");
     let height = nodes[1].height();
     agree_at(&nodes[1..], height + 8);
@@ -52,15 +54,12 @@ fn a_validator_that_lost_its_votes_is_silent_before_it_votes_again() {
     nodes[LOST].signal("-KILL");
     nodes[LOST].wait();
     nodes[LOST] = start(&configs[LOST]);
-    assert_eq!(role(&nodes[LOST]), "validator", "its votes are on disk again");
+    wait_for_role(&nodes[LOST], "validator");
     let height = nodes[1].height();
     agree_at(&nodes[1..], height + 8);
     nodes[0].signal("-CONT");
     agree_at(&nodes, height + 8);
-    for config in &configs {
-        let log = fs::read_to_string(log_of(config)).unwrap();
-        assert!(!log.contains("equivocat") && !log.contains("conflicting"), "{config}: {log}");
-    }
+    nobody_signed_twice(&configs);
 }
 
 /// What a node says it is.
@@ -68,13 +67,172 @@ fn role(node: &Node) -> String {
     health(&node.address).expect("the node answers")["role"].as_str().unwrap().to_owned()
 }
 
-/// Waits until a validator says that it votes. It is not there for a moment while it becomes one.
-fn wait_for_voter(node: &Node) {
+/// Waits until a validator is that. It is not there for a moment while it becomes a voter.
+fn wait_for_role(node: &Node, role: &str) {
     let begin = Instant::now();
-    while health(&node.address).is_none_or(|health| health["role"] != "validator") {
-        assert!(begin.elapsed() < 2 * PATIENCE, "it is still silent");
-        sleep(Duration::from_millis(100));
+    while health(&node.address).is_none_or(|health| health["role"] != role) {
+        assert!(begin.elapsed() < 2 * PATIENCE, "it is not {role}: {:?}", health(&node.address));
+        sleep(Duration::from_millis(50));
     }
+}
+
+/// Checks that no validator has seen two votes that conflict.
+fn nobody_signed_twice(configs: &[String]) {
+    for config in configs {
+        let log = log(config);
+        assert!(!log.contains("equivocat") && !log.contains("conflicting"), "{config}: {log}");
+        let shown = run(&["network", "evidence", "--config", config]);
+        assert!(shown.status.success(), "{shown:?}");
+        assert!(String::from_utf8_lossy(&shown.stdout).starts_with("no validator"), "{shown:?}");
+    }
+}
+
+fn log(config: &str) -> String {
+    fs::read_to_string(log_of(config)).unwrap()
+}
+
+/// How long a mark is believed without asking others, and some more.
+const LEASE: Duration = Duration::from_secs(12);
+
+/// A network, and a copy of all files of one validator from a moment in which it ran and voted.
+struct Copied {
+    directory: TempDir,
+    configs: Vec<String>,
+    nodes: Vec<Node>,
+}
+
+impl Copied {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let configs = new_network(&directory.path().join("net"), 200);
+        let mut nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
+        agree_at(&nodes, 5);
+        all_vote(&nodes);
+        // Stopped, so that the copy is of one moment, as that of a volume is.
+        nodes[LOST].signal("-STOP");
+        copy(&home(&configs), &directory.path().join("copy"));
+        nodes[LOST].signal("-CONT");
+        let height = nodes[0].height();
+        agree_at(&nodes, height + 10);
+        nodes[LOST].signal("-KILL");
+        nodes[LOST].wait();
+        nodes.truncate(LOST);
+        Self { directory, configs, nodes }
+    }
+
+    /// Puts a file or directory of the validator back to what it was.
+    fn restore(&self, name: &str) {
+        let (now, then) = (home(&self.configs).join(name), self.directory.path().join("copy").join(name));
+        if now.is_dir() {
+            fs::remove_dir_all(&now).unwrap();
+        }
+        copy(&then, &now);
+    }
+
+    /// Starts it again: it is silent first, and votes later.
+    fn comes_back_silent(mut self, why: &str) {
+        let before = log(&self.configs[LOST]).len();
+        self.nodes.push(start(&self.configs[LOST]));
+        wait_for_role(&self.nodes[LOST], "silent");
+        wait_for_role(&self.nodes[LOST], "validator");
+        let said = log(&self.configs[LOST])[before..].to_owned();
+        assert!(said.contains(why), "{why:?} is not in: {said}");
+        // Its vote is needed now.
+        self.nodes[0].signal("-STOP");
+        let height = self.nodes[1].height();
+        agree_at(&self.nodes[1..], height + 5);
+        self.nodes[0].signal("-CONT");
+        agree_at(&self.nodes, height + 5);
+        nobody_signed_twice(&self.configs);
+    }
+}
+
+fn home(configs: &[String]) -> PathBuf {
+    Path::new(&configs[LOST]).parent().unwrap().to_owned()
+}
+
+fn copy(from: &Path, to: &Path) {
+    if from.is_dir() {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            // A socket is there while the node runs, and is nothing to copy.
+            if !entry.file_type().unwrap().is_socket() {
+                copy(&entry.path(), &to.join(entry.file_name()));
+            }
+        }
+    } else {
+        fs::copy(from, to).unwrap();
+    }
+}
+
+/// Key, mark and directory from the same moment: nothing among them shows that they are old. The others do.
+#[test]
+fn a_validator_that_is_restored_as_a_whole_is_silent_first() {
+    let copied = Copied::new();
+    for name in ["validator.key", "validator.key.views", "data"] {
+        copied.restore(name);
+    }
+    sleep(LEASE);
+    copied.comes_back_silent("a peer has its vote in view");
+}
+
+/// The mark beside the key has votes that the directory lacks, however short ago they were signed.
+#[test]
+fn a_directory_that_is_restored_alone_is_not_believed() {
+    let copied = Copied::new();
+    copied.restore("data");
+    copied.comes_back_silent("they are of an older copy, or were cut");
+}
+
+/// Consensus cuts its files where a checksum is wrong, and goes on without what was behind. The mark has it.
+#[test]
+fn votes_that_are_damaged_on_disk_are_missed() {
+    let copied = Copied::new();
+    let votes = home(&copied.configs).join("data/chain/consensus-votes");
+    let mut files: Vec<PathBuf> = fs::read_dir(votes).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    for file in files.iter().rev().take(3) {
+        let mut bytes = fs::read(file).unwrap();
+        // Behind the page with the file's header, in the first thing that was written in the view.
+        if let Some(byte) = bytes.get_mut(4_096 + 20) {
+            *byte ^= 1;
+        }
+        fs::write(file, bytes).unwrap();
+    }
+    copied.comes_back_silent("they are of an older copy, or were cut");
+}
+
+/// That a key was never used is believed only where nothing is final.
+#[test]
+fn an_unused_key_is_silent_where_the_chain_goes_on() {
+    let copied = Copied::new();
+    let home = home(&copied.configs);
+    fs::remove_dir_all(home.join("data")).unwrap();
+    fs::remove_file(home.join("validator.key.views")).unwrap();
+    fs::write(home.join("validator.key.unused"), "").unwrap();
+    copied.comes_back_silent("a peer has its vote in view");
+}
+
+/// All at once, and longer than any mark is believed: nobody can show a new block, and nobody needs to.
+#[test]
+fn a_network_that_was_down_as_a_whole_comes_back_by_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let configs = new_network(&directory.path().join("net"), 200);
+    let mut nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
+    agree_at(&nodes, 8);
+    all_vote(&nodes);
+    let height = nodes[0].height();
+    for node in &nodes {
+        node.signal("-KILL");
+    }
+    for node in &mut nodes {
+        node.wait();
+    }
+    sleep(LEASE);
+    let nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
+    agree_at(&nodes, height + 10);
+    nobody_signed_twice(&configs);
 }
 
 /// Who gets the tips of a validator, as it is written in blocks.

@@ -14,10 +14,12 @@ use std::{
     task::{Context, Poll},
 };
 
-/// A store that is slow with the first batches that it is asked for: others are ahead of them when it answers.
+/// A store that is slow with the first batches that it is asked for: others are ahead of them when it answers. It may
+/// also take its time to say that a commit is done.
 struct Slow {
     store: MemoryStore,
     times: AtomicU32,
+    commit_turns: u32,
 }
 
 impl StateStore for Slow {
@@ -35,14 +37,18 @@ impl StateStore for Slow {
     }
 
     async fn commit(&self, batch: &MemoryBatch) -> Result<(), CommitError> {
-        self.store.commit(batch).await
+        self.store.commit(batch).await?;
+        for _ in 0..self.commit_turns {
+            reschedule().await;
+        }
+        Ok(())
     }
 }
 
-fn ledger(slow_times: u32) -> Arc<Ledger<Slow>> {
+fn ledger(slow_times: u32, commit_turns: u32) -> Arc<Ledger<Slow>> {
     let genesis = genesis();
     let store = MemoryStore::from_genesis(genesis.state().unwrap());
-    let store = Slow { store, times: slow_times.into() };
+    let store = Slow { store, times: slow_times.into(), commit_turns };
     let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
     Ledger::new(application, tip)
 }
@@ -77,7 +83,11 @@ impl Ancestry<ConsensusBlock> for Trickle {
 
 /// Is asked for the state after the last block while the ledger makes one after the other final.
 fn reach_while_final(slow_times: u32, turns: u32) -> Result<(), LedgerError> {
-    let (ledger, blocks) = (ledger(slow_times), chain(6));
+    reach_while_committed(slow_times, turns, 0)
+}
+
+fn reach_while_committed(slow_times: u32, turns: u32, commit_turns: u32) -> Result<(), LedgerError> {
+    let (ledger, blocks) = (ledger(slow_times, commit_turns), chain(6));
     let origin = ConsensusBlock::genesis(ledger.tip().header);
     let newest_first = blocks.iter().rev().map(|block| ConsensusBlock::new(block.clone()).unwrap());
     let newest_first = newest_first.chain([origin]).map(ConsensusBlock::digested).collect();
@@ -107,5 +117,17 @@ fn ancestors_that_become_final_while_they_are_fetched_are_looked_up_again() {
     for turns in 1..8 {
         reach_while_final(0, turns).unwrap();
         reach_while_final(3, turns).unwrap();
+    }
+}
+
+/// The store's head moves before the ledger hears of it. What is executed on the old head in between fails, and nothing
+/// has become final yet by which that could be told from a failure for good.
+#[test]
+fn ancestors_that_are_executed_while_a_commit_is_under_way_are_looked_up_again() {
+    for commit_turns in 1..8 {
+        for slow_times in 0..8 {
+            reach_while_committed(slow_times, 0, commit_turns).unwrap();
+            reach_while_committed(slow_times, 1, commit_turns).unwrap();
+        }
     }
 }

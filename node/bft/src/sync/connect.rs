@@ -3,6 +3,7 @@
 use super::{CHANNEL, NAMES_PER_PAGE, Progress, QUOTA, Session, ask::Asker};
 use crate::{
     engine::CHANNEL_QUOTA,
+    standing,
     transport::{self, NetworkConfig, NetworkError, Peers},
     validators::{Namespace, ValidatorSet},
 };
@@ -31,7 +32,8 @@ pub fn connect(
     let others = validators.keys().iter().filter(|key| **key != own).cloned().collect();
     let (mut network, oracle) = transport::open(context, config, &namespace, peers);
     // Peers send on all channels from the first moment on, and a message on an unknown one ends the connection.
-    let unheard: Vec<_> = (0..CHANNEL).map(|number| network.register(number, CHANNEL_QUOTA)).collect();
+    let others_of = (0..CHANNEL).chain([standing::CHANNEL]);
+    let unheard: Vec<_> = others_of.map(|number| network.register(number, CHANNEL_QUOTA)).collect();
     let channel = network.register(CHANNEL, QUOTA);
     network.start();
     let (asker, listener) = Asker::new(context.child("patience"), others, oracle, channel);

@@ -8,7 +8,7 @@ use almanac_primitives::{Block, TimestampMs};
 use almanac_state::StateStore;
 use commonware_consensus::{Application, marshal::ancestry::Ancestry, simplex::scheme::ed25519::Scheme};
 use commonware_cryptography::Digested;
-use commonware_runtime::Spawner;
+use commonware_runtime::{Clock as Runtime, Spawner};
 use futures::StreamExt as _;
 use std::{
     collections::BTreeMap,
@@ -145,7 +145,7 @@ impl<S: StateStore, C: Clone> Clone for Liar<S, C> {
 
 impl<E, S, C> Application<E> for Liar<S, C>
 where
-    E: Spawner,
+    E: Spawner + Runtime,
     S: StateStore<Batch: Send + Sync + 'static> + 'static,
     C: Clock,
 {

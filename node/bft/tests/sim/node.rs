@@ -222,7 +222,7 @@ impl Surroundings {
             Finalizer { ledger: ledger.clone(), pool: pool.clone(), sinks, recent_blocks: RECENT_BLOCKS };
         let watched = network.clone();
         context.child("finalizer").spawn(|context| async move {
-            let Err(error) = finalizer.run(marshal, inbox).await else { return };
+            let Err(error) = finalizer.run(context.child("pauses"), marshal, inbox).await else { return };
             if context.disk().has_failed() {
                 context.disk().stop();
             } else {

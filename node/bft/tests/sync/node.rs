@@ -216,8 +216,8 @@ async fn run(
     let server = Server { ledger: ledger.clone(), marshal: marshal.clone(), keys: seen.clone(), clock };
     context.child("server").spawn(|_| server.run(answers, questions));
     let finalizer = Finalizer { ledger, pool, sinks: vec![seen], recent_blocks: RECENT_BLOCKS };
-    context.child("finalizer").spawn(|_| async move {
-        finalizer.run(marshal, inbox).await.expect("final blocks can be committed");
+    context.child("finalizer").spawn(|clock| async move {
+        finalizer.run(clock, marshal, inbox).await.expect("final blocks can be committed");
     });
     let _ = engine.await;
 }

@@ -62,8 +62,17 @@ pub(super) fn create(path: &Path) -> anyhow::Result<ValidatorKey> {
 
 /// The file that is there as long as a key has signed nothing.
 pub(super) fn unused(path: &Path) -> PathBuf {
+    beside(path, ".unused")
+}
+
+/// The file with what a key has signed lately.
+pub(super) fn views(path: &Path) -> PathBuf {
+    beside(path, ".views")
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".unused");
+    name.push(suffix);
     name.into()
 }
 

@@ -3,7 +3,9 @@
 mod behind;
 mod config;
 mod copy;
+mod evidence;
 mod keys;
+mod mark;
 mod new;
 mod node;
 mod ports;
@@ -33,6 +35,10 @@ pub(crate) enum NetworkCommand {
     #[command(after_help = "Example:
   almanac network new --dir net && almanac network up --dir net     ends with Ctrl-C, goes on where it stopped")]
     Up(up::NetworkUp),
+    /// Show validators that signed two votes which conflict, as a node has seen it. Checks the signatures.
+    #[command(after_help = "Example:
+  almanac network evidence --config net/v0/config.json              the node may run meanwhile")]
+    Evidence(evidence::ShowEvidence),
 }
 
 /// Runs one node: a validator, or a follower if the genesis does not name its key.
@@ -52,6 +58,10 @@ pub(crate) struct NodeCommand {
     /// Its configuration, as `almanac network new` writes it.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: PathBuf,
+    /// Vote at once, although this node's files do not show all that its key has signed. For a network that stands
+    /// still because too many validators are silent, and only if no other node uses the key: two chains may come of it.
+    #[arg(long)]
+    pub(crate) vote_now: bool,
 }
 
 /// Does what the command says.
@@ -59,5 +69,6 @@ pub(crate) async fn run(command: &NetworkCommand) -> anyhow::Result<()> {
     match command {
         NetworkCommand::New(network) => new::run(network),
         NetworkCommand::Up(network) => up::run(network).await,
+        NetworkCommand::Evidence(shown) => evidence::run(shown),
     }
 }

@@ -5,8 +5,11 @@ use super::{
     behind::{self, Need},
     config::NodeConfig,
     copy::{self, IndexKeys, IndexNumbers},
-    keys, ports, quiet, serve, silent,
-    votes::{self, Role},
+    evidence::EvidenceFiles,
+    keys,
+    mark::Moment,
+    ports, quiet, serve, silent,
+    votes::{self, Role, Signer},
     watch,
 };
 use crate::{
@@ -18,12 +21,13 @@ use crate::{
     shutdown::Shutdown,
 };
 use almanac_bft::{
-    Bft, History, Ledger, NetworkConfig, Parts, Prover as LedgerProver, Silence, ValidatorSet, sync::Progress,
+    Bft, History, Ledger, Namespace, NetworkConfig, Parts, Prover as LedgerProver, ValidatorSet,
+    sync::Progress,
 };
 use almanac_consensus::{Admission, Clock as _, Engine as _, SharedPool, Sink, SystemClock};
 use almanac_index::Index;
 use almanac_mempool::{Pool, PoolConfig};
-use almanac_primitives::{Genesis, TimestampMs};
+use almanac_primitives::Genesis;
 use almanac_rpc::{
     Limits, Server,
     feed::IndexFeed,
@@ -31,7 +35,7 @@ use almanac_rpc::{
     heavy::{Heavy, HeavyLimits},
     lines::Lines,
 };
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use commonware_runtime::{Runner as _, Spawner as _, Supervisor as _, tokio::Context};
 use std::{
     any::Any, future::Future, io::Write as _, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration,
@@ -41,7 +45,7 @@ use tokio::sync::oneshot;
 /// Runs a node until a signal or a failure ends it.
 pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     let mut shutdown = Shutdown::listen()?;
-    let start = SystemClock.now();
+    let (start, moment) = (SystemClock.now(), Moment::now());
     let config = NodeConfig::read(&command.config)?;
     let network = config.network()?;
     let genesis = datadir::read_genesis(&config.genesis)?;
@@ -71,8 +75,9 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
         network,
         need,
         key_file: config.key.clone(),
+        vote_now: command.vote_now,
         keeping: config.keeping(),
-        start,
+        moment,
     };
     let (thread, started) = spawn(plan, datadir.clone(), progress)?;
     let mut started = tokio::select! {
@@ -109,7 +114,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
         config.listen
     );
 
-    let finality = started.bft.finality().clone();
+    let (finality, leave) = (started.bft.finality().clone(), started.bft.leave().clone());
     let votes_after = tokio::select! {
         signal = shutdown.requested() => {
             tracing::info!("{signal}: stopping");
@@ -121,7 +126,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
             ended.context("the node ended")?;
             anyhow::bail!("the node ended without a reason");
         }
-        floor = silent::end(started.silence, &started.index, &finality) => Some(floor),
+        floor = silent::end(start, leave, &started.index, &finality) => Some(floor),
         never = quiet::watch(&started.index, config.block_time_ms, &genesis) => match never {},
     };
     heavy.close();
@@ -129,7 +134,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     stop(started.bft, thread).await?;
     match votes_after {
         None => Ok(()),
-        Some(floor) => silent::speak(&datadir, key, floor),
+        Some(floor) => silent::speak(&datadir, key, &config.key, floor),
     }
 }
 
@@ -201,16 +206,15 @@ struct Plan {
     network: NetworkConfig,
     need: Need,
     key_file: PathBuf,
+    vote_now: bool,
     keeping: Keeping,
     /// When the process began.
-    start: TimestampMs,
+    moment: Option<Moment>,
 }
 
 /// What the rest of the node needs of its part in the network.
 pub(super) struct Started {
     pub(super) role: Role,
-    /// Where it is a validator that must not vote yet: how long.
-    pub(super) silence: Option<Silence>,
     pub(super) bft: Bft,
     pub(super) prover: LedgerProver,
     pub(super) admission: Admission,
@@ -232,12 +236,12 @@ fn spawn(
     let thread = std::thread::Builder::new().name("node".to_owned());
     let thread = thread
         .spawn(move || {
-            let (role, silence) = match prepare(&plan, &datadir, &progress) {
+            let role = match prepare(&plan, &datadir, &progress) {
                 Ok(prepared) => prepared,
                 Err(error) => return tell(ready, Err(error)),
             };
             datadir.runner().start(|context| async {
-                match start(context, plan, &datadir, role, silence).await {
+                match start(context, plan, &datadir, role).await {
                     Ok((started, node)) => {
                         tell(ready, Ok(started));
                         node.await;
@@ -251,18 +255,15 @@ fn spawn(
 }
 
 /// Fills the directory if that has to be, and finds out what the node may sign.
-fn prepare(
-    plan: &Plan,
-    datadir: &Datadir,
-    progress: &Arc<Progress>,
-) -> anyhow::Result<(Role, Option<Silence>)> {
+fn prepare(plan: &Plan, datadir: &Datadir, progress: &Arc<Progress>) -> anyhow::Result<Role> {
     copy::run(plan.need, &plan.genesis, datadir, &plan.network, progress)?;
-    let role = votes::role(datadir, &plan.genesis, plan.network.key.public(), &plan.key_file)?;
-    let silence = match role {
-        Role::Silent => Some(silent::begin(plan.start, &plan.genesis, datadir, &plan.network)?),
-        Role::Follower | Role::Voter { .. } => None,
-    };
-    Ok((role, silence))
+    let key = plan.network.key.public();
+    if plan.vote_now {
+        let is_validator = plan.genesis.validators.iter().any(|validator| validator.public_key == key);
+        ensure!(is_validator, "--vote-now: {key} is not the key of a validator");
+        votes::begin_by_hand(datadir, key, &plan.key_file)?;
+    }
+    votes::role(datadir, &plan.genesis, key, &plan.key_file)
 }
 
 fn tell(ready: Ready, started: anyhow::Result<Started>) {
@@ -275,9 +276,8 @@ async fn start(
     plan: Plan,
     datadir: &Datadir,
     role: Role,
-    silence: Option<Silence>,
 ) -> anyhow::Result<(Started, impl Future<Output = ()> + Send)> {
-    let Plan { genesis, network, keeping, .. } = &plan;
+    let Plan { genesis, network, key_file, keeping, moment, .. } = &plan;
     let floor = datadir.floor()?;
     let header = floor.as_ref().map(|floor| &floor.header);
     let chain = chain::on_disk(&context, genesis, &datadir.index(), keeping.clone(), header).await?;
@@ -302,20 +302,30 @@ async fn start(
     let (prover, proving) = LedgerProver::new(ledger.clone());
     context.child("prover").spawn(|_| proving);
     let history = History { archive, numbers: Arc::new(IndexNumbers(index.clone())) };
+    let validators = ValidatorSet::new(genesis)?;
+    // What was decided by hand was decided after the start.
+    let start = if plan.vote_now { Moment::now() } else { moment.clone() };
+    let signer = Signer { key: network.key.public(), file: key_file, start };
+    let namespace = Namespace(origin.block.hash());
+    let (standing, book) =
+        votes::standing(&context, datadir, &role, &signer, &validators, &namespace).await?;
     let parts = Parts {
         ledger,
         history,
         genesis: origin.block.header.clone(),
         floor,
         voice: role.voice(),
-        validators: ValidatorSet::new(genesis)?,
+        standing,
+        book: Arc::new(book),
+        evidence: Arc::new(EvidenceFiles::new(datadir.path(), genesis)),
+        validators,
         admission: admission.clone(),
         keys: Arc::new(IndexKeys(index.clone())),
         sinks,
     };
     let counters = context.child("counters");
     let (bft, node) = Bft::start(context, network.clone(), parts)?;
-    Ok((Started { role, silence, bft, prover, admission, index, heads, counters }, node))
+    Ok((Started { role, bft, prover, admission, index, heads, counters }, node))
 }
 
 #[cfg(test)]

@@ -50,8 +50,10 @@ pub(super) async fn serve(
     methods.merge(finality::module(finality)).context("a method has two homes")?;
     let figures = figures::start()?;
     let counters = started.counters.child("page");
+    let (role, leave) = (started.role.clone(), started.bft.leave().clone());
+    let role = move || role.name(leave.borrow().as_ref());
     let pages: Vec<(&str, Page)> = vec![
-        ("/health", health(started.index.clone(), started.role.name())),
+        ("/health", health(started.index.clone(), role)),
         ("/metrics", Arc::new(move || figures.render() + &counters.encode())),
     ];
     Ok(Server::start(config.rpc, limits, methods, pages).await?)

@@ -2,23 +2,30 @@
 //!
 //! ```text
 //! DIR/chain/voter   the key whose votes are in DIR/chain, and the block that they begin after
+//! KEY.views         what the key has signed lately (mark.rs)
 //! KEY.unused        the key has signed nothing yet
 //! ```
 //!
-//! A validator with neither has lost its votes, or its directory came from elsewhere: it is silent at first, and
-//! follows until it knows a block that it signed nothing after (`almanac_bft::silence`).
+//! A validator without the first two has lost its votes, or its directory came from elsewhere: it is silent at first,
+//! and follows until it knows a block that it signed nothing after (`almanac_bft::silence`). The same where they do not
+//! agree with each other, and where the other validators know more than they tell (`almanac_bft::standing`).
 
-use super::keys;
+use super::{
+    keys,
+    mark::{LEASE, Mark, MarkedVotes, Moment},
+};
 use crate::datadir::{Datadir, write_durably};
 use alloy_primitives::B256;
-use almanac_bft::{Voice, sync::Floor};
+use almanac_bft::{Leave, Namespace, Standing, ValidatorSet, Voice, VotesOnDisk, sync::Floor};
 use almanac_primitives::{
     Genesis,
     codec::{DecodeError, Reader, Writer},
 };
 use anyhow::Context as _;
+use commonware_runtime::{Supervisor as _, tokio::Context};
 use std::{
     fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -29,7 +36,7 @@ pub(super) enum Role {
     Follower,
     /// It has a vote, and does not know what it signed.
     Silent,
-    /// It votes, after this block if there is one.
+    /// It has a vote and its votes, after this block if there is one.
     Voter {
         /// The block.
         after: Option<Box<Floor>>,
@@ -37,19 +44,21 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// One word for pages.
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Self::Follower => "follower",
-            Self::Silent => "silent",
-            Self::Voter { .. } => "validator",
+    /// One word for pages: what it does, as far as that is decided.
+    pub(super) fn name(&self, leave: Option<&Leave>) -> &'static str {
+        match (self, leave) {
+            (Self::Follower, _) => "follower",
+            (_, None) => "waiting",
+            (_, Some(Leave::Given)) => "validator",
+            (_, Some(Leave::Denied { .. })) => "silent",
         }
     }
 
-    /// What it may sign.
+    /// What it may sign, if nothing speaks against it.
     pub(super) fn voice(&self) -> Voice {
         match self {
-            Self::Follower | Self::Silent => Voice::None,
+            Self::Follower => Voice::None,
+            Self::Silent => Voice::Votes { after: None },
             Self::Voter { after } => Voice::Votes { after: after.clone() },
         }
     }
@@ -69,21 +78,93 @@ pub(super) fn role(datadir: &Datadir, genesis: &Genesis, key: B256, key_file: &P
     if !unused.exists() {
         return Ok(Role::Silent);
     }
-    // In this order: after a crash in between, the key counts as used, with its votes here.
+    // In this order: after a crash in between, the key counts as used, with its votes here. The mark is not believed
+    // before the first vote: until then, others are asked.
+    Mark::new(key, None).create(&keys::views(key_file))?;
     begin(datadir, key, None)?;
     remove(&unused)?;
     Ok(Role::Voter { after: None })
 }
 
+/// The key of a validator, and when it started.
+pub(super) struct Signer<'a> {
+    pub(super) key: B256,
+    pub(super) file: &'a Path,
+    pub(super) start: Option<Moment>,
+}
+
+/// What a validator knows of its votes, and what keeps those to come.
+pub(super) async fn standing(
+    context: &Context,
+    datadir: &Datadir,
+    role: &Role,
+    signer: &Signer<'_>,
+    validators: &ValidatorSet,
+    namespace: &Namespace,
+) -> anyhow::Result<(Standing, MarkedVotes)> {
+    let views = keys::views(signer.file);
+    let mark = Mark::read(&views, signer.key)?;
+    let standing = match (role, &mark) {
+        (Role::Follower, _) => Standing::Sure,
+        (Role::Silent, _) => Standing::Lost,
+        (Role::Voter { .. }, None) => {
+            tracing::warn!("{} is missing or damaged", views.display());
+            Standing::Lost
+        }
+        (Role::Voter { after }, Some(mark)) => {
+            let read = VotesOnDisk::read(context.child("votes"), "", validators, namespace).await;
+            let votes = read.with_context(|| {
+                let files = datadir.chain().join("consensus-votes");
+                format!("cannot read the votes in {}: remove it to be silent first", files.display())
+            })?;
+            let first = after.as_ref().map_or(0, |floor| floor.header.consensus.view);
+            compare(mark, votes.after(first), signer.start.as_ref())
+        }
+    };
+    Ok((standing, MarkedVotes::open(&views, mark, place(datadir))?))
+}
+
+/// Compares the mark with the votes on disk.
+fn compare(mark: &Mark, votes: VotesOnDisk, start: Option<&Moment>) -> Standing {
+    if let Some(missing) = mark.votes().find(|vote| !votes.accounts_for(vote)) {
+        tracing::warn!(
+            "the votes on disk end at view {} and lack one of view {} ({:?}): they are of an older copy, or were cut",
+            votes.newest,
+            missing.view,
+            missing.kind
+        );
+        return Standing::Lost;
+    }
+    let counted = votes.own.iter().filter(|vote| vote.view >= votes.oldest);
+    if let Some(newest) = counted.map(|vote| vote.view).max().filter(|view| *view > mark.leased()) {
+        let leased = mark.leased();
+        tracing::warn!("the key's mark allows votes up to view {leased}, and there is one of view {newest}");
+        return Standing::Lost;
+    }
+    if mark.is_current(start) {
+        return Standing::Sure;
+    }
+    tracing::info!(
+        "the key's mark is older than {LEASE:?}: the other validators are asked before this one votes"
+    );
+    Standing::Ask(votes)
+}
+
 /// Removes what says that a key was never used, so that a crash cannot bring it back.
 fn remove(unused: &Path) -> anyhow::Result<()> {
-    if !unused.exists() {
-        return Ok(());
-    }
-    let directory = unused.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    fs::remove_file(unused).and_then(|()| File::open(directory)?.sync_all()).with_context(|| {
+    remove_durably(unused).with_context(|| {
         format!("cannot remove {}, which says that the key was never used", unused.display())
     })
+}
+
+/// Removes a file, if it is there, so that a crash cannot bring it back.
+pub(super) fn remove_durably(path: &Path) -> io::Result<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    fs::remove_file(path)?;
+    File::open(directory)?.sync_all()
 }
 
 /// Notes, before the first vote, that a directory has all votes of a key after a block.
@@ -91,6 +172,22 @@ pub(super) fn begin(datadir: &Datadir, key: B256, after: Option<Floor>) -> anyho
     let chain = datadir.chain();
     fs::create_dir_all(&chain).with_context(|| format!("cannot make {}", chain.display()))?;
     write_durably(&place(datadir), &Votes { key, after }.encode())
+}
+
+/// The same for a validator that was silent so far: it votes at its next start, which is now.
+pub(super) fn begin_again(datadir: &Datadir, key: B256, key_file: &Path, after: Floor) -> anyhow::Result<()> {
+    Mark::new(key, Moment::now()).create(&keys::views(key_file))?;
+    begin(datadir, key, Some(after))
+}
+
+/// The same where an operator decides that the votes which are here are all.
+pub(super) fn begin_by_hand(datadir: &Datadir, key: B256, key_file: &Path) -> anyhow::Result<()> {
+    let after = Votes::read(&place(datadir))?.filter(|votes| votes.key == key).and_then(|votes| votes.after);
+    tracing::warn!(
+        "this validator votes at once, as it was told: nobody has checked what its key has signed"
+    );
+    Mark::by_hand(key, Moment::now()).create(&keys::views(key_file))?;
+    begin(datadir, key, after)
 }
 
 fn place(datadir: &Datadir) -> PathBuf {
@@ -137,6 +234,7 @@ impl Votes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use almanac_bft::{OwnVote, VoteBook as _, VoteKind};
     use almanac_primitives::{Header, genesis::Validator, testing};
     use tempfile::TempDir;
 
@@ -223,6 +321,96 @@ mod tests {
             fs::write(place(&home.datadir), &whole[..length]).unwrap();
             let found = role(&home.datadir, &home.genesis, home.key, &home.directory.path().join("key"));
             assert!(found.unwrap_err().to_string().contains("is damaged"), "{length} bytes");
+        }
+    }
+
+    /// The mark of a validator that has just sent votes in these views.
+    fn mark(home: &Home, views: impl IntoIterator<Item = u64>) -> Mark {
+        let path = keys::views(&home.directory.path().join("key"));
+        let new = Mark::new(home.key, None);
+        new.create(&path).unwrap();
+        let book = MarkedVotes::open(&path, Some(new), place(&home.datadir)).unwrap();
+        for view in views {
+            book.sent(OwnVote { view, kind: VoteKind::Notarize }).unwrap();
+        }
+        Mark::read(&path, home.key).unwrap().unwrap()
+    }
+
+    fn on_disk(views: std::ops::RangeInclusive<u64>) -> VotesOnDisk {
+        let (oldest, newest) = (*views.start(), *views.end());
+        let own = views.map(|view| OwnVote { view, kind: VoteKind::Notarize });
+        VotesOnDisk { oldest, newest, own: own.collect() }
+    }
+
+    #[test]
+    fn votes_that_end_where_the_mark_does_are_believed_for_some_seconds() {
+        let home = home();
+        let (mark, now) = (mark(&home, 5..=20), Moment::now());
+        assert_eq!(compare(&mark, on_disk(1..=20), now.as_ref()), Standing::Sure);
+        assert_eq!(
+            compare(&mark, on_disk(18..=20), now.as_ref()),
+            Standing::Sure,
+            "the others are forgotten"
+        );
+        let old = on_disk(1..=20);
+        assert_eq!(compare(&mark, old.clone(), None), Standing::Ask(old), "after a while, others are asked");
+    }
+
+    /// A directory from an older copy, a journal that was cut, and one that is gone.
+    #[test]
+    fn votes_that_lack_what_the_mark_has_are_not_believed() {
+        let home = home();
+        let (mark, now) = (mark(&home, 5..=20), Moment::now());
+        for votes in [on_disk(1..=19), VotesOnDisk::default(), VotesOnDisk { newest: 40, ..on_disk(1..=19) }]
+        {
+            assert_eq!(compare(&mark, votes, now.as_ref()), Standing::Lost);
+        }
+        let mut cut = on_disk(1..=20);
+        cut.own.remove(&OwnVote { view: 12, kind: VoteKind::Notarize });
+        assert_eq!(compare(&mark, cut, now.as_ref()), Standing::Lost, "in the middle as well");
+    }
+
+    /// Both sides of the last view that the mark allows: beyond it, the mark is the older copy.
+    #[test]
+    fn a_mark_that_is_older_than_the_votes_is_not_believed() {
+        let home = home();
+        let (mark, now) = (mark(&home, [5]), Moment::now());
+        let leased = mark.leased();
+        let votes = |last: u64| on_disk(5..=last);
+        assert_eq!(compare(&mark, votes(leased), now.as_ref()), Standing::Sure);
+        assert_eq!(compare(&mark, votes(leased + 1), now.as_ref()), Standing::Lost);
+        let after = votes(leased + 1).after(leased + 1);
+        assert_eq!(
+            compare(&mark, after, now.as_ref()),
+            Standing::Sure,
+            "those before a silence do not count"
+        );
+    }
+
+    #[test]
+    fn a_validator_that_was_silent_is_believed_at_its_next_start() {
+        let home = home();
+        let key_file = home.directory.path().join("key");
+        home.role();
+        begin_again(&home.datadir, home.key, &key_file, floor(7)).unwrap();
+        let mark = Mark::read(&keys::views(&key_file), home.key).unwrap().unwrap();
+        let seen = on_disk(1..=30).after(30);
+        assert_eq!(compare(&mark, seen, Moment::now().as_ref()), Standing::Sure);
+        assert_eq!(home.role(), Role::Voter { after: Some(floor(7).into()) });
+    }
+
+    #[test]
+    fn an_operator_may_decide_that_nothing_is_lost() {
+        let home = home();
+        home.role();
+        home.lose();
+        assert_eq!(home.role(), Role::Silent);
+        let key_file = home.directory.path().join("key");
+        begin_by_hand(&home.datadir, home.key, &key_file).unwrap();
+        assert_eq!(home.role(), Role::Voter { after: None });
+        let mark = Mark::read(&keys::views(&key_file), home.key).unwrap().unwrap();
+        for votes in [VotesOnDisk::default(), on_disk(1..=5_000)] {
+            assert_eq!(compare(&mark, votes, Moment::now().as_ref()), Standing::Sure);
         }
     }
 }

@@ -77,6 +77,33 @@ fn a_hostile_validator_and_strangers_stop_nobody() {
     watch.end();
 }
 
+/// Two votes for one view, to each of the others: they keep both, count them, and anyone can check them.
+#[test]
+fn conflicting_votes_are_kept_as_evidence() {
+    let mut net = Network::direct(BLOCK_TIME_MS);
+    agree_at(&net.nodes, 2);
+    let enemy = take_over(&mut net, 3);
+    let evidence = |index: usize| {
+        let shown = run(&["network", "evidence", "--config", &net.configs[index]]);
+        assert!(shown.status.success(), "{shown:?}");
+        String::from_utf8(shown.stdout).unwrap()
+    };
+    assert!(evidence(0).starts_with("no validator was seen"), "{}", evidence(0));
+    let view = tip(&net).consensus.view;
+    let votes = messages::conflicting_votes(&enemy, view + 3..view + 63);
+    let flood = Flood::start(&enemy, Manner::Wild, votes);
+    for index in 0..3 {
+        let shown = wait_for("evidence", || Some(evidence(index)).filter(|shown| shown.starts_with("v3 ")));
+        assert!(shown.contains("signed two votes: view ") && !shown.contains("no evidence"), "{shown}");
+        let counted = page(&net.nodes[index].address, "/metrics").unwrap();
+        let counted = counted.lines().filter(|line| line.starts_with("almanac_conflicting_votes_total"));
+        assert!(counted.clone().any(|line| line.contains("validator=\"v3\"")), "{:?}", counted.count());
+        assert!(net.log(index).contains("validator v3 signed two votes"), "{}", net.log(index));
+    }
+    flood.stop();
+    go_on(&net, &[3], 3);
+}
+
 /// Makes some blocks of megabytes, and answers with their heights.
 fn fill_blocks(net: &Network) -> Vec<u64> {
     let large = |nonce| {

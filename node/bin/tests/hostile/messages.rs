@@ -23,7 +23,7 @@ use commonware_consensus::{
     simplex::{
         self,
         scheme::ed25519::Scheme,
-        types::{Nullify, Vote},
+        types::{Notarize, Nullify, Proposal, Vote},
     },
     types::{Epoch, Round, View},
 };
@@ -68,6 +68,19 @@ pub(crate) fn votes(enemy: &Enemy, past: Range<u64>) -> Source {
         Vote::<_, BlockDigest>::Nullify(vote).encode().to_vec()
     };
     let votes: Vec<Vec<u8>> = past.chain(never).map(vote).collect();
+    source(move |number| Message { channel: VOTES, bytes: cycle(&votes, number).clone() })
+}
+
+/// Two votes in each of these views, for two blocks that do not exist.
+pub(crate) fn conflicting_votes(enemy: &Enemy, views: Range<u64>) -> Source {
+    let scheme = enemy.scheme();
+    let vote = |view: u64, block: u8| {
+        let round = Round::new(Epoch::zero(), View::new(view));
+        let proposal = Proposal::new(round, View::new(view - 1), BlockDigest::from(B256::repeat_byte(block)));
+        let vote = Notarize::sign(&scheme, proposal).unwrap();
+        Vote::<_, BlockDigest>::Notarize(vote).encode().to_vec()
+    };
+    let votes: Vec<Vec<u8>> = views.flat_map(|view| [vote(view, 1), vote(view, 2)]).collect();
     source(move |number| Message { channel: VOTES, bytes: cycle(&votes, number).clone() })
 }
 

@@ -118,6 +118,18 @@ pub fn launch(config: &str, log_level: &str) -> Child {
         .unwrap()
 }
 
+/// Waits until every validator votes. One that starts where blocks are final already, or was away for long, is silent
+/// first.
+pub fn all_vote(nodes: &[Node]) {
+    let begin = Instant::now();
+    for (index, node) in nodes.iter().enumerate() {
+        while health(&node.address).is_none_or(|health| health["role"] != "validator") {
+            assert!(begin.elapsed() < 2 * PATIENCE, "v{index} votes: {:?}", health(&node.address));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
 /// Where a node logs.
 pub fn log_of(config: &str) -> PathBuf {
     Path::new(config).with_file_name("node.log")
@@ -206,7 +218,8 @@ impl Network {
             genesis["parameters"]["cron_interval_seconds_min"] = json!(1);
         });
         let wires = wires(&configs);
-        let nodes = configs.iter().map(|config| start(config)).collect();
+        let nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
+        all_vote(&nodes);
         Self { nodes, configs, wires, directory }
     }
 

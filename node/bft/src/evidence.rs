@@ -1,0 +1,337 @@
+//! Conflicting votes: two signatures of one validator that the rules do not allow together.
+//!
+//! Anyone who has the genesis can check them, long after.
+
+use crate::{
+    block::key_bytes,
+    digest::BlockDigest,
+    validators::{Namespace, ValidatorSet},
+};
+use alloy_primitives::{B256, BlockHash, Bytes};
+use commonware_actor::Feedback;
+use commonware_codec::{Copying, Decode as _, Encode as _, Error, ReadExt as _};
+use commonware_consensus::{
+    Reporter, Viewable as _,
+    simplex::{
+        scheme::ed25519::Scheme,
+        types::{Activity, Attributable as _, Finalize, Notarize, Nullify, Vote},
+    },
+};
+use commonware_cryptography::certificate::Verifier as _;
+use commonware_parallel::Sequential;
+use rand_core::CryptoRng;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard},
+};
+use tokio::sync::mpsc;
+
+/// Evidence that waits to be checked and kept. More at the same time is dropped: a validator that signs two votes once
+/// is known by them.
+const WAITING_MAX: usize = 64;
+
+/// Keeps evidence that was checked.
+pub trait EvidenceStore: Send + Sync {
+    /// A validator has signed two votes that conflict.
+    fn conflict(&self, conflict: &Conflict, evidence: &Bytes);
+}
+
+/// Two votes of one validator that conflict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// Whose.
+    pub validator: B256,
+    /// In which view.
+    pub view: u64,
+    /// What they are.
+    pub kind: ConflictKind,
+}
+
+/// How two votes conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConflictKind {
+    /// For two blocks as the next one.
+    Notarize(BlockHash, BlockHash),
+    /// For two blocks as final.
+    Finalize(BlockHash, BlockHash),
+    /// For a block as final, and that the view has failed.
+    NullifyFinalize(BlockHash),
+}
+
+/// What is wrong with evidence.
+#[derive(Debug, thiserror::Error)]
+pub enum EvidenceError {
+    /// Not two votes that conflict.
+    #[error("these {length} bytes are not two votes that conflict: {error}")]
+    Malformed {
+        /// How many bytes were given.
+        length: usize,
+        /// What is wrong with them.
+        error: Error,
+    },
+    /// Something that validators may say.
+    #[error("these {length} bytes are no conflict")]
+    NoConflict {
+        /// How many bytes were given.
+        length: usize,
+    },
+    /// Not by a validator of this genesis, or not about this chain.
+    #[error("the votes of view {view} are not signed by validator {signer} of this genesis")]
+    NotSigned {
+        /// In which view.
+        view: u64,
+        /// The place of the validator.
+        signer: u32,
+    },
+}
+
+impl Conflict {
+    /// Checks evidence against the validators of a genesis alone.
+    pub fn verify(
+        evidence: &[u8],
+        validators: &ValidatorSet,
+        namespace: &Namespace,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self, EvidenceError> {
+        let (scheme, length) = (validators.verifier(namespace), evidence.len());
+        let config = scheme.certificate_codec_config();
+        let activity = Activity::<Scheme, BlockDigest>::decode_cfg(Copying(evidence), &config)
+            .map_err(|error| EvidenceError::Malformed { length, error })?;
+        let (signer, kind) = describe(&activity).ok_or(EvidenceError::NoConflict { length })?;
+        let view = activity.view().get();
+        let not_signed = EvidenceError::NotSigned { view, signer };
+        let place = usize::try_from(signer).unwrap_or(usize::MAX);
+        let Some(key) = validators.keys().get(place) else { return Err(not_signed) };
+        if !activity.verify(rng, &scheme, &Sequential) {
+            return Err(not_signed);
+        }
+        Ok(Self { validator: key_bytes(key), view, kind })
+    }
+}
+
+/// Who is said to have signed what.
+fn describe(activity: &Activity<Scheme, BlockDigest>) -> Option<(u32, ConflictKind)> {
+    // The two votes are private to their pair. They are one after the other in its encoding.
+    match activity {
+        Activity::ConflictingNotarize(pair) => {
+            let mut votes = pair.encode();
+            let mut block =
+                || Some(Notarize::<Scheme, BlockDigest>::read(&mut votes).ok()?.proposal.payload.into());
+            Some((pair.signer().get(), ConflictKind::Notarize(block()?, block()?)))
+        }
+        Activity::ConflictingFinalize(pair) => {
+            let mut votes = pair.encode();
+            let mut block =
+                || Some(Finalize::<Scheme, BlockDigest>::read(&mut votes).ok()?.proposal.payload.into());
+            Some((pair.signer().get(), ConflictKind::Finalize(block()?, block()?)))
+        }
+        Activity::NullifyFinalize(pair) => {
+            let mut votes = pair.encode();
+            Nullify::<Scheme>::read(&mut votes).ok()?;
+            let finalize = Finalize::<Scheme, BlockDigest>::read(&mut votes).ok()?;
+            Some((pair.signer().get(), ConflictKind::NullifyFinalize(finalize.proposal.payload.into())))
+        }
+        _ => None,
+    }
+}
+
+/// Listens to what consensus reports: keeps the newest vote of each validator, and passes conflicts on.
+#[derive(Clone)]
+pub(crate) struct VoteWatch {
+    newest: NewestVotes,
+    conflicts: mpsc::Sender<Bytes>,
+}
+
+/// The newest vote that was heard of each validator, by its place.
+#[derive(Clone, Default)]
+pub(crate) struct NewestVotes(Arc<Mutex<BTreeMap<usize, Vote<Scheme, BlockDigest>>>>);
+
+impl NewestVotes {
+    pub(crate) fn of(&self, validator: usize) -> Option<Vote<Scheme, BlockDigest>> {
+        self.lock().get(&validator).cloned()
+    }
+
+    fn note(&self, vote: Vote<Scheme, BlockDigest>) {
+        let signer = match &vote {
+            Vote::Notarize(vote) => vote.signer(),
+            Vote::Nullify(vote) => vote.signer(),
+            Vote::Finalize(vote) => vote.signer(),
+        };
+        let mut newest = self.lock();
+        let known = newest.entry(usize::from(signer)).or_insert_with(|| vote.clone());
+        if vote.view() >= known.view() {
+            *known = vote;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Vote<Scheme, BlockDigest>>> {
+        self.0.lock().expect("nothing panics while it holds this")
+    }
+}
+
+impl VoteWatch {
+    /// A listener, the newest votes that it hears, and the conflicts.
+    pub(crate) fn new() -> (Self, NewestVotes, mpsc::Receiver<Bytes>) {
+        let (conflicts, receiver) = mpsc::channel(WAITING_MAX);
+        let newest = NewestVotes::default();
+        (Self { newest: newest.clone(), conflicts }, newest, receiver)
+    }
+}
+
+impl Reporter for VoteWatch {
+    type Activity = Activity<Scheme, BlockDigest>;
+
+    fn report(&mut self, activity: Self::Activity) -> Feedback {
+        match activity {
+            Activity::Notarize(vote) => self.newest.note(Vote::Notarize(vote)),
+            Activity::Nullify(vote) => self.newest.note(Vote::Nullify(vote)),
+            Activity::Finalize(vote) => self.newest.note(Vote::Finalize(vote)),
+            Activity::ConflictingNotarize(_)
+            | Activity::ConflictingFinalize(_)
+            | Activity::NullifyFinalize(_) => {
+                // Where it is full, others wait that tell as much.
+                let _ = self.conflicts.try_send(activity.encode().into());
+            }
+            Activity::Notarization(_)
+            | Activity::Certification(_)
+            | Activity::Nullification(_)
+            | Activity::Finalization(_) => {}
+        }
+        Feedback::Ok
+    }
+}
+
+/// Checks and keeps conflicts as they come. Votes are reported before their signatures are checked.
+pub(crate) async fn keep(
+    mut conflicts: mpsc::Receiver<Bytes>,
+    validators: ValidatorSet,
+    namespace: Namespace,
+    mut rng: impl CryptoRng,
+    store: Arc<dyn EvidenceStore>,
+) {
+    while let Some(evidence) = conflicts.recv().await {
+        match Conflict::verify(&evidence, &validators, &namespace, &mut rng) {
+            Ok(conflict) => store.conflict(&conflict, &evidence),
+            Err(error) => tracing::debug!("two votes are no evidence: {error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::ValidatorKey;
+    use alloy_primitives::Address;
+    use almanac_primitives::{Genesis, genesis::Validator, testing};
+    use commonware_consensus::{
+        simplex::types::{ConflictingFinalize, ConflictingNotarize, NullifyFinalize, Proposal},
+        types::{Epoch, Round, View},
+    };
+    use commonware_utils::test_rng;
+
+    const HERE: Namespace = Namespace(B256::repeat_byte(0xaa));
+
+    fn key(index: u8) -> ValidatorKey {
+        ValidatorKey::from_secret(&B256::repeat_byte(index + 1))
+    }
+
+    fn validators() -> ValidatorSet {
+        let validator = |index: u8| Validator {
+            name: format!("v{index}"),
+            public_key: key(index).public(),
+            fee_recipient: Address::ZERO,
+        };
+        ValidatorSet::new(&Genesis { validators: (0..4).map(validator).collect(), ..testing::genesis() })
+            .unwrap()
+    }
+
+    fn signer(namespace: &Namespace) -> Scheme {
+        validators().signer(namespace, key(2).private()).unwrap()
+    }
+
+    fn round() -> Round {
+        Round::new(Epoch::zero(), View::new(9))
+    }
+
+    fn proposal(block: u8) -> Proposal<BlockDigest> {
+        Proposal::new(round(), View::new(8), BlockHash::repeat_byte(block).into())
+    }
+
+    fn notarize(namespace: &Namespace, block: u8) -> Notarize<Scheme, BlockDigest> {
+        Notarize::sign(&signer(namespace), proposal(block)).unwrap()
+    }
+
+    fn conflicts(namespace: &Namespace) -> [Activity<Scheme, BlockDigest>; 3] {
+        let finalize = |block| Finalize::sign(&signer(namespace), proposal(block)).unwrap();
+        let nullify = Nullify::sign::<BlockDigest>(&signer(namespace), round()).unwrap();
+        [
+            Activity::ConflictingNotarize(ConflictingNotarize::new(
+                notarize(namespace, 1),
+                notarize(namespace, 2),
+            )),
+            Activity::ConflictingFinalize(ConflictingFinalize::new(finalize(1), finalize(2))),
+            Activity::NullifyFinalize(NullifyFinalize::new(nullify, finalize(1))),
+        ]
+    }
+
+    fn verify(evidence: &[u8]) -> Result<Conflict, EvidenceError> {
+        Conflict::verify(evidence, &validators(), &HERE, &mut test_rng())
+    }
+
+    #[test]
+    fn two_signed_votes_tell_who_when_and_what() {
+        let [one, two] = [1, 2].map(BlockHash::repeat_byte);
+        let kinds = [
+            ConflictKind::Notarize(one, two),
+            ConflictKind::Finalize(one, two),
+            ConflictKind::NullifyFinalize(one),
+        ];
+        for (conflict, kind) in conflicts(&HERE).iter().zip(kinds) {
+            let expected = Conflict { validator: key(2).public(), view: 9, kind };
+            let evidence = conflict.encode();
+            assert_eq!(verify(&evidence).unwrap(), expected);
+            assert!(evidence.len() < 1_024, "{} bytes", evidence.len());
+        }
+    }
+
+    #[test]
+    fn what_shows_nothing_is_refused() {
+        let elsewhere = Namespace(B256::repeat_byte(0xbb));
+        for conflict in conflicts(&elsewhere) {
+            let refused = verify(&conflict.encode()).unwrap_err();
+            assert!(matches!(refused, EvidenceError::NotSigned { view: 9, .. }), "{refused}");
+        }
+        let honest = Activity::<Scheme, BlockDigest>::Notarize(notarize(&HERE, 1)).encode();
+        assert!(matches!(verify(&honest).unwrap_err(), EvidenceError::NoConflict { .. }));
+        for conflict in conflicts(&HERE) {
+            let whole = conflict.encode();
+            for length in 0..whole.len() {
+                assert!(verify(&whole[..length]).is_err(), "{length} bytes");
+            }
+            let forged = (0..whole.len()).filter(|place| {
+                let mut bytes = whole.to_vec();
+                bytes[*place] ^= 1;
+                verify(&bytes).is_ok()
+            });
+            assert_eq!(forged.count(), 0, "every byte counts");
+        }
+    }
+
+    #[test]
+    fn the_newest_vote_of_each_validator_is_kept() {
+        let (mut watch, newest, mut conflicting) = VoteWatch::new();
+        watch.report(Activity::Notarize(notarize(&HERE, 1)));
+        let signer = usize::from(notarize(&HERE, 1).signer());
+        let kept = newest.of(signer).map(|vote| vote.encode());
+        assert_eq!(kept, Some(Vote::Notarize(notarize(&HERE, 1)).encode()));
+        assert!(newest.of(signer + 1).is_none());
+        for _ in 0..=WAITING_MAX {
+            watch.report(conflicts(&HERE)[0].clone());
+        }
+        let mut waiting = 0;
+        while conflicting.try_recv().is_ok() {
+            waiting += 1;
+        }
+        assert_eq!(waiting, WAITING_MAX, "more are dropped");
+    }
+}

@@ -1,0 +1,167 @@
+//! What a voter does where it cannot tell at once: it tries again, and answers as soon as it can.
+
+use super::*;
+use crate::validators::ValidatorSet;
+use almanac_consensus::Application;
+use almanac_exec::Fault;
+use almanac_mempool::{Pool, PoolConfig};
+use almanac_primitives::{
+    Block, DurationMs, Genesis, StateDiff,
+    genesis::Validator,
+    testing::{self, FEE_RECIPIENT},
+};
+use almanac_schedule::CalendarAgenda;
+use almanac_state::{CommitError, MemoryBatch, MemoryStore, SealError, StaleBatch};
+use commonware_consensus::{
+    marshal::ancestry,
+    types::{Epoch, Round, View},
+};
+use commonware_cryptography::{Digestible as _, Signer as _, ed25519::PrivateKey};
+use commonware_runtime::{Runner as _, Supervisor as _, deterministic};
+use std::{
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    time::Duration,
+};
+
+/// A store whose next seals fail.
+struct Flaky {
+    store: MemoryStore,
+    failures: AtomicU32,
+    error: SealError,
+}
+
+impl StateStore for Flaky {
+    type Batch = MemoryBatch;
+
+    fn head(&self) -> MemoryBatch {
+        self.store.head()
+    }
+
+    async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {
+        if self.failures.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
+            return Err(self.error.clone());
+        }
+        self.store.seal(parent, diff).await
+    }
+
+    async fn commit(&self, batch: &MemoryBatch) -> Result<(), CommitError> {
+        self.store.commit(batch).await
+    }
+}
+
+fn broken_disk() -> SealError {
+    SealError::Store { reason: "read failed".to_owned() }
+}
+
+fn key() -> PrivateKey {
+    PrivateKey::from_seed(1)
+}
+
+fn network() -> Genesis {
+    let public_key = key_bytes(&key().public_key());
+    let validator = Validator { name: "v0".to_owned(), public_key, fee_recipient: FEE_RECIPIENT };
+    Genesis { validators: vec![validator], timestamp_ms: TimestampMs(0), ..testing::genesis() }
+}
+
+type Clock = crate::RuntimeClock<deterministic::Context>;
+
+fn voter(context: &deterministic::Context, failures: u32, error: SealError) -> Voter<Flaky, Clock> {
+    let genesis = network();
+    let store = MemoryStore::from_genesis(genesis.state().unwrap());
+    let store = Flaky { store, failures: failures.into(), error };
+    let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
+    let pool = SharedPool::new(Pool::new(PoolConfig::default(), tip.header.base_fee));
+    Voter {
+        ledger: Ledger::new(application, tip),
+        pool,
+        clock: crate::RuntimeClock::new(context.child("clock")),
+        time: TimeConfig { block_time: DurationMs(100), tolerance: DurationMs(500) },
+        validators: Arc::new(ValidatorSet::new(&genesis).unwrap()),
+    }
+}
+
+fn origin(voter: &Voter<Flaky, Clock>) -> ConsensusBlock {
+    ConsensusBlock::genesis(voter.ledger.tip().header)
+}
+
+fn round(voter: &Voter<Flaky, Clock>) -> BlockContext {
+    BlockContext {
+        round: Round::new(Epoch::zero(), View::new(1)),
+        leader: key().public_key(),
+        parent: (View::zero(), origin(voter).digest()),
+    }
+}
+
+/// A proposal of a voter with a disk in order.
+async fn propose(context: &deterministic::Context, voter: &mut Voter<Flaky, Clock>) -> Option<Arc<Block>> {
+    let ancestry = ancestry::from_iter([origin(voter).digested()]);
+    let asked = (context.child("propose"), round(voter));
+    let made = Consensus::<deterministic::Context>::propose(voter, asked, ancestry, ()).await;
+    made.map(|block| block.inner().block().clone())
+}
+
+async fn verify(
+    context: &deterministic::Context,
+    voter: &mut Voter<Flaky, Clock>,
+    block: Arc<Block>,
+) -> Option<bool> {
+    let blocks = [ConsensusBlock::new(block).unwrap(), origin(voter)];
+    let ancestry = ancestry::from_iter(blocks.map(ConsensusBlock::digested));
+    let asked = (context.child("verify"), round(voter));
+    let verdict = Consensus::<deterministic::Context>::verify(voter, asked, ancestry);
+    tokio::select! {
+        verdict = verdict => Some(verdict),
+        () = context.sleep(Duration::from_secs(60)) => None,
+    }
+}
+
+/// What a voter says of a good block, and of a bad one, within a minute.
+fn verdicts(failures: u32, error: &SealError) -> (Option<bool>, Option<bool>) {
+    deterministic::Runner::default().start(|context| async move {
+        let mut other = voter(&context, 0, broken_disk());
+        let block = propose(&context, &mut other).await.unwrap();
+        let mut bad = Block::clone(&block);
+        bad.header.gas_used.0 += 1;
+        let good = verify(&context, &mut voter(&context, failures, error.clone()), block).await;
+        let bad = verify(&context, &mut voter(&context, failures, error.clone()), bad.into()).await;
+        (good, bad)
+    })
+}
+
+#[test]
+fn a_verdict_is_given_as_soon_as_the_disk_answers_again() {
+    let stale = SealError::StaleParent(StaleBatch { height: 1, head_height: 2 });
+    for error in [broken_disk(), stale] {
+        for failures in [0, 1, 2, 20] {
+            assert_eq!(verdicts(failures, &error), (Some(true), Some(false)), "{failures} times: {error}");
+        }
+        assert_eq!(verdicts(u32::MAX, &error), (None, None), "no verdict without an answer");
+    }
+}
+
+/// Another attempt would meet the same: the question stays open, and costs nothing more.
+#[test]
+fn what_cannot_pass_is_not_tried_again() {
+    assert_eq!(verdicts(1, &SealError::Closed), (None, None));
+    let fault = BlockError::from(Fault::RulesDisagree { reason: "nonce".to_owned() });
+    assert!(!LedgerError::from(ApplicationError::from(fault)).is_transient());
+    let stopped = LedgerError::Stopped { reason: String::new() };
+    assert!(!stopped.is_transient() && !LedgerError::TimeExhausted.is_transient());
+}
+
+/// Both sides of how often a proposer tries.
+#[test]
+fn a_proposer_tries_again_within_its_view() {
+    let propose_after = |failures| {
+        deterministic::Runner::default().start(|context| async move {
+            let mut voter = voter(&context, failures, broken_disk());
+            let begin = context.current();
+            let made = propose(&context, &mut voter).await;
+            (made.is_some(), context.current().duration_since(begin).unwrap())
+        })
+    };
+    let most = u32::try_from(PROPOSE_AGAIN_MAX).unwrap();
+    assert!(propose_after(0).0 && propose_after(1).0 && propose_after(most).0);
+    let (is_made, took) = propose_after(most + 1);
+    assert!(!is_made && took < Duration::from_millis(600), "{took:?}");
+}
