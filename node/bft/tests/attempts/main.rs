@@ -1,16 +1,19 @@
 //! A network with one validator down, so that every vote is needed, and another whose disk gives no answer for a moment.
 //! That costs the moment, and no more.
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, BlockHash};
 use almanac_bft::{
-    CHANNEL_QUOTA, Channels, ConsensusBlock, Finalizer, Ledger, Namespace, RuntimeClock, TimeConfig,
-    Timeouts, Validator, ValidatorSet, Voter, block::key_bytes, engine, finalizer::Deliveries,
+    BlockNumbers, CHANNEL_QUOTA, Channels, ConsensusBlock, Finalizer, History, Ledger, Namespace,
+    RECENT_BLOCKS, RuntimeClock, TimeConfig, Timeouts, Validator, ValidatorSet, Voter, block::key_bytes,
+    engine, finalizer::Deliveries,
 };
 use almanac_consensus::{Application, SharedPool};
 use almanac_mempool::{Pool, PoolConfig};
-use almanac_primitives::{DurationMs, Genesis, StateDiff, TimestampMs, genesis, testing};
+use almanac_primitives::{Block, DurationMs, Genesis, Receipt, StateDiff, TimestampMs, genesis, testing};
 use almanac_schedule::CalendarAgenda;
-use almanac_state::{CommitError, MemoryBatch, MemoryStore, SealError, StateStore};
+use almanac_state::{
+    ArchiveError, BlockArchive, CommitError, MemoryBatch, MemoryStore, SealError, SignedBlock, StateStore,
+};
 use commonware_cryptography::{
     Signer as _,
     ed25519::{PrivateKey, PublicKey},
@@ -22,6 +25,8 @@ use commonware_runtime::{
 };
 use commonware_utils::{NZUsize, probability};
 use std::{
+    future::Future,
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
@@ -101,6 +106,27 @@ async fn connect(context: &Context) -> Oracle<PublicKey, Context> {
     oracle
 }
 
+/// Nothing is asked for: the chain stays shorter than what marshal keeps itself.
+struct NoHistory;
+
+type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, ArchiveError>> + Send + 'a>>;
+
+impl BlockArchive for NoHistory {
+    fn append<'a>(&'a self, _: &'a Block, _: &'a [Receipt], _: Option<&'a [u8]>) -> Answer<'a, ()> {
+        unreachable!("the application keeps no archive")
+    }
+
+    fn signed(&self, _: u64) -> Answer<'_, Option<SignedBlock>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+impl BlockNumbers for NoHistory {
+    fn number_of(&self, _: BlockHash) -> Result<Option<u64>, String> {
+        Ok(None)
+    }
+}
+
 async fn start(
     context: Context,
     oracle: &Oracle<PublicKey, Context>,
@@ -126,6 +152,8 @@ async fn start(
         floor: None,
         votes_after: None,
         timeouts: Timeouts::for_block_time(Duration::from_millis(time.block_time.0)),
+        history: History { archive: Arc::new(NoHistory), numbers: Arc::new(NoHistory) },
+        recent_blocks: RECENT_BLOCKS,
     };
     let voter = Voter {
         ledger: ledger.clone(),
@@ -145,7 +173,8 @@ async fn start(
     let (deliveries, inbox) = Deliveries::channel();
     let (engine, marshal) =
         engine::start(context.child("engine"), validator, voter, channels, deliveries).await;
-    let finalizer = Finalizer { ledger: ledger.clone(), pool, sinks: Vec::new() };
+    let finalizer =
+        Finalizer { ledger: ledger.clone(), pool, sinks: Vec::new(), recent_blocks: RECENT_BLOCKS };
     context.child("finalizer").spawn(|clock| async move {
         finalizer.run(clock, marshal, inbox).await.expect("final blocks can be committed");
     });

@@ -27,7 +27,7 @@ use almanac_bft::{
 use almanac_consensus::{Admission, Clock as _, Engine as _, SharedPool, Sink, SystemClock};
 use almanac_index::Index;
 use almanac_mempool::{Pool, PoolConfig};
-use almanac_primitives::Genesis;
+use almanac_primitives::{Genesis, TimestampMs};
 use almanac_rpc::{
     Limits, Server,
     feed::IndexFeed,
