@@ -156,7 +156,9 @@ where
                     }
                 }
                 Ok(Message::Answer { newest, vote }) => {
-                    if let (Some(asking), Some(known)) = (&mut asking, self.check(&peer, newest, &vote)) {
+                    if let (Some(asking), Some(known)) =
+                        (&mut asking, self.check(&peer, newest.map(|newest| *newest), &vote))
+                    {
                         asking.heard(peer, known);
                     }
                 }
@@ -319,7 +321,7 @@ fn since(earlier: SystemTime, now: SystemTime) -> Duration {
 /// What is said on the channel.
 enum Message {
     Question,
-    Answer { newest: Option<Floor>, vote: Bytes },
+    Answer { newest: Option<Box<Floor>>, vote: Bytes },
 }
 
 /// Largest message in a network of so many validators: a header, a certificate and a vote.
@@ -347,7 +349,7 @@ fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
         0 => Message::Question,
         _ => {
             let floor = input.bytes("newest", bytes.len())?;
-            let newest = if floor.is_empty() { None } else { Some(Floor::decode(&floor)?) };
+            let newest = if floor.is_empty() { None } else { Some(Floor::decode(&floor)?.into()) };
             Message::Answer { newest, vote: input.bytes("vote", bytes.len())? }
         }
     };
@@ -440,7 +442,7 @@ mod tests {
         for (newest, vote) in [(None, &b""[..]), (final_in(7), b"vote")] {
             let whole = answer(newest.as_ref(), vote);
             let Ok(Message::Answer { newest: read, vote: read_vote }) = decode(&whole) else { panic!() };
-            assert_eq!((read, &read_vote[..]), (newest, vote));
+            assert_eq!((read, &read_vote[..]), (newest.map(Box::new), vote));
             for length in 0..whole.len() {
                 assert!(decode(&whole[..length]).is_err(), "{length}");
             }
