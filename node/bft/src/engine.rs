@@ -30,7 +30,7 @@ use commonware_consensus::{
 };
 use commonware_cryptography::{
     Digestible as _, Sha256,
-    certificate::{ConstantProvider, Scheme as _, Verifier as _},
+    certificate::{ConstantProvider, Scheme as _},
     ed25519::PublicKey,
 };
 use commonware_p2p::{Blocker, Provider, Receiver, Sender, max_message_size};

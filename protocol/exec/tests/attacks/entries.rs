@@ -343,8 +343,7 @@ fn measure_all(chain: TestChain, entries: &[Entry], median: f64) -> Vec<(String,
         let store = QmdbStore::open(context, &QmdbConfig::new("entries"), &values).await.unwrap();
         let (input, agenda) = (Arc::new(chain.input()), chain.agenda.clone());
         let once = async |transaction: RecoveredTransaction| {
-            let keys =
-                prefetch(input.parent.number + 1, input.fee_recipient, std::slice::from_ref(&transaction));
+            let keys = prefetch(input.parent.number + 1, input.fee_recipient);
             let (input, agenda) = (input.clone(), agenda.clone());
             let work = move |state: &dyn StateRead| timed(state, &*agenda, &input, transaction, process_time);
             with_reader(&store.head(), &keys, work).await.unwrap()
