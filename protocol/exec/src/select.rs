@@ -19,7 +19,7 @@ use almanac_primitives::{
 use almanac_schedule::{
     Agenda, Budget, Due, budget,
     calendar::{CalendarError, Entry},
-    is_held, ledger,
+    halved, is_held, ledger,
     life::{self, Moment, Verdict},
     mark,
     record::{Broken, Head, Record, head_slot},
@@ -29,6 +29,9 @@ use std::ops::ControlFlow;
 
 /// Records that are fetched at a time. Where the budget ends early, so many were fetched for nothing.
 const ANNOUNCED_SCHEDULES: usize = 64;
+
+/// Due schedules that a block looks at after any number of failed views: one step of what is fetched together.
+const LOOKS_LEAST: u64 = ANNOUNCED_SCHEDULES as u64;
 
 /// What the start of a block decided.
 #[derive(Debug, Default)]
@@ -118,12 +121,16 @@ impl Walk {
             Lane::Cron => execution.act::<_, BlockError>(|ledger| Ok(mark::load(ledger, lane)?))?,
             Lane::Reserved | Lane::Market | Lane::Spare => None,
         };
+        // Looks and endings are due work, too: no proposer may leave them out.
+        let failed_views = execution.environment.consensus.failed_views();
+        let endings_max = execution.environment.parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX);
         Ok(Self {
             lane,
             budget,
-            looks_left: LANE_BLOCK_LOOKS_MAX,
+            looks_left: usize::try_from(halved(LANE_BLOCK_LOOKS_MAX as u64, failed_views, LOOKS_LEAST))
+                .expect("no more than LANE_BLOCK_LOOKS_MAX"),
             runs_left: LANE_BLOCK_RUNS_MAX,
-            endings_left: execution.environment.parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX),
+            endings_left: halved(endings_max, failed_views, 1),
             stored,
             next: stored,
             kept: None,

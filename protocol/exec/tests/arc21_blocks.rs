@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{SolCall, SolEvent};
 use almanac_exec::Executed;
 use almanac_primitives::{
-    Gas, GasPrice, Halt, Outcome, StateKey, TimestampMs,
+    ConsensusContext, Gas, GasPrice, Halt, Outcome, StateKey, TimestampMs,
     addresses::{CRON_REGISTRY, LEDGER, PARAMETERS},
     params::{CRON_BLOCK_EXHAUSTIONS_MAX, Parameter},
 };
@@ -508,6 +508,27 @@ fn arc21_19_endings_are_bounded_per_block_and_hold_up_no_run() {
     }
     assert_eq!(ended, ids, "oldest first");
     assert_eq!(mark_of(&chain), None, "nothing is left behind");
+}
+
+/// Endings are due work like runs: no proposer may leave them out, so they shrink where views fail.
+#[test]
+fn arc21_17_endings_halve_with_failed_views() {
+    let mut chain = TestChain::new();
+    chain.state.set_slot(PARAMETERS, CRON_BLOCK_EXHAUSTIONS_MAX.slot, Parameter::slot_value(8));
+    let due = chain.next_seconds() + HOUR;
+    for _ in 0..24 {
+        let order = order(&chain).at(due);
+        let id = chain.schedule(owner(), &order).unwrap();
+        let slot = almanac_schedule::record::escrow_slot(id_of(id));
+        chain.state.0.remove(&StateKey::Slot(LEDGER, slot));
+    }
+    let mut ended_after = |failed: u64, seconds: u64| {
+        let mut input = chain.input_at(TimestampMs(seconds * 1_000));
+        input.consensus = ConsensusContext { view: failed + 1, ..ConsensusContext::default() };
+        exhausted(&chain.produce_with(&input, vec![])).len()
+    };
+    let ended = [0, 1, 2, 3, 70].map(|failed| ended_after(failed, due + 1 + failed));
+    assert_eq!(ended, [8, 8, 4, 2, 1]);
 }
 
 fn mark_of(chain: &TestChain) -> Option<almanac_schedule::calendar::Entry> {

@@ -38,9 +38,14 @@ pub fn budget(lane: Lane, parameters: &Parameters, reserved_gas: Gas, failed_vie
         Lane::Market => parameters.block_gas_max(),
         Lane::Spare => Gas(parameters.get(SPARE_BLOCK_GAS_MAX).saturating_sub(reserved_gas.0)),
     };
+    Gas(halved(full.0, failed_views, run_gas_largest(lane).0))
+}
+
+/// A bound on a block's due work after `failed_views` views in a row that gave no block: halved with every one beyond
+/// the first, but not below `least`.
+pub fn halved(full: u64, failed_views: u64, least: u64) -> u64 {
     let halvings = u32::try_from(failed_views.saturating_sub(1)).unwrap_or(u32::MAX);
-    let halved = full.0.checked_shr(halvings).unwrap_or(0);
-    Gas(halved.max(run_gas_largest(lane).0).min(full.0))
+    full.checked_shr(halvings).unwrap_or(0).max(least).min(full)
 }
 
 /// The most gas that one run of this lane asks for, whatever the parameters were when it was admitted.
@@ -169,6 +174,15 @@ mod tests {
                 assert_eq!(budget(lane, &parameters, Gas::ZERO, failed), Gas(least), "{lane:?} {failed}");
             }
         }
+    }
+
+    #[test]
+    fn a_halved_bound_keeps_its_least_and_never_grows() {
+        assert_eq!(
+            [0, 1, 2, 3, 4, 64, u64::MAX].map(|failed| halved(250, failed, 40)),
+            [250, 250, 125, 62, 40, 40, 40]
+        );
+        assert_eq!(halved(3, 9, 40), 3, "a bound that was smaller all along");
     }
 
     #[test]
