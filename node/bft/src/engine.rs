@@ -152,7 +152,7 @@ pub struct Timeouts {
 }
 
 /// Nanoseconds per gas of the dearest work there is, rounded up. By `dearest_precompile` in `exec/tests/precompiles.rs`
-/// that is P256VERIFY: 1.3 to 1.8 times as much as ecAdd in the same run, which took 14 ns on two shared cores.
+/// that is P256VERIFY: 1.3 times ecAdd in the same run, which took 14 ns on two shared cores; the rest is margin.
 pub const DEAREST_NS_PER_GAS: u64 = 30;
 
 /// Time that executing so much gas takes.
