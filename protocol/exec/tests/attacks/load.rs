@@ -374,6 +374,26 @@ fn placed_id(n: u64) -> ScheduleId {
     ScheduleId::new(1, 1, 0).map(|first| ScheduleId(first.0 + n)).unwrap()
 }
 
+/// A block may cancel many jobs one after the other, and goes on behind each: that costs no more reads than a block
+/// that runs them.
+#[test]
+fn attack_05_going_on_behind_a_cancelled_job_is_cheap() {
+    let [none, many] = [0, 55].map(|pairs| {
+        let mut chain = TestChain::new();
+        let due = chain.next_seconds() + HOUR;
+        place(&mut chain, cancelling_pairs(pairs).0, due);
+        let escrow = Wei(U256::from(10 * LEAST_RUN_GAS) * U256::from(chain.next_base_fee().0));
+        put_by_hand(&mut chain, 5_000, due + 1, escrow);
+        let counting = Counting(&chain.state, Mutex::default());
+        let input = chain.input_at(TimestampMs((due + 1) * 1_000));
+        let output = execute(&counting, &CalendarAgenda, &input, &mut Candidates::new(vec![])).unwrap();
+        let logs: Vec<_> = output.receipts.iter().flat_map(|receipt| receipt.logs.clone()).collect();
+        assert_eq!(events::<JobCancelled>(&logs).len() as u64, pairs);
+        counting.1.into_inner().unwrap().get()
+    });
+    assert!(many <= none, "{none} reads where nothing is cancelled, {many} where much is");
+}
+
 /// Where the calendar cannot be read behind what was selected with room that was given back, what was selected runs.
 #[test]
 fn attack_05_going_on_into_a_broken_calendar_loses_no_run() {
