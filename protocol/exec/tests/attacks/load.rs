@@ -285,6 +285,30 @@ fn attack_26_a_block_looks_at_a_bounded_number() {
     }
 }
 
+/// After a halt, a series that runs once for every time it has missed keeps the mark at its next time, in front of what
+/// was set aside: blocks look at the same jobs again, and only endings get them past a flood (docs/denial-prices.md).
+#[test]
+fn attack_26_a_late_series_makes_a_flood_last_longer() {
+    const MORE: u64 = 2;
+    for (has_late_series, blocks) in [(false, 2), (true, 2 + MORE)] {
+        let mut chain = TestChain::new();
+        let start = chain.next_seconds() + HOUR;
+        let due = start + HOUR;
+        let escrow = Wei(U256::from(LEAST_RUN_GAS) * U256::from(BASE_FEE_FLOOR_WEI.default));
+        put_by_hand(&mut chain, LANE_BLOCK_LOOKS_MAX as u64 + MORE * ENDINGS_PER_BLOCK as u64, due, escrow);
+        let rich = order(&chain).with_value(U256::from(10u64.pow(17)));
+        if has_late_series {
+            chain.schedule(person(0), &rich.clone().at(start).every(MINUTE)).unwrap();
+        }
+        let victim = chain.schedule(person(0), &rich.at(due + 1)).unwrap();
+        let waited = (1..).find(|block| {
+            let time = TimestampMs((due + 1) * 1_000 + block * 100);
+            chain.produce_once(&chain.input_at(time), vec![]).ran().contains(&victim)
+        });
+        assert_eq!(waited, Some(blocks), "with a late series: {has_late_series}");
+    }
+}
+
 /// Giants that cheap runs cancel in the block in which they are due hold no room: who is behind them runs in it.
 #[test]
 fn attack_05_cancelled_jobs_hold_no_room() {
