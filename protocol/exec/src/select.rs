@@ -146,7 +146,8 @@ impl Walk {
         logs: &mut Vec<Log>,
     ) -> Result<Vec<SelectedRun>, WalkError> {
         self.end_aside(execution, agenda, logs)?;
-        let runs = self.select(execution, agenda, logs)?;
+        let mut runs = Vec::new();
+        self.select(execution, agenda, LANE_BLOCK_RUNS_MAX, &mut runs, logs)?;
         self.endings_left = 0;
         Ok(runs)
     }
@@ -172,17 +173,19 @@ impl Walk {
         Ok(())
     }
 
-    /// Selects the runs that come next, until the budget or what a block may look at is used up.
+    /// Selects the runs that come next, until the budget or what a block may look at is used up. Asks the agenda for
+    /// `page` entries at a time.
     fn select<'a, I: Inspector<EvmContext<'a>>>(
         &mut self,
         execution: &mut Execution<'a, '_, I>,
         agenda: &dyn Agenda,
+        page: usize,
+        runs: &mut Vec<SelectedRun>,
         logs: &mut Vec<Log>,
-    ) -> Result<Vec<SelectedRun>, WalkError> {
+    ) -> Result<(), WalkError> {
         let (parent, now) = (execution.machine.state().parent(), execution.environment.timestamp);
-        let mut runs = Vec::new();
         loop {
-            let count_max = self.looks_left.min(LANE_BLOCK_RUNS_MAX);
+            let count_max = self.looks_left.min(page);
             let due = agenda.due_from(parent, self.lane, now, self.next, count_max);
             let due = due.map_err(WalkError::Calendar)?;
             for part in due.chunks(ANNOUNCED_SCHEDULES) {
@@ -191,15 +194,15 @@ impl Walk {
                 let running = self.may_run(execution, &entries)?;
                 announce(execution, &running, |entry| Record::keys(entry.schedule));
                 for next in part {
-                    if self.step(execution, next, &running, &mut runs, logs)?.is_break() {
-                        return Ok(runs);
+                    if self.step(execution, next, &running, runs, logs)?.is_break() {
+                        return Ok(());
                     }
                 }
             }
             // Bare runs have no place to go on from, and none follow the first page.
             let is_bare = due.last().is_some_and(|due| due.entry().is_none());
             if due.len() < count_max || is_bare || self.looks_left == 0 {
-                return Ok(runs);
+                return Ok(());
             }
         }
     }
@@ -272,18 +275,20 @@ impl Walk {
         Ok(())
     }
 
-    /// Goes on behind what was selected so far, with room that was given back.
+    /// Goes on behind what was selected so far, with room that was given back. A block may come here once for each run
+    /// that cancels another, so it asks for no more at a time than it fetches together.
     pub(crate) fn go_on<'a, I: Inspector<EvmContext<'a>>>(
         &mut self,
         execution: &mut Execution<'a, '_, I>,
         agenda: &dyn Agenda,
     ) -> Result<Vec<SelectedRun>, BlockError> {
-        match self.select(execution, agenda, &mut Vec::new()) {
-            Ok(runs) => Ok(runs),
+        let mut runs = Vec::new();
+        match self.select(execution, agenda, ANNOUNCED_SCHEDULES, &mut runs, &mut Vec::new()) {
             Err(WalkError::Block(error)) => Err(error),
             Err(WalkError::Calendar(CalendarError::Read(error))) => Err(StateFault::Read(error).into()),
-            // The next block meets it at its start, and pauses the lane.
-            Err(WalkError::Calendar(_)) => Ok(Vec::new()),
+            // A later block meets it at its start, and pauses the lane. The walk is behind what it selected before, so
+            // that has to run: the mark may follow the walk.
+            Ok(()) | Err(WalkError::Calendar(_)) => Ok(runs),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::{
     support::{contracts::*, cron::*, *},
     wide_chain,
 };
-use alloy_primitives::{Bytes, U256};
+use alloy_primitives::{Address, Bytes, U256};
 use almanac_exec::{Candidates, execute};
 use almanac_primitives::{
     GasPrice, Genesis, Lane, ScheduleId, StateKey, StateRead, StateReadError, TimestampMs, Wei,
@@ -285,6 +285,30 @@ fn attack_26_a_block_looks_at_a_bounded_number() {
     }
 }
 
+/// After a halt, a series that runs once for every time it has missed keeps the mark at its next time, in front of what
+/// was set aside: blocks look at the same jobs again, and only endings get them past a flood (docs/denial-prices.md).
+#[test]
+fn attack_26_a_late_series_makes_a_flood_last_longer() {
+    const MORE: u64 = 2;
+    for (has_late_series, blocks) in [(false, 2), (true, 2 + MORE)] {
+        let mut chain = TestChain::new();
+        let start = chain.next_seconds() + HOUR;
+        let due = start + HOUR;
+        let escrow = Wei(U256::from(LEAST_RUN_GAS) * U256::from(BASE_FEE_FLOOR_WEI.default));
+        put_by_hand(&mut chain, LANE_BLOCK_LOOKS_MAX as u64 + MORE * ENDINGS_PER_BLOCK as u64, due, escrow);
+        let rich = order(&chain).with_value(U256::from(10u64.pow(17)));
+        if has_late_series {
+            chain.schedule(person(0), &rich.clone().at(start).every(MINUTE)).unwrap();
+        }
+        let victim = chain.schedule(person(0), &rich.at(due + 1)).unwrap();
+        let waited = (1..).find(|block| {
+            let time = TimestampMs((due + 1) * 1_000 + block * 100);
+            chain.produce_once(&chain.input_at(time), vec![]).ran().contains(&victim)
+        });
+        assert_eq!(waited, Some(blocks), "with a late series: {has_late_series}");
+    }
+}
+
 /// Giants that cheap runs cancel in the block in which they are due hold no room: who is behind them runs in it.
 #[test]
 fn attack_05_cancelled_jobs_hold_no_room() {
@@ -345,26 +369,116 @@ fn attack_11_linear_scans() {
     assert!(many <= 2 * few, "{few} reads with 500 pending, {many} with 100,000");
 }
 
+/// A job that is due with others, as the state has it.
+struct Placed {
+    target: Address,
+    input: Bytes,
+    gas: u64,
+}
+
+/// Two runs that leave 5 M gas of the lane, then pairs: a run that cancels the job behind it, which has asked for all
+/// the gas that is left. Answers with what the last pair leaves.
+fn cancelling_pairs(count: u64) -> (Vec<Placed>, u64) {
+    let plain = |gas| Placed { target: NOBODY, input: Bytes::from_static(&[1, 2, 3, 4]), gas };
+    let mut jobs = vec![plain(CRON_RUN_GAS_LARGEST), plain(CRON_RUN_GAS_LARGEST)];
+    let mut left = CRON_BLOCK_GAS_DEFAULT - 2 * CRON_RUN_GAS_LARGEST;
+    for _ in 0..count {
+        let cancel = cancel_data(U256::from(placed_id(jobs.len() as u64 + 1).0));
+        jobs.push(Placed { target: FORWARDER, input: to(CRON_REGISTRY, &cancel), gas: CANCEL_GAS });
+        left -= CANCEL_GAS;
+        jobs.push(plain(left));
+    }
+    (jobs, left)
+}
+
+/// Gas of a run that has the forwarder cancel a job.
+const CANCEL_GAS: u64 = 90_000;
+
+fn placed_id(n: u64) -> ScheduleId {
+    ScheduleId::new(1, 1, 0).map(|first| ScheduleId(first.0 + n)).unwrap()
+}
+
+/// A block may cancel many jobs one after the other, and goes on behind each: that costs no more reads than a block
+/// that runs them.
+#[test]
+fn attack_05_going_on_behind_a_cancelled_job_is_cheap() {
+    let [none, many] = [0, 55].map(|pairs| {
+        let mut chain = TestChain::new();
+        let due = chain.next_seconds() + HOUR;
+        place(&mut chain, cancelling_pairs(pairs).0, due);
+        let escrow = Wei(U256::from(10 * LEAST_RUN_GAS) * U256::from(chain.next_base_fee().0));
+        put_by_hand(&mut chain, 5_000, due + 1, escrow);
+        let counting = Counting(&chain.state, Mutex::default());
+        let input = chain.input_at(TimestampMs((due + 1) * 1_000));
+        let output = execute(&counting, &CalendarAgenda, &input, &mut Candidates::new(vec![])).unwrap();
+        let logs: Vec<_> = output.receipts.iter().flat_map(|receipt| receipt.logs.clone()).collect();
+        assert_eq!(events::<JobCancelled>(&logs).len() as u64, pairs);
+        counting.1.into_inner().unwrap().get()
+    });
+    assert!(many <= none, "{none} reads where nothing is cancelled, {many} where much is");
+}
+
+/// Where the calendar cannot be read behind what was selected with room that was given back, what was selected runs.
+#[test]
+fn attack_05_going_on_into_a_broken_calendar_loses_no_run() {
+    let mut chain = TestChain::new();
+    let due = chain.next_seconds() + HOUR;
+    let (mut jobs, left) = cancelling_pairs(1);
+    let waiting = placed_id(jobs.len() as u64);
+    jobs.push(Placed { target: NOBODY, input: Bytes::from_static(&[1, 2, 3, 4]), gas: left });
+    place(&mut chain, jobs, due);
+    // Behind it more than a page of jobs that cannot pay, so that the walk leaves a mark behind all of them.
+    let escrow = Wei(U256::from(LEAST_RUN_GAS) * U256::from(BASE_FEE_FLOOR_WEI.default));
+    put_by_hand(&mut chain, LANE_BLOCK_RUNS_MAX as u64 + 100, due + 1, escrow);
+    let now = TimestampMs((due + 1) * 1_000);
+    let leaves = Calendar::new(&chain.state).leaves(Lane::Cron, now, now, usize::MAX).unwrap();
+    let last = leaves.last().unwrap().0;
+    chain.state.0.insert(StateKey::Calendar(last), Bytes::from_static(b"broken"));
+    let output = execute(&chain.state, &CalendarAgenda, &chain.input_at(now), &mut Candidates::new(vec![]));
+    let output = output.unwrap();
+    assert!(output.environment.base_fee.0 > BASE_FEE_FLOOR_WEI.default.into(), "none of those can pay");
+    let ran: Vec<_> = output.receipts.iter().filter_map(|receipt| receipt.schedule_ref).collect();
+    assert_eq!(ran.last().map(|run| run.schedule), Some(waiting), "{} ran", ran.len());
+}
+
+/// Writes jobs of the forwarder into a state, due at the same time, with more money than they need.
+fn place(chain: &mut TestChain, jobs: Vec<Placed>, due: u64) {
+    let escrow = Wei(U256::from(10u64.pow(17)));
+    for (n, Placed { target, input, gas }) in (0..).zip(jobs) {
+        let (next_run_at, gas_limit) = (U256::from(due), U256::from(gas));
+        let order = Order { owner: FORWARDER, target, input, next_run_at, gas_limit, ..plain_order(escrow) };
+        put_all(chain, order, [placed_id(n)].into_iter());
+    }
+}
+
 /// Writes jobs into a state as blocks would have, without executing them.
 fn put_by_hand(chain: &mut TestChain, count: u64, due: u64, escrow: Wei) {
-    let parameters = Default::default();
-    let order = Order {
+    let order = Order { next_run_at: U256::from(due), ..plain_order(escrow) };
+    put_all(chain, order, (0..count).map(|n| ScheduleId(due << 28 | n)));
+}
+
+/// An order for the cheapest run there is.
+fn plain_order(escrow: Wei) -> Order {
+    Order {
         owner: person(0).address,
         refund_to: person(0).address,
         target: NOBODY,
         input: Bytes::from_static(&[1, 2, 3, 4]),
-        next_run_at: U256::from(due),
+        next_run_at: U256::ZERO,
         interval_seconds: U256::ZERO,
         runs_max: U256::ZERO,
         gas_limit: U256::from(LEAST_RUN_GAS),
         options: U256::ZERO,
         escrow,
-    };
+    }
+}
+
+fn put_all(chain: &mut TestChain, order: Order, ids: impl Iterator<Item = ScheduleId>) {
+    let (parameters, escrow) = (Default::default(), order.escrow);
     let admitted = admit(order, &parameters, chain.head.timestamp, GasPrice(1)).unwrap();
     let mut memory = MemoryLedger::default();
     let mut changes = Vec::new();
-    for n in 0..count {
-        let id = ScheduleId(due << 28 | n);
+    for id in ids {
         life::create(&mut memory, id, &admitted.body, Lane::Cron, admitted.due, escrow).unwrap();
         for slot in [head_slot(id), escrow_slot(id)] {
             chain.state.0.insert(StateKey::Slot(LEDGER, slot), encode_slot(memory.slots[&slot]).unwrap());
@@ -375,8 +489,9 @@ fn put_by_hand(chain: &mut TestChain, count: u64, due: u64, escrow: Wei) {
     for change in Calendar::new(&chain.state).apply(&changes).unwrap() {
         chain.state.0.insert(change.key, change.new.unwrap());
     }
+    let held = escrow.0 * U256::from(changes.len());
     let mut ledger = chain.state.account(LEDGER);
-    ledger.balance += escrow.0 * U256::from(count);
-    chain.issued += escrow.0 * U256::from(count);
+    ledger.balance += held;
+    chain.issued += held;
     chain.state.0.insert(StateKey::Account(LEDGER), ledger.encode());
 }
