@@ -226,7 +226,8 @@ where
 struct Asking {
     standing: Standing,
     peers: usize,
-    /// At least one of so many is honest.
+    /// With this validator, so many are a quorum: without them nothing goes on in any case. Fewer may all have been away
+    /// when the newest blocks became final.
     needed: usize,
     heard: BTreeMap<PublicKey, Known>,
     begun: SystemTime,
@@ -241,7 +242,7 @@ impl Asking {
         Self {
             standing,
             peers,
-            needed: peers.min(faulty + 1),
+            needed: peers - faulty,
             heard: BTreeMap::new(),
             begun: now,
             asked: None,
@@ -424,16 +425,28 @@ mod tests {
         assert!(!given(sent(101, VoteKind::Notarize)), "a later one, although nothing is final there");
     }
 
-    /// Both sides of how many must answer: one of them is honest at least.
+    /// Both sides of how many must answer: with this validator, they are a quorum.
     #[test]
     fn no_decision_without_enough_answers() {
         let ask = || Standing::Ask(votes(100));
-        for (validators, needed) in [(2, 1), (3, 1), (4, 2), (7, 3), (10, 4)] {
+        for (validators, needed) in [(2, 1), (3, 2), (4, 2), (5, 3), (6, 4), (7, 4), (10, 6)] {
             let known = vec![knows(100); needed];
             assert_eq!(leave(ask(), validators, &known[1..]), None, "{validators}");
             assert_eq!(leave(ask(), validators, &known), Some(Leave::Given), "{validators}");
         }
         assert_eq!(leave(ask(), 1, &[]), Some(Leave::Given), "a validator alone has nobody to ask");
+    }
+
+    /// With seven validators, a final block needs five. This one signed it, and lost that; so one Byzantine validator, or
+    /// none, and the two honest ones that were away know nothing of it.
+    #[test]
+    fn answers_of_those_who_were_away_are_not_enough() {
+        let away = [knows(50), knows(50), Known::default()];
+        assert_eq!(leave(Standing::Ask(votes(60)), 7, &away), None);
+        let [a, b, c] = away;
+        let decided =
+            leave(Standing::Ask(votes(60)), 7, &[a, b, c, knows(100)]).expect("enough have answered");
+        assert!(matches!(decided, Leave::Denied { .. }), "{decided:?}");
     }
 
     #[test]
