@@ -156,9 +156,9 @@ where
                     }
                 }
                 Ok(Message::Answer { newest, vote }) => {
-                    if let (Some(asking), Some(known)) =
-                        (&mut asking, self.check(&peer, newest.map(|newest| *newest), &vote))
-                    {
+                    // Checking takes long, and nobody has to be heard twice.
+                    let Some(asking) = asking.as_mut() else { continue };
+                    if let Some(known) = self.check(&peer, newest.map(|newest| *newest), &vote) {
                         asking.heard(peer, known);
                     }
                 }
