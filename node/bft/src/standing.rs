@@ -256,10 +256,12 @@ impl Asking {
     }
 
     fn is_time_to_ask(&mut self, now: SystemTime) -> bool {
-        let is_time = self.asked.is_none_or(|asked| since(asked, now) >= ASK_EVERY);
+        // A clock that was set back is no reason to wait until it is as late again.
+        let is_time = self.asked.is_none_or(|asked| asked > now || since(asked, now) >= ASK_EVERY);
         if is_time {
             self.asked = Some(now);
         }
+        self.complained = self.complained.min(now);
         if since(self.complained, now) >= COMPLAIN_EVERY {
             self.complained = now;
             tracing::warn!(
@@ -281,7 +283,8 @@ impl Asking {
         if self.heard.len() < self.needed {
             return None;
         }
-        let enough_since = *self.enough_since.get_or_insert(now);
+        let enough_since = self.enough_since.map_or(now, |moment| moment.min(now));
+        self.enough_since = Some(enough_since);
         if self.heard.len() < self.peers && since(enough_since, now) < STRAGGLERS {
             return None;
         }
@@ -447,6 +450,21 @@ mod tests {
         let decided =
             leave(Standing::Ask(votes(60)), 7, &[a, b, c, knows(100)]).expect("enough have answered");
         assert!(matches!(decided, Leave::Denied { .. }), "{decided:?}");
+    }
+
+    /// A clock that is set back by an hour does not stop the questions, nor the wait for stragglers.
+    #[test]
+    fn a_clock_that_is_set_back_costs_no_time() {
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let mut asking = Asking::new(Standing::Ask(votes(100)), 4, at(3_600));
+        assert!(asking.is_time_to_ask(at(3_600)) && !asking.is_time_to_ask(at(3_600)));
+        for seed in 1..=2 {
+            asking.heard(PrivateKey::from_seed(seed).public_key(), knows(100));
+        }
+        assert_eq!(asking.leave(at(3_600)), None, "a third one may answer");
+        assert!(asking.is_time_to_ask(at(0)) && !asking.is_time_to_ask(at(0)));
+        asking.leave(at(0));
+        assert_eq!(asking.leave(at(1)), Some(Leave::Given));
     }
 
     #[test]
