@@ -33,6 +33,10 @@ impl<P: Ord> Credits<P> {
 
     /// Whether a peer has some left.
     pub(crate) fn is_good(&mut self, peer: &P, now: TimestampMs) -> bool {
+        if let Some(used) = self.used.get_mut(peer) {
+            // From here on it counts by the clock that was set back, rather than wait until that is as late again.
+            used.at = used.at.min(now);
+        }
         let used = self.used(peer, now);
         if used == 0 {
             self.used.remove(peer);
@@ -157,6 +161,16 @@ mod tests {
         let mut credits = Credits::new(ALLOWANCE);
         credits.charge('a', BURST, at(5_000));
         assert!(!credits.is_good(&'a', at(0)));
-        assert!(credits.is_good(&'a', at(5_001)));
+        assert!(credits.is_good(&'a', at(1)));
+    }
+
+    /// A peer that had nothing left when the clock was set back by an hour does not wait for an hour.
+    #[test]
+    fn a_clock_that_is_set_back_costs_a_peer_nothing() {
+        let mut credits = Credits::new(ALLOWANCE);
+        credits.charge('a', BURST + 2_000, at(3_600_000));
+        assert!(!credits.is_good(&'a', at(0)));
+        assert!(!credits.is_good(&'a', at(1_000)), "nor does it gain anything");
+        assert!(credits.is_good(&'a', at(1_001)));
     }
 }

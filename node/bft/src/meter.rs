@@ -25,7 +25,8 @@ const ANSWERS: Allowance = Allowance { per_second: 16 << 20, burst: 32 << 20 };
 /// Least that a question is charged: looking for what is not there takes time as well.
 const QUESTION_BYTES: usize = 4 << 10;
 
-/// Questions of a peer that may wait for their answers. Beyond, the oldest count as never answered.
+/// Questions of a peer that may wait for their answers, and those of this node to a peer. Beyond, the oldest count as
+/// never answered.
 const UNANSWERED_MAX: usize = 256;
 
 /// What each peer was given lately on one channel.
@@ -50,7 +51,7 @@ struct Account {
     /// The size of the last answer.
     last_bytes: usize,
     /// Questions of this node that the peer has not answered.
-    asked: u64,
+    asked: usize,
 }
 
 impl<P, C: Clone> Clone for Meter<P, C> {
@@ -89,7 +90,9 @@ impl<P: Ord + Clone, C: Clock> Meter<P, C> {
     /// Charges what was sent to a peer. Its own questions cost this node nothing.
     fn sent(&self, peer: P, message: &IoBufs, now: TimestampMs) {
         if (self.questions.is_question)(message.chunk_at(0).unwrap_or_default()) {
-            self.lock().peers.entry(peer).or_default().asked += 1;
+            let mut accounts = self.lock();
+            let account = accounts.peers.entry(peer).or_default();
+            account.asked = UNANSWERED_MAX.min(account.asked + 1);
         } else {
             self.lock().answered(peer, message.len(), now);
         }
@@ -301,6 +304,18 @@ mod tests {
         assert_eq!([0; 3].map(|_| meter.admits(&asked, &answer(20))), [true, true, false]);
         let none = Meter::new(Questions::NONE, ManualClock::new(TimestampMs(1_000)));
         assert!(none.admits(&other, &answer(20)), "a channel without questions");
+    }
+
+    /// Both sides of how many answers a peer may hold back, to send them all at once later.
+    #[test]
+    fn answers_cannot_be_saved_up() {
+        let (_, meter, mut sender) = meter();
+        let peer = peer(1);
+        for _ in 0..10 * UNANSWERED_MAX {
+            give(&mut sender, &peer, QUESTION.to_vec());
+        }
+        let admitted = (0..2 * UNANSWERED_MAX).filter(|_| meter.admits(&peer, &answer(20)));
+        assert_eq!(admitted.count(), UNANSWERED_MAX);
     }
 
     #[test]

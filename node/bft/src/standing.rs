@@ -156,9 +156,9 @@ where
                     }
                 }
                 Ok(Message::Answer { newest, vote }) => {
-                    if let (Some(asking), Some(known)) =
-                        (&mut asking, self.check(&peer, newest.map(|newest| *newest), &vote))
-                    {
+                    // Checking takes long, and nobody has to be heard twice.
+                    let Some(asking) = asking.as_mut() else { continue };
+                    if let Some(known) = self.check(&peer, newest.map(|newest| *newest), &vote) {
                         asking.heard(peer, known);
                     }
                 }
@@ -226,7 +226,8 @@ where
 struct Asking {
     standing: Standing,
     peers: usize,
-    /// At least one of so many is honest.
+    /// With this validator, so many are a quorum: without them nothing goes on in any case. Fewer may all have been away
+    /// when the newest blocks became final.
     needed: usize,
     heard: BTreeMap<PublicKey, Known>,
     begun: SystemTime,
@@ -241,7 +242,7 @@ impl Asking {
         Self {
             standing,
             peers,
-            needed: peers.min(faulty + 1),
+            needed: peers - faulty,
             heard: BTreeMap::new(),
             begun: now,
             asked: None,
@@ -255,10 +256,12 @@ impl Asking {
     }
 
     fn is_time_to_ask(&mut self, now: SystemTime) -> bool {
-        let is_time = self.asked.is_none_or(|asked| since(asked, now) >= ASK_EVERY);
+        // A clock that was set back is no reason to wait until it is as late again.
+        let is_time = self.asked.is_none_or(|asked| asked > now || since(asked, now) >= ASK_EVERY);
         if is_time {
             self.asked = Some(now);
         }
+        self.complained = self.complained.min(now);
         if since(self.complained, now) >= COMPLAIN_EVERY {
             self.complained = now;
             tracing::warn!(
@@ -280,7 +283,8 @@ impl Asking {
         if self.heard.len() < self.needed {
             return None;
         }
-        let enough_since = *self.enough_since.get_or_insert(now);
+        let enough_since = self.enough_since.map_or(now, |moment| moment.min(now));
+        self.enough_since = Some(enough_since);
         if self.heard.len() < self.peers && since(enough_since, now) < STRAGGLERS {
             return None;
         }
@@ -424,16 +428,43 @@ mod tests {
         assert!(!given(sent(101, VoteKind::Notarize)), "a later one, although nothing is final there");
     }
 
-    /// Both sides of how many must answer: one of them is honest at least.
+    /// Both sides of how many must answer: with this validator, they are a quorum.
     #[test]
     fn no_decision_without_enough_answers() {
         let ask = || Standing::Ask(votes(100));
-        for (validators, needed) in [(2, 1), (3, 1), (4, 2), (7, 3), (10, 4)] {
+        for (validators, needed) in [(2, 1), (3, 2), (4, 2), (5, 3), (6, 4), (7, 4), (10, 6)] {
             let known = vec![knows(100); needed];
             assert_eq!(leave(ask(), validators, &known[1..]), None, "{validators}");
             assert_eq!(leave(ask(), validators, &known), Some(Leave::Given), "{validators}");
         }
         assert_eq!(leave(ask(), 1, &[]), Some(Leave::Given), "a validator alone has nobody to ask");
+    }
+
+    /// With seven validators, a final block needs five. This one signed it, and lost that; so one Byzantine validator, or
+    /// none, and the two honest ones that were away know nothing of it.
+    #[test]
+    fn answers_of_those_who_were_away_are_not_enough() {
+        let away = [knows(50), knows(50), Known::default()];
+        assert_eq!(leave(Standing::Ask(votes(60)), 7, &away), None);
+        let [a, b, c] = away;
+        let decided =
+            leave(Standing::Ask(votes(60)), 7, &[a, b, c, knows(100)]).expect("enough have answered");
+        assert!(matches!(decided, Leave::Denied { .. }), "{decided:?}");
+    }
+
+    /// A clock that is set back by an hour does not stop the questions, nor the wait for stragglers.
+    #[test]
+    fn a_clock_that_is_set_back_costs_no_time() {
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let mut asking = Asking::new(Standing::Ask(votes(100)), 4, at(3_600));
+        assert!(asking.is_time_to_ask(at(3_600)) && !asking.is_time_to_ask(at(3_600)));
+        for seed in 1..=2 {
+            asking.heard(PrivateKey::from_seed(seed).public_key(), knows(100));
+        }
+        assert_eq!(asking.leave(at(3_600)), None, "a third one may answer");
+        assert!(asking.is_time_to_ask(at(0)) && !asking.is_time_to_ask(at(0)));
+        asking.leave(at(0));
+        assert_eq!(asking.leave(at(1)), Some(Leave::Given));
     }
 
     #[test]

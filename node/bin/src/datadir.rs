@@ -9,6 +9,7 @@
 //! DIR/floor          the block whose state was copied from peers, where the chain does not begin at its genesis
 //! DIR/copying        there while a state is being copied: what else is there is worth nothing
 //! DIR/fresh/         a copy of a newer state, with `chain`, `index` and `floor` of its own, that replaces them when whole
+//! DIR/removed/       a copy that is being removed
 //! DIR/replacing      there while it does: the copy counts, and what it has not replaced yet does not
 //! DIR/control.sock   by which other commands talk to a running node
 //! ```
@@ -122,6 +123,9 @@ impl Datadir {
     /// `chain` under a name that begins with `kept` stays: the next attempt goes on with it.
     pub(crate) fn begin_copy(&self, kept: Option<&str>) -> anyhow::Result<()> {
         write_durably(&self.path.join("copying"), b"")?;
+        // That of an earlier chain would make this one whole too early.
+        remove_all(&self.path.join("floor"))?;
+        sync_directory(&self.path).with_context(|| format!("cannot write {}", self.path.display()))?;
         remove_all(&self.index())?;
         let Some(kept) = kept.filter(|_| self.has_chain()) else { return remove_all(&self.chain()) };
         let chain = self.chain();
@@ -149,7 +153,20 @@ impl Datadir {
 
     /// Removes a copy that is not to replace this chain.
     pub(crate) fn remove_fresh(&self) -> anyhow::Result<()> {
-        remove_all(&self.fresh_path())
+        remove_all(&self.removed_path())?;
+        self.set_fresh_aside()?;
+        remove_all(&self.removed_path())
+    }
+
+    /// Moves a copy to where it counts for nothing: its removal takes long, and half of it could pass for the whole.
+    fn set_fresh_aside(&self) -> anyhow::Result<()> {
+        let fresh = self.fresh_path();
+        if !fresh.exists() {
+            return Ok(());
+        }
+        fs::rename(&fresh, self.removed_path())
+            .and_then(|()| sync_directory(&self.path))
+            .with_context(|| format!("cannot move {}", fresh.display()))
     }
 
     /// Replaces the chain by the copy in `fresh`, which must be whole. A crash leaves the one or the other: from the
@@ -187,6 +204,10 @@ impl Datadir {
 
     fn fresh_path(&self) -> PathBuf {
         self.path.join("fresh")
+    }
+
+    fn removed_path(&self) -> PathBuf {
+        self.path.join("removed")
     }
 
     fn replacing_path(&self) -> PathBuf {
@@ -427,5 +448,33 @@ mod tests {
             assert!(datadir.is_usable().unwrap(), "after {count} steps");
             assert!(count == 0 || !path.join("fresh").exists(), "after {count} steps");
         }
+    }
+
+    /// Removing a large copy takes long. What a crash leaves of it must not count as a whole one.
+    #[test]
+    fn what_is_left_of_a_removed_copy_replaces_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let datadir = Datadir::take(path).unwrap();
+        fill(&path.join("fresh"), 9);
+        datadir.set_fresh_aside().unwrap();
+        fs::remove_dir_all(path.join("removed/index")).unwrap();
+        assert!(!datadir.fresh().unwrap().is_usable().unwrap());
+        fill(&path.join("fresh"), 10);
+        datadir.remove_fresh().unwrap();
+        assert!(!path.join("fresh").exists() && !path.join("removed").exists());
+    }
+
+    /// The floor of a chain that somebody removed by hand does not make the next copy whole before it is.
+    #[test]
+    fn the_floor_of_an_earlier_copy_does_not_count() {
+        let directory = tempfile::tempdir().unwrap();
+        let datadir = Datadir::take(directory.path()).unwrap();
+        fill(directory.path(), 7);
+        fs::remove_dir_all(datadir.chain()).unwrap();
+        assert!(!datadir.is_usable().unwrap());
+        datadir.begin_copy(None).unwrap();
+        fs::create_dir(datadir.chain()).unwrap();
+        assert!(!datadir.is_usable().unwrap(), "cut short");
     }
 }

@@ -236,12 +236,12 @@ fn spawn(
     let thread = std::thread::Builder::new().name("node".to_owned());
     let thread = thread
         .spawn(move || {
-            let role = match prepare(&plan, &datadir, &progress) {
+            let (role, moment) = match prepare(&plan, &datadir, &progress) {
                 Ok(prepared) => prepared,
                 Err(error) => return tell(ready, Err(error)),
             };
             datadir.runner().start(|context| async {
-                match start(context, plan, &datadir, role).await {
+                match start(context, plan, &datadir, role, moment).await {
                     Ok((started, node)) => {
                         tell(ready, Ok(started));
                         node.await;
@@ -254,16 +254,22 @@ fn spawn(
     Ok((thread, started))
 }
 
-/// Fills the directory if that has to be, and finds out what the node may sign.
-fn prepare(plan: &Plan, datadir: &Datadir, progress: &Arc<Progress>) -> anyhow::Result<Role> {
+/// Fills the directory if that has to be, and finds out what the node may sign, and since when.
+fn prepare(
+    plan: &Plan,
+    datadir: &Datadir,
+    progress: &Arc<Progress>,
+) -> anyhow::Result<(Role, Option<Moment>)> {
     copy::run(plan.need, &plan.genesis, datadir, &plan.network, progress)?;
     let key = plan.network.key.public();
+    let mut moment = plan.moment.clone();
     if plan.vote_now {
         let is_validator = plan.genesis.validators.iter().any(|validator| validator.public_key == key);
         ensure!(is_validator, "--vote-now: {key} is not the key of a validator");
-        votes::begin_by_hand(datadir, key, &plan.key_file)?;
+        // What was decided by hand was decided after the start.
+        moment = votes::begin_by_hand(datadir, key, &plan.key_file)?;
     }
-    votes::role(datadir, &plan.genesis, key, &plan.key_file)
+    Ok((votes::role(datadir, &plan.genesis, key, &plan.key_file)?, moment))
 }
 
 fn tell(ready: Ready, started: anyhow::Result<Started>) {
@@ -276,8 +282,9 @@ async fn start(
     plan: Plan,
     datadir: &Datadir,
     role: Role,
+    moment: Option<Moment>,
 ) -> anyhow::Result<(Started, impl Future<Output = ()> + Send)> {
-    let Plan { genesis, network, key_file, keeping, moment, .. } = &plan;
+    let Plan { genesis, network, key_file, keeping, .. } = &plan;
     let floor = datadir.floor()?;
     let header = floor.as_ref().map(|floor| &floor.header);
     let chain = chain::on_disk(&context, genesis, &datadir.index(), keeping.clone(), header).await?;
@@ -303,9 +310,7 @@ async fn start(
     context.child("prover").spawn(|_| proving);
     let history = History { archive, numbers: Arc::new(IndexNumbers(index.clone())) };
     let validators = ValidatorSet::new(genesis)?;
-    // What was decided by hand was decided after the start.
-    let start = if plan.vote_now { Moment::now() } else { moment.clone() };
-    let signer = Signer { key: network.key.public(), file: key_file, start };
+    let signer = Signer { key: network.key.public(), file: key_file, start: moment };
     let namespace = Namespace(origin.block.hash());
     let (standing, book) =
         votes::standing(&context, datadir, &role, &signer, &validators, &namespace).await?;

@@ -129,8 +129,9 @@ impl<E: Context + Spawner> QmdbStore<E> {
         let changes = diff.changes();
         let failed = |error| SealError::Store { reason: self.shared.damage(&error) };
         let guard = self.shared.database.read().await;
+        let head = self.shared.head();
         let database = self.shared.opened(&guard).ok_or(SealError::Closed)?;
-        parent.layer.check_live(&self.shared.head())?;
+        parent.layer.check_live(&head)?;
         let keys: Vec<Key> = changes.iter().map(|change| key(&change.key)).collect();
         let keys: Vec<&Key> = keys.iter().collect();
         // One read serves two purposes: the old values are checked, and QMDB need not look the keys up again.
@@ -236,8 +237,8 @@ impl<E: Context + Spawner> StateStore for QmdbStore<E> {
 }
 
 impl<E: Context + Spawner> Shared<E> {
-    /// The database, unless an earlier mutation has failed. To be asked before the head is: that of a closed store
-    /// leads to nothing.
+    /// The database, unless an earlier mutation has failed. To be asked after the head is: a store closes before its
+    /// head goes back, so whoever has seen the head of before finds it closed, and never reads the values after it.
     fn opened<'g>(&self, database: &'g Option<Database<E>>) -> Option<&'g Database<E>> {
         database.as_ref().filter(|_| !self.is_closed.load(Ordering::Acquire))
     }
@@ -317,8 +318,9 @@ impl<E: Context + Spawner> StateView for QmdbBatch<E> {
         };
         let failed = |reason: String| StateReadError { key: first, reason };
         let guard = self.shared.database.read().await;
+        let head = self.shared.head();
         let database = self.shared.opened(&guard).ok_or_else(|| failed(CommitError::Closed.to_string()))?;
-        self.layer.check_live(&self.shared.head()).map_err(|stale| failed(stale.to_string()))?;
+        self.layer.check_live(&head).map_err(|stale| failed(stale.to_string()))?;
         let hashed: Vec<Key> = keys.iter().map(key).collect();
         let hashed: Vec<&Key> = hashed.iter().collect();
         let found = self.layer.sealed.get_many(&hashed, database).await;
