@@ -9,8 +9,9 @@
 //! - A vote of its own that is not in the files: they are not all that it has signed. The same.
 //! - Neither: it votes at once.
 //!
-//! Where all validators come back at the same time, this never keeps too many silent: those who signed the newest final
-//! block, a quorum, have its view in their files.
+//! Where all validators come back at the same time, those who signed the newest final block, a quorum, have its view in
+//! their files and vote at once. If one of them is lost for good and the others lag behind, nobody is left to show a
+//! new block: an operator decides (`almanac node --vote-now`).
 
 use crate::{
     digest::BlockDigest,
@@ -61,8 +62,9 @@ pub(crate) const SHARE: Share = Share { messages: NZUsize!(8), bytes: 1 << 20 };
 /// Time between two questions.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
-/// How long those are waited for who have not answered, when enough have.
-const STRAGGLERS: Duration = Duration::from_secs(1);
+/// How long those are waited for who have not answered, when enough have. Connections are dialled meanwhile: an honest
+/// peer that knows more must not be late because it is called last.
+const STRAGGLERS: Duration = Duration::from_secs(5);
 
 /// Time between two lines about too few answers.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(10);

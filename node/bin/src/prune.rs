@@ -8,7 +8,7 @@ use almanac_primitives::Block;
 use almanac_state::{BlockArchive as _, BlockJournal, QmdbStore};
 use commonware_runtime::{Clock, Spawner};
 use commonware_storage::Context;
-use std::{future::Future, sync::Arc};
+use std::{fmt::Display, future::Future, sync::Arc};
 use tokio::sync::watch;
 
 /// Blocks below the last one whose states can be copied by other nodes: a copy that was begun has seven minutes at ten
@@ -27,7 +27,9 @@ pub(crate) struct Pruner<E: Context + Spawner> {
 }
 
 impl<E: Context + Spawner> Pruner<E> {
-    /// Prunes after blocks of which it hears through the sink, until that is gone or a disk fails.
+    /// Prunes after blocks of which it hears through the sink, until that is gone or a block cannot be read.
+    ///
+    /// Where removing fails, the files are closed and nothing can be read or voted on any more: the node stops.
     pub(crate) fn start(self, context: &E) -> Arc<dyn Sink> {
         let (heights, mut heard) = watch::channel(0);
         context.child("pruner").spawn(|clock| async move {
@@ -51,13 +53,18 @@ impl<E: Context + Spawner> Pruner<E> {
         };
         if let Some(oldest) = oldest {
             let commitment = oldest.block.header.commitment;
-            while paced(clock, self.store.prune(&commitment)).await? {}
+            while paced(clock, self.store.prune(&commitment)).await.unwrap_or_else(|error| stop(&error)) {}
         }
         if let Some(first) = self.blocks.and_then(|blocks| height.checked_sub(blocks)) {
-            while paced(clock, self.archive.prune(first)).await? {}
+            while paced(clock, self.archive.prune(first)).await.unwrap_or_else(|error| stop(&error)) {}
         }
         Ok(())
     }
+}
+
+/// Ends the node as the libraries below do where a disk fails; the operator is told in these words.
+fn stop(error: &dyn Display) -> ! {
+    panic!("io error: what is too old to be kept cannot be removed: {error}")
 }
 
 /// Does something that blocks wait for, and rests so many times as long afterwards that they wait a quarter of the time
