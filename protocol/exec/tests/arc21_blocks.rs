@@ -531,6 +531,27 @@ fn arc21_17_endings_halve_with_failed_views() {
     assert_eq!(ended, [8, 8, 4, 2, 1]);
 }
 
+/// Looks, too: after many failed views a block looks at 64 due jobs, and goes on behind them in the next.
+#[test]
+fn arc21_17_looks_halve_with_failed_views() {
+    let mut chain = TestChain::new();
+    let due = chain.next_seconds() + HOUR;
+    for _ in 0..70 {
+        let order = order(&chain).at(due);
+        let id = chain.schedule(owner(), &order).unwrap();
+        let slot = almanac_schedule::record::escrow_slot(id_of(id));
+        chain.state.0.remove(&StateKey::Slot(LEDGER, slot));
+    }
+    let rich_order = order(&chain).at(due + 1).with_value(rich());
+    let rich_id = chain.schedule(owner(), &rich_order).unwrap();
+    let ran = [1, 2].map(|seconds| {
+        let mut input = chain.input_at(TimestampMs((due + seconds) * 1_000));
+        input.consensus = ConsensusContext { view: 71, ..ConsensusContext::default() };
+        chain.produce_with(&input, vec![]).ran()
+    });
+    assert_eq!(ran, [vec![], vec![rich_id]]);
+}
+
 fn mark_of(chain: &TestChain) -> Option<almanac_schedule::calendar::Entry> {
     let slots = chain.state.0.iter().filter_map(|(key, value)| match key {
         StateKey::Slot(LEDGER, slot) => Some((*slot, almanac_primitives::state::decode_slot(value).unwrap())),
