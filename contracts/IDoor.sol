@@ -5,6 +5,8 @@ pragma solidity ^0.8.24;
 interface IDoor {
     /// delegatecall and callcode would act in the caller's name: use call.
     error DelegateCallRefused();
+    /// A system account calls: anybody could have made it do so.
+    error CallerIsSystem(address caller);
     /// The method changes state and was called in a static context.
     error StaticCallRefused();
     /// The method takes no value.

@@ -13,7 +13,10 @@ use almanac_primitives::{
     StateChange, StateDiff, StateKey, Wei, addresses::CRON_REGISTRY, params::RUN_INPUT_BYTES_MAX,
     run::RUN_TYPE,
 };
-use almanac_schedule::record::{Body, CatchUp, Charge, Door};
+use almanac_schedule::{
+    cron::{CatchUp, Charge, CronTerms},
+    record::{Body, Call, Terms, Trigger},
+};
 use std::{num::NonZeroU64, sync::Arc};
 
 sol! {
@@ -30,18 +33,22 @@ const RUN_BYTES_MAX: usize = 2_000;
 
 fn body() -> Body {
     Body {
-        door: Door::Cron,
         owner: OWNER,
         refund_to: OWNER,
-        from: CRON_REGISTRY,
-        to: TARGET,
-        value: Wei::ZERO,
         gas_limit: Gas(21_000),
-        interval_ms: NonZeroU64::new(1_000),
-        runs_max: None,
-        catch_up: CatchUp::All,
-        charge: Charge::GasLimit,
-        input: vec![7; RUN_INPUT_BYTES_MAX].into(),
+        trigger: Trigger::Time,
+        terms: Terms::Cron(CronTerms {
+            interval_ms: NonZeroU64::new(1_000),
+            runs_max: None,
+            catch_up: CatchUp::All,
+            charge: Charge::GasLimit,
+        }),
+        calls: vec![Call {
+            from: CRON_REGISTRY,
+            to: TARGET,
+            value: Wei::ZERO,
+            input: vec![7; RUN_INPUT_BYTES_MAX].into(),
+        }],
     }
 }
 
@@ -124,7 +131,7 @@ fn a_thousand_runs_keep_their_calldata_once() {
     let id = chain.schedule(&body);
     let before = chain.bytes();
     for number in 0..RUNS {
-        chain.add(number + 2, Some(run(id, number, body.input.clone())), Vec::new(), Vec::new());
+        chain.add(number + 2, Some(run(id, number, body.call().input.clone())), Vec::new(), Vec::new());
     }
     let each = (chain.bytes() - before) / RUNS as usize;
     assert!(each < RUN_BYTES_MAX, "a run adds {each} bytes, {RUN_BYTES_MAX} at most are allowed");
@@ -139,5 +146,5 @@ fn calldata_that_the_body_does_not_have_is_kept_with_the_run() {
         chain.add(number, Some(run(id, number, input)), Vec::new(), Vec::new());
     }
     let unknown = ScheduleId::new(1, 0, 2).unwrap();
-    chain.add(4, Some(run(unknown, 0, body().input)), Vec::new(), Vec::new());
+    chain.add(4, Some(run(unknown, 0, body().call().input.clone())), Vec::new(), Vec::new());
 }

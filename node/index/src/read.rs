@@ -146,7 +146,8 @@ fn input_of(
         return Ok(input.clone());
     }
     let body = schedules::body(view, id)?;
-    let input = body.ok_or_else(|| Fault::Missing(format!("the body of schedule {id}")))?.input;
+    let body = body.ok_or_else(|| Fault::Missing(format!("the body of schedule {id}")))?;
+    let input = body.call().input.clone();
     known.insert(id, input.clone());
     Ok(input)
 }

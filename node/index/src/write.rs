@@ -67,7 +67,7 @@ pub(crate) fn add_block(batch: &mut Batch, view: &View<'_>, indexed: &IndexedBlo
 fn is_input_in_body(view: &View<'_>, parties: &Parties) -> Result<bool, Fault> {
     let Some(run) = &parties.run else { return Ok(false) };
     let body = schedules::body(view, run.schedule_ref.schedule)?;
-    Ok(body.is_some_and(|body| body.input == run.input))
+    Ok(body.is_some_and(|body| body.call().input == run.input))
 }
 
 /// Gives up the states before the last of `heights`, which are the next ones to go.

@@ -21,7 +21,7 @@ use crate::{
     footprint::Footprint,
     ledger::SystemLedger,
     machine::{Acted, EvmContext, Machine, Strictness},
-    output::{BlockOutput, Executed},
+    output::{BlockOutput, Executed, LifeEvent},
     place::Place,
     prologue, runs,
     state::{Balances, BlockState},
@@ -31,7 +31,7 @@ use almanac_primitives::{
     Gas, Lane, Receipt, RunTransaction, StateRead, Wei,
     ids::{ID_INDEX_MAX, ScheduleIdError},
 };
-use almanac_schedule::{Agenda, GasPool, calendar::Entry};
+use almanac_schedule::{Agenda, GasPool, calendar::Entry, life::Event};
 use revm::{Inspector, inspector::NoOpInspector, state::EvmState};
 
 /// Executes a block on the state of its parent.
@@ -67,6 +67,7 @@ pub fn observe<'a, I: Inspector<EvmContext<'a>>>(
         shared_gas_used: Gas::ZERO,
         reserved_gas_used: Gas::ZERO,
         burned: Wei::ZERO,
+        events: Vec::new(),
     };
 
     let (due, cron) = prologue::run(&mut execution, agenda)?;
@@ -121,6 +122,7 @@ pub(crate) struct Execution<'a, 'o, I> {
     pub(crate) shared_gas_used: Gas,
     pub(crate) reserved_gas_used: Gas,
     pub(crate) burned: Wei,
+    pub(crate) events: Vec<LifeEvent>,
 }
 
 impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
@@ -168,6 +170,8 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
     /// what it burned.
     pub(crate) fn weigh(&self, balances: Balances, fee: Wei) -> Result<Wei, BlockError> {
         let (before, after) = (Wei(balances.before), Wei(balances.after));
+        // Burned money was issued, and what was issued fits.
+        let fee = Wei(fee.0.wrapping_add(balances.burned));
         let gone = before.checked_sub(after);
         let is_conserved = match gone {
             // A contract that destroys itself in its first transaction may burn what it holds.
@@ -194,10 +198,16 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
         &mut self,
         act: impl FnOnce(&mut SystemLedger<'_, 'a>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let Acted { value, balances, burned, changes } = self.machine.act(act)?;
-        let burned = self.weigh(balances, burned)?;
+        let Acted { value, balances, changes } = self.machine.act(act)?;
+        let burned = self.weigh(balances, Wei::ZERO)?;
         self.commit(changes, burned)?;
         Ok(value)
+    }
+
+    /// Keeps what happened to schedules in the transaction that is filed next.
+    pub(crate) fn tell(&mut self, events: Vec<Event>) {
+        let index = self.next_index();
+        self.events.extend(events.into_iter().map(|event| LifeEvent { index, event }));
     }
 
     /// Files a transaction that has run, and shows one that was watched.

@@ -10,8 +10,9 @@ use almanac_primitives::{
     addresses::{DEVELOPER_DOOR, PARAMETERS},
     block::prev_randao,
     fees::next_base_fee,
-    params::{BASE_FEE_MAX, PARAMETERS as ALL_PARAMETERS, PROTOCOL_VERSION, Parameters},
+    params::{BASE_FEE_MAX, ENDED_KEPT_BLOCKS, PARAMETERS as ALL_PARAMETERS, PROTOCOL_VERSION, Parameters},
 };
+use almanac_schedule::decide::Moment;
 
 /// What a proposer decides about a block, apart from its transactions. Everything else follows from the parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +79,17 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// What this block brings to the schedules that it meets.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment {
+            block: self.number,
+            now: self.timestamp,
+            base_fee: self.base_fee,
+            fee_recipient: self.fee_recipient,
+            ended_kept_until: self.number.saturating_add(ENDED_KEPT_BLOCKS),
+        }
+    }
+
     /// Derives the environment of the block on `input.parent`.
     pub fn derive(input: &BlockInput, state: &dyn StateRead) -> Result<Self, BlockError> {
         let parent = &input.parent;

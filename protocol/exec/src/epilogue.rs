@@ -33,6 +33,7 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
         gas_used: execution.shared_gas_used,
         reserved_gas_used: execution.reserved_gas_used,
         burned: execution.burned,
+        events: execution.events,
         diff,
     })
 }

@@ -5,28 +5,22 @@ use crate::{
     machine::EvmContext,
 };
 use alloy_primitives::{Address, Bytes, U256};
-use almanac_primitives::{ScheduleId, Wei, addresses::LEDGER};
-use almanac_schedule::{Failure, Ledger, ledger::Treasury, record::Broken};
-use revm::{
-    context::{ContextTr, JournalTr},
-    context_interface::journaled_state::account::JournaledAccountTr,
+use almanac_primitives::{
+    ScheduleId, Wei,
+    addresses::{BURN, LEDGER},
 };
+use almanac_schedule::{Failure, Ledger, record::Broken};
+use revm::context::{ContextTr, JournalTr};
 use std::convert::Infallible;
 
 /// The ledger in the hands of the prologue or of a run's start and end.
 pub(crate) struct SystemLedger<'c, 'a> {
     context: &'c mut EvmContext<'a>,
-    burned: Wei,
 }
 
 impl<'c, 'a> SystemLedger<'c, 'a> {
     pub(crate) fn new(context: &'c mut EvmContext<'a>) -> Self {
-        Self { context, burned: Wei::ZERO }
-    }
-
-    /// What was burned so far.
-    pub(crate) fn burned(&self) -> Wei {
-        self.burned
+        Self { context }
     }
 }
 
@@ -53,6 +47,10 @@ impl Ledger for SystemLedger<'_, '_> {
         Ok(())
     }
 
+    fn burn(&mut self, amount: Wei) -> Result<(), StateFault> {
+        self.credit(BURN, amount)
+    }
+
     fn credit(&mut self, to: Address, amount: Wei) -> Result<(), StateFault> {
         match self.context.journal_mut().transfer(LEDGER, to, amount.0)? {
             None => Ok(()),
@@ -65,18 +63,6 @@ impl Ledger for SystemLedger<'_, '_> {
     }
 
     fn prepay_ending(&mut self) -> Result<(), StateFault> {
-        Ok(())
-    }
-}
-
-impl Treasury for SystemLedger<'_, '_> {
-    fn burn(&mut self, amount: Wei) -> Result<(), StateFault> {
-        let mut ledger = self.context.journal_mut().load_account_mut(LEDGER)?;
-        if !ledger.decr_balance(amount.0) {
-            return Err(StateFault::LedgerShort { amount });
-        }
-        // Burned money was issued, and what was issued fits.
-        self.burned = Wei(self.burned.0.wrapping_add(amount.0));
         Ok(())
     }
 }

@@ -28,6 +28,7 @@ mod runs;
 mod select;
 pub mod simulate;
 pub mod state;
+mod told;
 mod transactions;
 pub mod validate;
 
@@ -38,7 +39,7 @@ pub use environment::{BlockInput, Environment};
 pub use error::{BlockError, Fault, StateFault};
 pub use footprint::Footprint;
 pub use machine::EvmContext;
-pub use output::{BlockOutput, Executed, HeaderMismatch, check_header};
+pub use output::{BlockOutput, Executed, HeaderMismatch, LifeEvent, check_header};
 pub use place::Place;
 pub use prefetch::prefetch;
 pub use recover::{recover, recover_all, recover_unknown};

@@ -1,6 +1,7 @@
 //! The EVM of one block: revm with our precompiles over the block's state.
 
 use crate::{
+    doors::DoorBlock,
     environment::Environment,
     error::{Fault, StateFault},
     footprint::Footprint,
@@ -12,7 +13,8 @@ use crate::{
 };
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, U256};
-use almanac_primitives::{RecoveredTransaction, Wei, addresses::LEDGER};
+use almanac_primitives::{RecoveredTransaction, addresses::LEDGER};
+use almanac_schedule::life::Event;
 use revm::{
     Inspector,
     context::{
@@ -76,6 +78,8 @@ pub(crate) struct Executed {
     pub(crate) result: ExecutionResult,
     pub(crate) balances: Balances,
     pub(crate) changes: EvmState,
+    /// What doors told of schedules.
+    pub(crate) events: Vec<Event>,
     /// What it touched, if it was watched. Large and rare.
     pub(crate) footprint: Option<Box<Footprint>>,
 }
@@ -85,7 +89,6 @@ pub(crate) struct Executed {
 pub(crate) struct Acted<T> {
     pub(crate) value: T,
     pub(crate) balances: Balances,
-    pub(crate) burned: Wei,
     pub(crate) changes: EvmState,
 }
 
@@ -112,7 +115,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
             inspector,
             instruction: EthInstructions::new_mainnet_with_spec(SPEC),
             precompiles: Precompiles::new(
-                environment.parameters.clone(),
+                DoorBlock { parameters: environment.parameters.clone(), moment: environment.moment() },
                 Place::first_of(environment.number),
             ),
             frame_stack: FrameStack::new_prealloc(8),
@@ -198,11 +201,10 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         self.evm.ctx.journal_mut().load_account(LEDGER)?;
         let mut ledger = SystemLedger::new(&mut self.evm.ctx);
         let result = act(&mut ledger);
-        let burned = ledger.burned();
         let changes = self.evm.ctx.journaled_state.finalize();
         let value = result?;
         let balances = self.state().weigh(&changes)?;
-        Ok(Acted { value, balances, burned, changes })
+        Ok(Acted { value, balances, changes })
     }
 
     /// Says where what comes next is: schedules that it creates are named after that.
@@ -216,7 +218,8 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         is_watched: bool,
     ) -> Result<Executed, MachineError> {
         // Taken in either case: what a refused transaction loaded must not stay warm for the next one.
-        let changes = self.evm.ctx.journaled_state.finalize();
+        let mut changes = self.evm.ctx.journaled_state.finalize();
+        let events = self.state().told.take(&mut changes);
         match result {
             Ok(result) => {
                 let tx = is_watched.then(|| self.evm.ctx.tx.clone());
@@ -224,7 +227,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
                 let footprint = tx.map(|tx| Footprint::take(tx, &result, &changes, state)).transpose();
                 let footprint = footprint.map_err(MachineError::State)?;
                 let balances = state.weigh(&changes).map_err(MachineError::State)?;
-                Ok(Executed { result, balances, changes, footprint })
+                Ok(Executed { result, balances, changes, events, footprint })
             }
             Err(EVMError::Transaction(reason)) => Err(MachineError::Refused(reason)),
             Err(EVMError::Database(fault)) => Err(MachineError::State(fault)),

@@ -7,6 +7,7 @@ use almanac_primitives::{
     Block, Gas, Halt, Header, Outcome, PrologueTransaction, Receipt, RecoveredTransaction, RunTransaction,
     StateCommitment, StateDiff, UserTransaction, Wei, block::transactions_root, params::PROTOCOL_VERSION,
 };
+use almanac_schedule::life::Event;
 use revm::context_interface::result::{ExecutionResult, HaltReason};
 
 /// A transaction that ran in a block.
@@ -57,6 +58,15 @@ impl Executed {
     }
 }
 
+/// Something that happened to a schedule, and in which transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LifeEvent {
+    /// The transaction's receipt index.
+    pub index: usize,
+    /// What happened.
+    pub event: Event,
+}
+
 /// The result of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockOutput {
@@ -76,6 +86,8 @@ pub struct BlockOutput {
     pub reserved_gas_used: Gas,
     /// Money that no longer exists: base fees, and what destroyed contracts held.
     pub burned: Wei,
+    /// What happened to schedules, in order.
+    pub events: Vec<LifeEvent>,
     /// Every value that changed, with what it was.
     pub diff: StateDiff,
 }

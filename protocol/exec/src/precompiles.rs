@@ -1,14 +1,13 @@
 //! Which addresses run native code: Ethereum's precompiles, and the doors of the chain.
 
 use crate::{
-    doors::{self, DoorError, DoorOutcome},
+    doors::{self, DoorBlock, DoorError, DoorOutcome},
     error::StateFault,
     machine::EvmContext,
     place::Place,
     validate::SPEC,
 };
 use alloy_primitives::{Address, Bytes};
-use almanac_primitives::params::Parameters;
 use revm::{
     handler::{EthPrecompiles, PrecompileProvider, precompile_output_to_interpreter_result},
     interpreter::{CallInputs, InterpreterResult},
@@ -20,18 +19,18 @@ use revm::{
 pub(crate) struct Precompiles {
     ethereum: EthPrecompiles,
     warm: AddressSet,
-    parameters: Parameters,
+    block: DoorBlock,
     place: Place,
     /// Why the last transaction was aborted: revm carries only text out of here.
     fault: Option<StateFault>,
 }
 
 impl Precompiles {
-    pub(crate) fn new(parameters: Parameters, place: Place) -> Self {
+    pub(crate) fn new(block: DoorBlock, place: Place) -> Self {
         let ethereum = EthPrecompiles::new(SPEC);
         let mut warm = ethereum.warm_addresses().clone();
         warm.extend(doors::ADDRESSES);
-        Self { ethereum, warm, parameters, place, fault: None }
+        Self { ethereum, warm, block, place, fault: None }
     }
 
     /// Sets the place of what runs next.
@@ -58,7 +57,7 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         context: &mut EvmContext<'a>,
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
-        let answered = doors::call(context, inputs, &self.parameters, self.place)
+        let answered = doors::call(context, inputs, &self.block, self.place)
             .and_then(|outcome| outcome.map(|outcome| settle(outcome, inputs.gas_limit)).transpose());
         match answered {
             Ok(Some(result)) => Ok(Some(result)),

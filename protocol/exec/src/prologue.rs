@@ -2,6 +2,7 @@
 
 use crate::{
     block::{DueRuns, Execution},
+    doors,
     environment::{Environment, NEXT_BASE_FEE_SLOT, wanted_base_fee},
     error::{BlockError, StateFault},
     footprint::Footprint,
@@ -27,7 +28,9 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<(DueRuns, Option<Walk>), BlockError> {
     let is_watched = execution.is_watched();
     let footprint = write(&mut execution.machine, &execution.environment, is_watched)?;
-    let Selection { runs, logs, cron } = select(execution, agenda)?;
+    let Selection { runs, events, mut logs, cron } = select(execution, agenda)?;
+    logs.extend(events.iter().filter_map(doors::event_log));
+    execution.tell(events);
     let environment = &execution.environment;
     let prologue = PrologueTransaction {
         number: environment.number,

@@ -15,11 +15,12 @@ use crate::{
     validate::{call_gas, least_gas},
 };
 use alloy_primitives::Log;
-use almanac_primitives::{Gas, Halt, Outcome, Receipt, RunTransaction, Wei, run::RUN_TYPE};
+use almanac_primitives::{Gas, Halt, Outcome, Receipt, RunTransaction, ScheduleId, Wei, run::RUN_TYPE};
 use almanac_schedule::{
-    Agenda, GasPool, Record,
+    Agenda, GasPool,
     calendar::Entry,
-    life::{self, Ended},
+    decide::RunEnd,
+    life::{self, Begun, Event, What},
     pool,
 };
 use revm::{Inspector, context::TxEnv, context_interface::result::ExecutionResult, primitives::TxKind};
@@ -119,13 +120,13 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
     let called = match call(execution, &run) {
         Ok(called) => called,
         Err(BlockError::Fault(fault)) => {
-            return put_aside(execution, run, begun.charge(moment.base_fee), &fault).map(|()| aside);
+            return put_aside(execution, run, begun.charge, &fault).map(|()| aside);
         }
         Err(error) => return Err(error),
     };
-    let logs = settle(execution, &begun, &called)?;
-    file(execution, run, called, logs)?;
-    Ok(Turn::Ran { rearmed: begun.entry() })
+    let events = settle(execution, &begun, &called)?;
+    file(execution, run, called, events)?;
+    Ok(Turn::Ran { rearmed: begun.record.entry() })
 }
 
 /// What became of a call.
@@ -133,6 +134,8 @@ struct Called {
     outcome: Outcome,
     gas_used: Gas,
     logs: Vec<Log>,
+    /// What doors told of schedules.
+    events: Vec<Event>,
     footprint: Option<Box<Footprint>>,
 }
 
@@ -172,7 +175,7 @@ fn call<'a, I: Inspector<EvmContext<'a>>>(
         footprint.set_gas(run.gas_limit, gas_used);
     }
     let (outcome, logs) = output::outcome(executed.result);
-    Ok(Called { outcome, gas_used, logs, footprint: executed.footprint })
+    Ok(Called { outcome, gas_used, logs, events: executed.events, footprint: executed.footprint })
 }
 
 /// A call that could not be made. Whoever looks on sees as many transactions as there are receipts.
@@ -183,31 +186,28 @@ fn unmade<'a, I: Inspector<EvmContext<'a>>>(
     gas_used: Gas,
 ) -> Called {
     let footprint = execution.is_watched().then(|| Footprint::of_unmade_call(run, gas_used));
-    Called { outcome: Outcome::Halted(halt), gas_used, logs: Vec::new(), footprint }
+    Called { outcome: Outcome::Halted(halt), gas_used, logs: Vec::new(), events: Vec::new(), footprint }
 }
 
-/// Settles a run, and answers with what its door says of it.
+/// Settles a run, and answers with what happened to its schedule.
 fn settle<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
-    begun: &Record,
+    begun: &Begun,
     called: &Called,
-) -> Result<Vec<Log>, BlockError> {
+) -> Result<Vec<Event>, BlockError> {
     let moment = execution.moment();
-    let ended = Ended { outcome: &called.outcome, gas_used: called.gas_used };
-    let reason: Box<dyn Display> = match execution
-        .act(|ledger| Ok(life::settle(ledger, begun, ended, moment)?))
-    {
-        Ok(events) => {
-            return Ok(events.into_iter().map(|event| doors::event_log(begun.body.door, event)).collect());
-        }
-        Err(ScheduleFault::Block(BlockError::Fault(fault))) => fault,
-        Err(ScheduleFault::Block(error)) => return Err(error),
-        Err(ScheduleFault::Broken(broken)) => Box::new(broken),
-    };
+    let ended = RunEnd { outcome: &called.outcome, gas_used: called.gas_used };
+    let reason: Box<dyn Display> =
+        match execution.act(|ledger| Ok(life::settle(ledger, begun, ended, moment)?)) {
+            Ok(events) => return Ok(events),
+            Err(ScheduleFault::Block(BlockError::Fault(fault))) => fault,
+            Err(ScheduleFault::Block(error)) => return Err(error),
+            Err(ScheduleFault::Broken(broken)) => Box::new(broken),
+        };
     // The call stands. What the run was charged returns, since nothing of it was settled.
-    let (id, charged) = (begun.id, begun.charge(moment.base_fee));
+    let (id, charged) = (begun.record.id, begun.charge);
     execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
-    Ok(vec![doors::quarantine_log(id, &*reason)])
+    Ok(vec![quarantined(id, &*reason)])
 }
 
 /// Takes a schedule out of the calendar that a fault of our own keeps from running, with what its run was charged.
@@ -220,7 +220,11 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     let id = run.schedule_ref.schedule;
     execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
     let called = unmade(execution, &run, Halt::Other, Gas::ZERO);
-    file(execution, run, called, vec![doors::quarantine_log(id, reason)])
+    file(execution, run, called, vec![quarantined(id, reason)])
+}
+
+fn quarantined(id: ScheduleId, reason: &dyn Display) -> Event {
+    Event { id, door: None, what: What::Quarantined { reason: reason.to_string() } }
 }
 
 /// Files a run with its receipt: the call's logs, then the door's.
@@ -228,11 +232,13 @@ fn file<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     run: RunTransaction,
     called: Called,
-    door_logs: Vec<Log>,
+    events: Vec<Event>,
 ) -> Result<(), BlockError> {
-    let Called { outcome, gas_used, mut logs, footprint } = called;
+    let Called { outcome, gas_used, mut logs, events: inner, footprint } = called;
     execution.use_gas(pool(run.lane), gas_used);
-    logs.extend(door_logs);
+    logs.extend(events.iter().filter_map(doors::event_log));
+    execution.tell(inner);
+    execution.tell(events);
     let receipt = Receipt {
         transaction_type: RUN_TYPE,
         transaction_hash: run.hash(),

@@ -19,8 +19,9 @@ use almanac_primitives::{
 use almanac_schedule::{
     Agenda, Budget, Due, budget,
     calendar::{CalendarError, Entry},
+    decide::{Decision, End, Moment, decide, is_passed_over},
     halved, is_held, ledger,
-    life::{self, Moment, Verdict},
+    life::{self, Event, What},
     mark,
     record::{Broken, Head, Record, head_slot},
 };
@@ -37,7 +38,9 @@ const LOOKS_LEAST: u64 = ANNOUNCED_SCHEDULES as u64;
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) runs: DueRuns,
-    /// What those are told who do not run.
+    /// What happened to those that do not run.
+    pub(crate) events: Vec<Event>,
+    /// What the chain says of faults of its own.
     pub(crate) logs: Vec<Log>,
     /// The walk through the cron lane, which goes on where a run that was selected does not take place.
     pub(crate) cron: Option<Walk>,
@@ -57,7 +60,7 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
         let failed_views = execution.environment.consensus.failed_views();
         let budget = Budget::new(budget(lane, &execution.environment.parameters, reserved_gas, failed_views));
         let mut walk = Walk::begin(execution, lane, budget)?;
-        match walk.open(execution, agenda, &mut selection.logs) {
+        match walk.open(execution, agenda, &mut selection.events) {
             Ok(runs) => *selection.runs.lane_mut(lane) = runs,
             Err(WalkError::Block(error)) => return Err(error),
             Err(WalkError::Calendar(CalendarError::Read(error))) => {
@@ -143,11 +146,11 @@ impl Walk {
         &mut self,
         execution: &mut Execution<'a, '_, I>,
         agenda: &dyn Agenda,
-        logs: &mut Vec<Log>,
+        events: &mut Vec<Event>,
     ) -> Result<Vec<SelectedRun>, WalkError> {
-        self.end_aside(execution, agenda, logs)?;
+        self.end_aside(execution, agenda, events)?;
         let mut runs = Vec::new();
-        self.select(execution, agenda, LANE_BLOCK_RUNS_MAX, &mut runs, logs)?;
+        self.select(execution, agenda, LANE_BLOCK_RUNS_MAX, &mut runs, events)?;
         self.endings_left = 0;
         Ok(runs)
     }
@@ -157,7 +160,7 @@ impl Walk {
         &mut self,
         execution: &mut Execution<'a, '_, I>,
         agenda: &dyn Agenda,
-        logs: &mut Vec<Log>,
+        events: &mut Vec<Event>,
     ) -> Result<(), WalkError> {
         let Some(mark) = self.stored else { return Ok(()) };
         let (parent, now) = (execution.machine.state().parent(), execution.environment.timestamp);
@@ -167,7 +170,7 @@ impl Walk {
         for entries in aside.chunks(ANNOUNCED_SCHEDULES) {
             announce(execution, entries, |entry| Record::keys(entry.schedule));
             for entry in entries {
-                self.end(execution, *entry, logs)?;
+                self.end(execution, *entry, events)?;
             }
         }
         Ok(())
@@ -181,7 +184,7 @@ impl Walk {
         agenda: &dyn Agenda,
         page: usize,
         runs: &mut Vec<SelectedRun>,
-        logs: &mut Vec<Log>,
+        events: &mut Vec<Event>,
     ) -> Result<(), WalkError> {
         let (parent, now) = (execution.machine.state().parent(), execution.environment.timestamp);
         loop {
@@ -194,7 +197,7 @@ impl Walk {
                 let running = self.may_run(execution, &entries)?;
                 announce(execution, &running, |entry| Record::keys(entry.schedule));
                 for next in part {
-                    if self.step(execution, next, &running, runs, logs)?.is_break() {
+                    if self.step(execution, next, &running, runs, events)?.is_break() {
                         return Ok(());
                     }
                 }
@@ -216,7 +219,7 @@ impl Walk {
         let (moment, mut running) = (execution.moment(), Vec::new());
         for entry in entries {
             let head = execution.machine.state().storage(LEDGER, head_slot(entry.schedule))?;
-            if Head::from_word(head).is_ok_and(|head| !head.is_passed_over(moment)) {
+            if Head::from_word(head).is_ok_and(|head| !is_passed_over(&head, moment)) {
                 running.push(*entry);
             }
         }
@@ -230,7 +233,7 @@ impl Walk {
         next: &Due,
         running: &[Entry],
         runs: &mut Vec<SelectedRun>,
-        logs: &mut Vec<Log>,
+        events: &mut Vec<Event>,
     ) -> Result<ControlFlow<()>, WalkError> {
         let (selected, entry) = match next {
             Due::Bare(run) => (Some(SelectedRun { run: run.clone(), entry: None }), None),
@@ -247,7 +250,7 @@ impl Walk {
                 self.runs_left -= 1;
                 runs.push(selected);
             }
-            (None, Some(entry)) if self.endings_left > 0 => self.end(execution, entry, logs)?,
+            (None, Some(entry)) if self.endings_left > 0 => self.end(execution, entry, events)?,
             // Only the cron lane runs all that it selects, so only its walk may leave something behind.
             (None, Some(_)) if self.lane == Lane::Cron => self.has_aside = true,
             (None, _) => return Ok(ControlFlow::Break(())),
@@ -263,13 +266,13 @@ impl Walk {
         &mut self,
         execution: &mut Execution<'a, '_, I>,
         entry: Entry,
-        logs: &mut Vec<Log>,
+        events: &mut Vec<Event>,
     ) -> Result<(), BlockError> {
         match self.endings_left.checked_sub(1) {
             None => self.has_aside = true,
             Some(left) => {
                 self.endings_left = left;
-                logs.extend(end(execution, entry)?);
+                events.extend(end(execution, entry)?);
             }
         }
         Ok(())
@@ -334,31 +337,38 @@ fn judge<'a, I: Inspector<EvmContext<'a>>>(
     let moment = execution.moment();
     match execution.act(|ledger| read(ledger, entry)) {
         Ok(record) => {
-            let is_running = matches!(life::judge(&record, moment), Verdict::Run(_));
-            Ok(is_running.then(|| record.run(moment.base_fee)))
+            let Decision::Run { price, .. } = decide(&record, moment) else { return Ok(None) };
+            Ok(Some(record.run(price)))
         }
         Err(ScheduleFault::Broken(_)) => Ok(None),
         Err(ScheduleFault::Block(error)) => Err(error),
     }
 }
 
-/// Ends a schedule that does not run, moves one that skips, and puts one aside that a fault of our own has broken.
+/// Carries out what is decided of a schedule that does not run, and puts one aside that a fault of our own has broken.
 fn end<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     entry: Entry,
-) -> Result<Option<Log>, BlockError> {
+) -> Result<Option<Event>, BlockError> {
     let moment = execution.moment();
     let ended = execution.act(|ledger| {
         let record = read(ledger, entry)?;
-        if let Verdict::Skipped(until) = life::judge(&record, moment) {
-            life::skip(ledger, record, until)?;
-            return Ok(None);
-        }
-        let event = life::exhaust(ledger, &record)?;
-        Ok(Some(doors::event_log(record.body.door, event)))
+        Ok(match decide(&record, moment) {
+            Decision::Skip { until } => {
+                life::skip(ledger, record, until)?;
+                None
+            }
+            Decision::Wait { until } => {
+                life::wait(ledger, record, until)?;
+                None
+            }
+            Decision::End(end) => Some(life::end_without_run(ledger, &record, end, moment)?),
+            // Its turn is over: it could not pay when it came.
+            Decision::Run { .. } => Some(life::end_without_run(ledger, &record, End::OutOfMoney, moment)?),
+        })
     });
     match ended {
-        Ok(log) => Ok(log),
+        Ok(event) => Ok(event),
         Err(ScheduleFault::Block(error)) => Err(error),
         Err(ScheduleFault::Broken(broken)) => put_aside(execution, entry, &broken).map(Some),
     }
@@ -376,7 +386,7 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     entry: Entry,
     broken: &Broken,
-) -> Result<Log, BlockError> {
+) -> Result<Event, BlockError> {
     let id = entry.schedule;
     // Where the head says the same as the calendar, quarantine takes the entry away; else nothing else would.
     let has_record = !matches!(broken, Broken::NotDue { .. })
@@ -384,7 +394,8 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     if !has_record {
         execution.machine.state().drop_stray(entry);
     }
-    Ok(doors::quarantine_log(id, broken))
+    let what = What::Quarantined { reason: broken.to_string() };
+    Ok(Event { id, door: None, what })
 }
 
 /// Holds a lane back that cannot be read, until governance lets it go on. User transactions go on.
@@ -405,6 +416,6 @@ fn pause<'a, I: Inspector<EvmContext<'a>>>(
 impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
     /// What this block brings to its schedules.
     pub(crate) fn moment(&self) -> Moment {
-        Moment { now: self.environment.timestamp, base_fee: self.environment.base_fee }
+        self.environment.moment()
     }
 }

@@ -4,14 +4,14 @@
 //! block is over. Accounts are in a list too, and their map says where: it stays small, and growing is cheap.
 #![allow(clippy::disallowed_types, reason = "looked into, never walked")]
 
-use crate::error::StateFault;
+use crate::{error::StateFault, told::Told};
 use alloy_primitives::{
     Address, B256, Bytes, KECCAK256_EMPTY, U256,
     map::{AddressMap, Entry, HashMap},
 };
 use almanac_primitives::{
     Account, ScheduleId, StateChange, StateDiff, StateKey, StateRead,
-    addresses::{BLOCK_HASH_HISTORY, LEDGER, PARAMETERS},
+    addresses::{BLOCK_HASH_HISTORY, BURN, LEDGER, PARAMETERS},
     genesis,
     params::{BLOCK_HASH_HISTORY_LEN, CRON_PAUSED, Parameter},
     state::{Meta, decode_slot, encode_slot},
@@ -47,6 +47,8 @@ pub struct BlockState<'a> {
     stray_entries: Vec<CalendarEntry>,
     /// Whether this is a developer's chain, once somebody has asked.
     is_developer: Option<bool>,
+    /// What doors told of schedules in the transaction that runs.
+    pub(crate) told: Told,
 }
 
 struct CachedAccount {
@@ -97,6 +99,8 @@ pub(crate) enum CalendarDamage {
 pub(crate) struct Balances {
     pub(crate) before: U256,
     pub(crate) after: U256,
+    /// What was burned on purpose: it is in no balance.
+    pub(crate) burned: U256,
     /// Whether an account was destroyed, which may burn what it held.
     pub(crate) has_destroyed: bool,
 }
@@ -115,6 +119,7 @@ impl<'a> BlockState<'a> {
             new_bodies: BTreeMap::new(),
             stray_entries: Vec::new(),
             is_developer: None,
+            told: Told::default(),
         }
     }
 
@@ -210,6 +215,11 @@ impl<'a> BlockState<'a> {
                 self.slot(address, *slot)?;
             }
         }
+        // Counted, and left out when the changes are taken over.
+        if address == BURN {
+            balances.burned = account.info.balance;
+            return Ok(());
+        }
         let is_destroyed = account.is_selfdestructed();
         let after = if is_destroyed { U256::ZERO } else { account.info.balance };
         balances.has_destroyed |= is_destroyed;
@@ -225,7 +235,7 @@ impl<'a> BlockState<'a> {
     pub(crate) fn commit(&mut self, changes: EvmState) -> Result<(), StateFault> {
         #[expect(clippy::iter_over_hash_type, reason = "each entry lands under its own key")]
         for (address, account) in changes {
-            if account.is_touched() {
+            if account.is_touched() && address != BURN {
                 self.commit_account(address, account)?;
             }
         }

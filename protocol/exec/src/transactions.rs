@@ -153,6 +153,7 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
         schedule_ref: None,
         logs,
     };
+    execution.tell(executed.events);
     execution.record(Executed::User(candidate.clone()), receipt, executed.footprint);
     body.bytes += bytes;
     body.count += 1;

@@ -18,6 +18,8 @@ pub const ACCOUNTS: Address = address!("0x000000000000000000000000000000000000a1
 pub const PARAMETERS: Address = address!("0x000000000000000000000000000000000000a105");
 /// The ledger: escrow and schedule records. It answers no call.
 pub const LEDGER: Address = address!("0x000000000000000000000000000000000000a1ff");
+/// Money that is sent here is burned when its transaction is over: nobody ever sees a balance.
+pub const BURN: Address = address!("0x000000000000000000000000000000000000a1bb");
 /// Edits of the state on a developer's chain. Any other chain has no such contract.
 pub const DEVELOPER_DOOR: Address = address!("0x000000000000000000000000000000000000a1de");
 /// Makes the edits of a developer's chain and holds the money that they give and take. It has no code.
@@ -41,5 +43,5 @@ pub const SYSTEM_ACCOUNTS: [Address; 8] = [
 /// Whether an address belongs to the chain itself: nobody starts with it, and no developer edits it or acts
 /// in its name.
 pub fn is_system(address: Address) -> bool {
-    SYSTEM_ACCOUNTS.contains(&address) || [BLOCK_HASH_HISTORY, DEVELOPER_DOOR].contains(&address)
+    SYSTEM_ACCOUNTS.contains(&address) || [BLOCK_HASH_HISTORY, DEVELOPER_DOOR, BURN].contains(&address)
 }

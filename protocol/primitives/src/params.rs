@@ -100,6 +100,8 @@ const _: () = assert!(
 
 /// Most runs that one lane collects for one block. With the gas budgets it bounds the prologue's work.
 pub const LANE_BLOCK_RUNS_MAX: usize = 1_000;
+/// Blocks for which the end of a schedule stays readable, where its door keeps ends.
+pub const ENDED_KEPT_BLOCKS: u64 = 1_000;
 
 /// Most due schedules that one block looks at in a lane, whether they run or not. One that does not run costs the
 /// read of a slot, so all of them cost less than the lane's runs. Whoever puts jobs that will not run in front of

@@ -28,17 +28,14 @@ pub trait Ledger {
     /// Pays from the ledger's balance. A credit, never a call: nobody can refuse it.
     fn credit(&mut self, to: Address, amount: Wei) -> Result<(), Self::Error>;
 
+    /// Takes money of the ledger's balance out of the world.
+    fn burn(&mut self, amount: Wei) -> Result<(), Self::Error>;
+
     /// Learns that the calendar will change at the end of the block, which somebody has to pay for.
     fn move_entry(&mut self) -> Result<(), Self::Error>;
 
     /// Takes the price of a schedule's end when the schedule is made: it may end in a block where nobody pays.
     fn prepay_ending(&mut self) -> Result<(), Self::Error>;
-}
-
-/// A ledger in the hands of the chain itself: only runs burn, and nobody else settles those.
-pub trait Treasury: Ledger {
-    /// Takes money of the ledger's balance out of the world.
-    fn burn(&mut self, amount: Wei) -> Result<(), Self::Error>;
 }
 
 /// Why an operation of a schedule's life did not happen.
@@ -125,9 +122,7 @@ impl Ledger for MemoryLedger {
     fn prepay_ending(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
-}
 
-impl Treasury for MemoryLedger {
     fn burn(&mut self, amount: Wei) -> Result<(), Self::Error> {
         self.burned += amount.0;
         Ok(())

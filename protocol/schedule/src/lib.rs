@@ -16,6 +16,7 @@ pub mod agenda;
 pub mod calendar;
 pub mod capacity;
 pub mod cron;
+pub mod decide;
 pub mod lane;
 pub mod ledger;
 pub mod life;

@@ -6,9 +6,11 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Failure, Record,
+    cron::{CatchUp, Charge, CronTerms},
+    decide::{Decision, End, Moment, NextRun, RunEnd, decide, is_passed_over},
     ledger::{MemoryLedger, load},
-    life::{self, CancelError, EXHAUSTED_ESCROW, EXHAUSTED_RUNS, Ended, Event, Moment, TopUpError, Verdict},
-    record::{Body, Broken, CatchUp, Charge, Door, LastRun, Status, head_slot},
+    life::{self, Begun, CancelError, Event, NewSchedule, TopUpError, What},
+    record::{Body, Broken, Call, Door, LastRun, Status, Terms, Trigger, head_slot},
 };
 use proptest::prelude::*;
 use std::{convert::Infallible, num::NonZeroU64};
@@ -23,27 +25,41 @@ const CHARGE: u64 = 300;
 const START: TimestampMs = TimestampMs(1_000_000);
 const INTERVAL: DurationMs = DurationMs(60_000);
 
-fn body(interval: bool, runs_max: u64) -> Body {
-    Body {
-        door: Door::Cron,
-        owner: OWNER,
-        refund_to: PAYEE,
-        from: Address::repeat_byte(6),
-        to: Address::repeat_byte(9),
-        value: Wei::ZERO,
-        gas_limit: GAS,
+fn terms(interval: bool, runs_max: u64) -> CronTerms {
+    CronTerms {
         interval_ms: NonZeroU64::new(if interval { INTERVAL.0 } else { 0 }),
         runs_max: NonZeroU64::new(runs_max),
         catch_up: CatchUp::All,
         charge: Charge::GasLimit,
-        input: Bytes::from_static(&[1, 2, 3, 4]),
     }
 }
 
-fn created(body: &Body, escrow: u64) -> MemoryLedger {
+fn created(terms: CronTerms, escrow: u64) -> MemoryLedger {
+    let (from, to) = (Address::repeat_byte(6), Address::repeat_byte(9));
+    let body = Body {
+        owner: OWNER,
+        refund_to: PAYEE,
+        gas_limit: GAS,
+        trigger: Trigger::Time,
+        terms: Terms::Cron(terms),
+        calls: vec![Call { from, to, value: Wei::ZERO, input: Bytes::from_static(&[1, 2, 3, 4]) }],
+    };
     let mut ledger = MemoryLedger::default();
-    life::create(&mut ledger, ID, body, Lane::Cron, START, wei(escrow)).unwrap();
+    let new = NewSchedule { body, lane: Lane::Cron, due: Some(START), priority: 0, escrow: wei(escrow) };
+    let event = life::create(&mut ledger, ID, new).unwrap();
+    assert_eq!(
+        event,
+        happened(What::Created { owner: OWNER, target: to, lane: Lane::Cron, due: Some(START) })
+    );
     ledger
+}
+
+fn happened(what: What) -> Event {
+    Event { id: ID, door: Some(Door::Cron), what }
+}
+
+fn ended(end: End, refunded: u64) -> Event {
+    happened(What::Ended { end, owner: OWNER, refunded: wei(refunded) })
 }
 
 fn wei(amount: u64) -> Wei {
@@ -55,15 +71,15 @@ fn record(ledger: &mut MemoryLedger) -> Option<Record> {
 }
 
 fn at(now: TimestampMs) -> Moment {
-    Moment { now, base_fee: FEE }
+    Moment { block: 9, now, base_fee: FEE, fee_recipient: Address::repeat_byte(3), ended_kept_until: 1_009 }
 }
 
-fn begin(ledger: &mut MemoryLedger, number: u64, now: TimestampMs) -> Record {
+fn begin(ledger: &mut MemoryLedger, number: u64, now: TimestampMs) -> Begun {
     life::begin(ledger, ScheduleRef { schedule: ID, number }, at(now)).unwrap().expect("it is there")
 }
 
-fn settle(ledger: &mut MemoryLedger, begun: &Record, outcome: &Outcome, gas_used: u64) -> Vec<Event> {
-    let ended = Ended { outcome, gas_used: Gas(gas_used) };
+fn settle(ledger: &mut MemoryLedger, begun: &Begun, outcome: &Outcome, gas_used: u64) -> Vec<Event> {
+    let ended = RunEnd { outcome, gas_used: Gas(gas_used) };
     life::settle(ledger, begun, ended, at(START)).unwrap()
 }
 
@@ -73,27 +89,26 @@ fn paid(ledger: &MemoryLedger) -> U256 {
 
 #[test]
 fn a_series_is_rearmed_and_charged_before_its_call() {
-    let mut ledger = created(&body(true, 3), 1_000);
+    let mut ledger = created(terms(true, 3), 1_000);
     begin(&mut ledger, 0, START);
     let during = record(&mut ledger).unwrap();
     assert_eq!(during.head.status, Status::Pending);
-    assert_eq!(during.head.due, START.checked_add(INTERVAL).unwrap());
+    assert_eq!(during.head.due, START.checked_add(INTERVAL));
     assert_eq!((during.head.runs, during.escrow), (1, wei(1_000 - CHARGE)));
 }
 
 #[test]
 fn a_last_run_is_marked_and_ends_with_its_rest_paid_back() {
-    for (body, reason) in [(body(false, 0), None), (body(true, 1), Some(EXHAUSTED_RUNS))] {
-        let mut ledger = created(&body, 1_000);
+    for (terms, end) in [(terms(false, 0), End::Succeeded), (terms(true, 1), End::RunsReached)] {
+        let mut ledger = created(terms, 1_000);
         let begun = begin(&mut ledger, 0, START);
         assert_eq!(record(&mut ledger).unwrap().head.status, Status::Running);
-        let cancelled = life::cancel(&mut ledger, ID, OWNER);
+        let cancelled = life::cancel(&mut ledger, ID, OWNER, at(START));
         assert_eq!(cancelled, Err(Failure::Refused(CancelError::InLastRun { id: ID })));
 
         let events = settle(&mut ledger, &begun, &Outcome::Success, 40);
-        let executed = Event::Executed { id: ID, is_success: true, gas_used: Gas(40) };
-        let ended = reason.map(|reason| Event::Exhausted { id: ID, reason });
-        assert_eq!(events, [Some(executed), ended].into_iter().flatten().collect::<Vec<_>>());
+        let executed = happened(What::Executed { is_success: true, gas_used: Gas(40) });
+        assert_eq!(events, [executed, ended(end, 1_000 - CHARGE)]);
         assert_eq!((paid(&ledger), ledger.burned), (U256::from(1_000 - CHARGE), U256::from(CHARGE)));
         assert!(ledger.slots.is_empty(), "nothing is left of it");
     }
@@ -103,8 +118,8 @@ fn a_last_run_is_marked_and_ends_with_its_rest_paid_back() {
 fn what_is_not_used_returns_to_who_asked_for_that_up_to_half() {
     // Of 100 gas: half is 50.
     for (used, paid_gas) in [(0, 50), (49, 50), (50, 50), (51, 51), (99, 99), (100, 100)] {
-        let thrifty = Body { charge: Charge::GasUsed, ..body(true, 0) };
-        let mut ledger = created(&thrifty, 1_000);
+        let thrifty = CronTerms { charge: Charge::GasUsed, ..terms(true, 0) };
+        let mut ledger = created(thrifty, 1_000);
         let begun = begin(&mut ledger, 0, START);
         settle(&mut ledger, &begun, &Outcome::Halted(Halt::OutOfGas), used);
         let (after, cost) = (record(&mut ledger).unwrap(), CHARGE / 100 * paid_gas);
@@ -115,17 +130,17 @@ fn what_is_not_used_returns_to_who_asked_for_that_up_to_half() {
 
 #[test]
 fn cancelled_inside_its_own_run_it_gets_the_unused_part_too() {
-    let thrifty = Body { charge: Charge::GasUsed, ..body(true, 0) };
-    let mut ledger = created(&thrifty, 1_000);
+    let thrifty = CronTerms { charge: Charge::GasUsed, ..terms(true, 0) };
+    let mut ledger = created(thrifty, 1_000);
     let begun = begin(&mut ledger, 0, START);
-    life::cancel(&mut ledger, ID, OWNER).unwrap();
+    life::cancel(&mut ledger, ID, OWNER, at(START)).unwrap();
     settle(&mut ledger, &begun, &Outcome::Success, 60);
     assert_eq!((paid(&ledger), ledger.burned), (U256::from(820), U256::from(180)));
 }
 
 #[test]
 fn only_what_was_selected_begins() {
-    let mut ledger = created(&body(true, 0), 1_000);
+    let mut ledger = created(terms(true, 0), 1_000);
     let changed = || Err(Failure::Broken(Broken::Changed { id: ID }));
     let attempt = |ledger: &mut MemoryLedger, number| {
         life::begin(ledger, ScheduleRef { schedule: ID, number }, at(START))
@@ -135,34 +150,40 @@ fn only_what_was_selected_begins() {
     assert_eq!(attempt(&mut ledger, 0), changed(), "the same run again");
     life::quarantine(&mut ledger, ID, Wei::ZERO).unwrap();
     assert_eq!(attempt(&mut ledger, 1), changed(), "put aside");
-    life::cancel(&mut ledger, ID, OWNER).unwrap();
+    life::cancel(&mut ledger, ID, OWNER, at(START)).unwrap();
     assert_eq!(attempt(&mut ledger, 1), Ok(None), "cancelled: it does not run, and nothing is wrong");
 }
 
 #[test]
 fn a_schedule_that_was_put_aside_waits_for_its_owner() {
-    let mut ledger = created(&body(true, 0), 1_000);
+    let mut ledger = created(terms(true, 0), 1_000);
     begin(&mut ledger, 0, START);
     assert_eq!(life::quarantine(&mut ledger, ID, wei(CHARGE)), Ok(true));
     let aside = record(&mut ledger).unwrap();
     assert_eq!((aside.entry(), aside.escrow), (None, wei(1_000)), "out of the calendar, nothing lost");
-    let cancelled = life::cancel(&mut ledger, ID, OWNER).unwrap();
-    assert_eq!((cancelled.refunded, paid(&ledger)), (wei(1_000), U256::from(1_000)));
+    let cancelled = life::cancel(&mut ledger, ID, OWNER, at(START)).unwrap();
+    assert_eq!((cancelled, paid(&ledger)), (ended(End::Cancelled, 1_000), U256::from(1_000)));
     assert_eq!(life::quarantine(&mut ledger, ID, Wei::ZERO), Ok(false), "there is none");
+}
+
+/// The decision of a series to run for a due time.
+fn run(due: TimestampMs) -> Decision {
+    let again = due.checked_add(INTERVAL).map_or(NextRun::Never, NextRun::At);
+    Decision::Run { due, price: FEE, charge: wei(CHARGE), again }
 }
 
 #[test]
 fn both_sides_of_what_a_run_costs() {
-    for (escrow, verdict) in [(CHARGE, Verdict::Run(START)), (CHARGE - 1, Verdict::Exhausted)] {
-        let mut ledger = created(&body(true, 0), escrow);
+    for (escrow, decision) in [(CHARGE, run(START)), (CHARGE - 1, Decision::End(End::OutOfMoney))] {
+        let mut ledger = created(terms(true, 0), escrow);
         let record = record(&mut ledger).unwrap();
-        assert_eq!(life::judge(&record, at(START)), verdict);
-        assert_eq!(record.runway(FEE), u64::from(verdict != Verdict::Exhausted));
+        assert_eq!(decide(&record, at(START)), decision);
+        assert_eq!(record.runway(FEE), u64::from(decision == run(START)));
     }
-    let mut ledger = created(&body(true, 0), CHARGE - 1);
+    let mut ledger = created(terms(true, 0), CHARGE - 1);
     let record = record(&mut ledger).unwrap();
-    let event = life::exhaust(&mut ledger, &record).unwrap();
-    assert_eq!(event, Event::Exhausted { id: ID, reason: EXHAUSTED_ESCROW });
+    let event = life::end_without_run::<_, Infallible>(&mut ledger, &record, End::OutOfMoney, at(START));
+    assert_eq!(event, Ok(ended(End::OutOfMoney, CHARGE - 1)));
     assert_eq!(paid(&ledger), U256::from(CHARGE - 1));
 }
 
@@ -170,45 +191,46 @@ fn both_sides_of_what_a_run_costs() {
 fn missed_times_by_policy() {
     let late = |intervals: u64, ms: u64| TimestampMs(START.0 + intervals * INTERVAL.0 + ms);
     let judged = |catch_up, now| {
-        let mut ledger = created(&Body { catch_up, ..body(true, 0) }, 1_000);
-        life::judge(&record(&mut ledger).unwrap(), at(now))
+        let mut ledger = created(CronTerms { catch_up, ..terms(true, 0) }, 1_000);
+        decide(&record(&mut ledger).unwrap(), at(now))
     };
     for policy in [CatchUp::All, CatchUp::Latest, CatchUp::Skip] {
-        assert_eq!(
-            judged(policy, late(1, 0).0.checked_sub(1).map(TimestampMs).unwrap()),
-            Verdict::Run(START)
-        );
+        assert_eq!(judged(policy, late(1, 0).0.checked_sub(1).map(TimestampMs).unwrap()), run(START));
     }
     for (now, latest) in [(late(1, 0), late(1, 0)), (late(5, 1), late(5, 0)), (late(6, 0), late(6, 0))] {
-        assert_eq!(judged(CatchUp::All, now), Verdict::Run(START));
-        assert_eq!(judged(CatchUp::Latest, now), Verdict::Run(latest));
-        assert_eq!(judged(CatchUp::Skip, now), Verdict::Skipped(latest.checked_add(INTERVAL).unwrap()));
+        assert_eq!(judged(CatchUp::All, now), run(START));
+        assert_eq!(judged(CatchUp::Latest, now), run(latest));
+        assert_eq!(
+            judged(CatchUp::Skip, now),
+            Decision::Skip { until: latest.checked_add(INTERVAL).unwrap() }
+        );
     }
     // The end of time: nothing wraps.
-    assert!(matches!(judged(CatchUp::Latest, TimestampMs(u64::MAX)), Verdict::Run(_)));
-    assert_eq!(judged(CatchUp::Skip, TimestampMs(u64::MAX)), Verdict::Run(START), "there is no later time");
+    assert!(matches!(judged(CatchUp::Latest, TimestampMs(u64::MAX)), Decision::Run { .. }));
+    assert_eq!(judged(CatchUp::Skip, TimestampMs(u64::MAX)), run(START), "there is no later time");
 }
 
 #[test]
 fn money_and_strangers() {
-    let mut ledger = created(&body(true, 0), 1_000);
+    let mut ledger = created(terms(true, 0), 1_000);
     let stranger = Address::repeat_byte(8);
     let refused = CancelError::NotOwner { id: ID, caller: stranger, owner: OWNER };
-    assert_eq!(life::cancel(&mut ledger, ID, stranger), Err(Failure::Refused(refused)));
-    assert_eq!(life::top_up(&mut ledger, ID, wei(5)), Ok(wei(1_005)));
+    assert_eq!(life::cancel(&mut ledger, ID, stranger, at(START)), Err(Failure::Refused(refused)));
+    let topped_up = happened(What::ToppedUp { amount: wei(5), escrow: wei(1_005) });
+    assert_eq!(life::top_up(&mut ledger, ID, wei(5)), Ok(topped_up));
     let too_much = TopUpError::TooMuch { id: ID, escrow: wei(1_005), amount: Wei(U256::MAX) };
     assert_eq!(life::top_up(&mut ledger, ID, Wei(U256::MAX)), Err(Failure::Refused(too_much)));
-    life::cancel(&mut ledger, ID, OWNER).unwrap();
+    life::cancel(&mut ledger, ID, OWNER, at(START)).unwrap();
     let unknown = Err(Failure::Refused(TopUpError::Unknown { id: ID }));
     assert_eq!(life::top_up(&mut ledger, ID, wei(1)), unknown);
 }
 
 #[test]
 fn a_head_that_means_nothing_is_a_fault_of_that_schedule() {
-    let mut ledger = created(&body(true, 0), 1_000);
+    let mut ledger = created(terms(true, 0), 1_000);
     ledger.slots.insert(head_slot(ID), U256::from(1));
     assert!(matches!(load::<_, Infallible>(&mut ledger, ID), Err(Failure::Broken(Broken::Head { .. }))));
-    let mut ledger = created(&body(true, 0), 1_000);
+    let mut ledger = created(terms(true, 0), 1_000);
     ledger.bodies.clear();
     assert_eq!(load::<_, Infallible>(&mut ledger, ID), Err(Failure::Broken(Broken::NoBody { id: ID })));
 }
@@ -249,7 +271,7 @@ proptest! {
     ) {
         let charge = if is_thrifty { Charge::GasUsed } else { Charge::GasLimit };
         let catch_up = CatchUp::from_number(policy).unwrap();
-        let mut ledger = created(&Body { charge, catch_up, ..body(interval, runs_max) }, escrow);
+        let mut ledger = created(CronTerms { charge, catch_up, ..terms(interval, runs_max) }, escrow);
         let (mut given, mut runs) = (U256::from(escrow), 0);
         for step in steps {
             match step {
@@ -258,25 +280,29 @@ proptest! {
                         given += U256::from(amount);
                     }
                 }
-                Step::Cancel => drop(life::cancel(&mut ledger, ID, OWNER)),
+                Step::Cancel => drop(life::cancel(&mut ledger, ID, OWNER, at(START))),
                 Step::Quarantine => drop(life::quarantine(&mut ledger, ID, Wei::ZERO)),
                 Step::Due { late_ms, used, is_cancelled_inside } => {
                     let Some(found) = record(&mut ledger).filter(|found| found.entry().is_some()) else { continue };
-                    let now = TimestampMs(found.head.due.0 + late_ms);
-                    let is_running = matches!(life::judge(&found, at(now)), Verdict::Run(_));
-                    prop_assert_eq!(found.head.is_passed_over(at(now)), !is_running, "the head alone tells");
-                    match life::judge(&found, at(now)) {
-                        Verdict::Exhausted => drop(life::exhaust(&mut ledger, &found).unwrap()),
-                        Verdict::Skipped(until) => {
+                    let now = TimestampMs(found.head.due.unwrap().0 + late_ms);
+                    let decision = decide(&found, at(now));
+                    let is_running = matches!(decision, Decision::Run { .. });
+                    prop_assert_eq!(is_passed_over(&found.head, at(now)), !is_running, "the head alone tells");
+                    match decision {
+                        Decision::End(end) => {
+                            life::end_without_run::<_, Infallible>(&mut ledger, &found, end, at(now)).unwrap();
+                        }
+                        Decision::Wait { .. } => prop_assert!(false, "no job waits for a price"),
+                        Decision::Skip { until } => {
                             prop_assert!(until > now);
                             life::skip(&mut ledger, found, until).unwrap();
                         }
-                        Verdict::Run(due) => {
+                        Decision::Run { due, .. } => {
                             prop_assert!(due <= now, "never before its time");
                             let begun = begin(&mut ledger, runs, now);
                             runs += 1;
                             if is_cancelled_inside {
-                                drop(life::cancel(&mut ledger, ID, OWNER));
+                                drop(life::cancel(&mut ledger, ID, OWNER, at(START)));
                             }
                             settle(&mut ledger, &begun, &Outcome::Success, used);
                         }

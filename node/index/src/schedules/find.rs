@@ -114,7 +114,7 @@ impl ScheduleFilter {
 
     fn matches_due(&self, known: &KnownSchedule) -> bool {
         let waiting = known.record.as_ref().filter(|record| record.head.status == Status::Pending);
-        let due = waiting.map(|record| record.head.due);
+        let due = waiting.and_then(|record| record.head.due);
         self.due.as_ref().is_none_or(|times| due.is_some_and(|due| times.contains(&due)))
     }
 }

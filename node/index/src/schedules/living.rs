@@ -39,11 +39,11 @@ pub(crate) fn add_living(
     let schedule = Schedule {
         id,
         owner: record.body.owner,
-        target: record.body.to,
+        target: record.body.call().to,
         lane: record.head.lane,
-        first_due: record.head.due,
-        is_single: record.body.interval_ms.is_none(),
-        runs: record.head.runs,
+        first_due: record.head.due.unwrap_or_default(),
+        is_single: !record.is_series(),
+        runs: record.head.runs.into(),
         runs_failed: 0,
         quarantine: is_aside.then(|| Ending {
             status: ScheduleStatus::Quarantined,

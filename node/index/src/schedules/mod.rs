@@ -15,7 +15,7 @@ pub(crate) use write::{add, take_back};
 use crate::block::Location;
 use alloy_primitives::Address;
 use almanac_primitives::{Lane, ScheduleId, TimestampMs};
-use almanac_schedule::{Record, record::Body};
+use almanac_schedule::{Record, decide::End, record::Body};
 use std::ops::RangeInclusive;
 
 /// A schedule as its doors' logs tell of it.
@@ -76,6 +76,16 @@ impl ScheduleStatus {
     /// Every status.
     pub const ALL: [Self; 6] =
         [Self::Pending, Self::Quarantined, Self::Succeeded, Self::Failed, Self::Cancelled, Self::Exhausted];
+
+    /// The status of a schedule that has ended in this way.
+    pub fn of_end(end: End) -> Self {
+        match end {
+            End::Succeeded => Self::Succeeded,
+            End::Failed => Self::Failed,
+            End::Cancelled => Self::Cancelled,
+            End::OutOfMoney | End::RunsReached | End::Expired | End::Shutdown => Self::Exhausted,
+        }
+    }
 
     /// The status with this number.
     pub(crate) fn from_number(number: u8) -> Option<Self> {

@@ -95,7 +95,7 @@ fn created_body(batch: &mut Batch, diff: &StateDiff, id: ScheduleId) -> bool {
     let found = diff.changes().binary_search_by_key(&key, |change| change.key);
     let Some(body) = found.ok().and_then(|at| diff.changes()[at].new.as_ref()) else { return false };
     batch.insert(Table::ScheduleBodies, &id.0.to_be_bytes(), &body[..]);
-    Body::decode(body).is_ok_and(|body| body.interval_ms.is_none())
+    Body::decode(body).is_ok_and(|body| !body.terms.is_series())
 }
 
 /// What an event makes of a schedule.

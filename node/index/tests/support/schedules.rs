@@ -14,7 +14,8 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Record,
-    record::{Body, CatchUp, Charge, Door, Head, LastRun, Status, escrow_slot, head_slot},
+    cron::{CatchUp, Charge, CronTerms},
+    record::{Body, Call, Head, LastRun, Status, Terms, Trigger, escrow_slot, head_slot},
 };
 use std::{collections::BTreeMap, num::NonZeroU64};
 
@@ -157,18 +158,22 @@ fn created(id: ScheduleId, n: u8) -> Schedule {
 
 fn body(n: u8) -> Body {
     Body {
-        door: Door::Cron,
         owner: someone(n),
         refund_to: someone(n),
-        from: CRON_REGISTRY,
-        to: someone(n / 2),
-        value: Wei::ZERO,
         gas_limit: Gas(100_000),
-        interval_ms: if n % 2 == 1 { None } else { NonZeroU64::new(60_000) },
-        runs_max: None,
-        catch_up: CatchUp::All,
-        charge: Charge::GasLimit,
-        input: vec![n; 4].into(),
+        trigger: Trigger::Time,
+        terms: Terms::Cron(CronTerms {
+            interval_ms: if n % 2 == 1 { None } else { NonZeroU64::new(60_000) },
+            runs_max: None,
+            catch_up: CatchUp::All,
+            charge: Charge::GasLimit,
+        }),
+        calls: vec![Call {
+            from: CRON_REGISTRY,
+            to: someone(n / 2),
+            value: Wei::ZERO,
+            input: vec![n; 4].into(),
+        }],
     }
 }
 
@@ -207,10 +212,10 @@ fn keep(state: &mut State, Happened { id, act, .. }: Happened, has_ended: bool) 
                 status: Status::Pending,
                 lane: Lane::Cron,
                 last: LastRun::None,
-                due: TimestampMs(1_000 * u64::from(n)),
-                price: 0,
-                skip_seconds: 0,
+                due: Some(TimestampMs(1_000 * u64::from(n))),
+                priority: 0,
                 runs: 0,
+                until: 0,
             },
             escrow: Wei(U256::from(5)),
             body: body(n),
@@ -218,7 +223,7 @@ fn keep(state: &mut State, Happened { id, act, .. }: Happened, has_ended: bool) 
         _ => Record::read(&Dull(state), id).unwrap().unwrap(),
     };
     match act {
-        Act::Run { .. } => record.head.due.0 += 3_000,
+        Act::Run { .. } => record.head.due = record.head.due.map(|due| TimestampMs(due.0 + 3_000)),
         Act::TopUp => record.escrow.0 += U256::ONE,
         Act::Quarantine => record.head.status = Status::Quarantined,
         Act::Create { .. } | Act::Cancel | Act::Exhaust => {}
@@ -318,7 +323,7 @@ fn filters() -> Vec<ScheduleFilter> {
 fn is_asked_for(filter: &ScheduleFilter, one: &KnownSchedule) -> bool {
     let schedule = &one.schedule;
     let due = match &one.record {
-        Some(record) if record.head.status == Status::Pending => Some(record.head.due),
+        Some(record) if record.head.status == Status::Pending => record.head.due,
         _ => None,
     };
     let mut is_wanted = filter.owner.is_none() || filter.owner == Some(schedule.owner);

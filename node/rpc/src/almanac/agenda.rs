@@ -102,7 +102,7 @@ impl RpcEntry {
             due: RpcTime::new(entry.due),
             priority: U64::from(entry.priority.0),
             owner: record.as_ref().map(|record| record.body.owner),
-            target: record.as_ref().map(|record| record.body.to),
+            target: record.as_ref().map(|record| record.body.call().to),
             gas_limit: record.as_ref().map(|record| U64::from(record.body.gas_limit.0)),
         })
     }

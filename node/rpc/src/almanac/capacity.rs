@@ -153,7 +153,7 @@ fn collect(state: &HistoricalState, seconds: &RangeInclusive<u64>) -> RpcResult<
 /// Counts the runs of one schedule in the span, and says how many these were.
 fn count(entry: &Entry, record: &Record, seconds: &RangeInclusive<u64>, demands: &mut Demands) -> u64 {
     let left = record.runs_left().unwrap_or(u64::MAX);
-    let interval = record.body.interval().map_or(u64::MAX, |interval| interval.0);
+    let interval = record.body.terms.interval().map_or(u64::MAX, |interval| interval.0);
     let first_ms = seconds.start().saturating_mul(SECOND_MS);
     // The first run of the series that is in the span.
     let skipped = first_ms.saturating_sub(entry.due.0).div_ceil(interval);
@@ -193,51 +193,58 @@ mod tests {
     use super::*;
     use alloy_primitives::{Address, Bytes};
     use almanac_primitives::{ScheduleId, Wei};
-    use almanac_schedule::record::{Body, CatchUp, Charge, Door, Head, LastRun, Status};
+    use almanac_schedule::{
+        cron::{CatchUp, Charge, CronTerms},
+        record::{Body, Call, Head, LastRun, Status, Terms, Trigger},
+    };
     use std::num::NonZeroU64;
 
-    fn record(due: u64, interval: u64, runs_max: u64, runs: u64) -> Record {
+    fn record(due: u64, interval: u64, runs_max: u64, runs: u32) -> Record {
         let head = Head {
             status: Status::Pending,
             lane: Lane::Cron,
             last: LastRun::None,
-            due: TimestampMs(due),
-            price: 0,
-            skip_seconds: 0,
+            due: Some(TimestampMs(due)),
+            priority: 0,
             runs,
+            until: 0,
         };
         let body = Body {
-            door: Door::Cron,
             owner: Address::ZERO,
             refund_to: Address::ZERO,
-            from: Address::ZERO,
-            to: Address::ZERO,
-            value: Wei::ZERO,
             gas_limit: Gas(7),
-            interval_ms: NonZeroU64::new(interval),
-            runs_max: NonZeroU64::new(runs_max),
-            catch_up: CatchUp::All,
-            charge: Charge::GasLimit,
-            input: Bytes::new(),
+            trigger: Trigger::Time,
+            terms: Terms::Cron(CronTerms {
+                interval_ms: NonZeroU64::new(interval),
+                runs_max: NonZeroU64::new(runs_max),
+                catch_up: CatchUp::All,
+                charge: Charge::GasLimit,
+            }),
+            calls: vec![Call {
+                from: Address::ZERO,
+                to: Address::ZERO,
+                value: Wei::ZERO,
+                input: Bytes::new(),
+            }],
         };
         Record { id: ScheduleId(1), head, escrow: Wei::ZERO, body }
     }
 
     /// One run after the other from the first on, as somebody with a pencil would do it.
     fn dull(record: &Record, seconds: &RangeInclusive<u64>) -> Vec<u64> {
-        let (mut found, mut due) = (Vec::new(), record.head.due.0);
+        let (mut found, mut due) = (Vec::new(), record.head.due.unwrap().0);
         for _ in 0..record.runs_left().unwrap_or(40_000).min(40_000) {
             if seconds.contains(&(due / 1_000)) {
                 found.push(due / 1_000);
             }
-            due = due.saturating_add(record.body.interval().map_or(0, |interval| interval.0));
+            due = due.saturating_add(record.body.terms.interval().map_or(0, |interval| interval.0));
         }
         found
     }
 
     #[test]
     fn counts_as_by_going_from_run_to_run() {
-        for due in [0, 999, 5_000, 20_001] {
+        for due in [1, 999, 5_000, 20_001] {
             for interval in [0, 1, 999, 1_000, 3_500, 60_000] {
                 for (runs_max, runs) in [(0, 0), (1, 0), (4, 1), (4, 3)] {
                     for seconds in [0..=0, 0..=9, 5..=5, 4..=30] {

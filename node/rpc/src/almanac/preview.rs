@@ -12,12 +12,18 @@ use crate::{
 };
 use alloy_primitives::{Address, U64, U256};
 use almanac_exec::{BlockInput, BlockOutput, Body, environment::read_parameters, execute};
-use almanac_index::{HistoricalState, KnownSchedule, ScheduleEvent, ScheduleStatus};
+use almanac_index::{HistoricalState, KnownSchedule, ScheduleStatus};
 use almanac_primitives::{
-    Gas, GasPrice, Header, Receipt, ScheduleId, TimestampMs,
+    Gas, GasPrice, Header, Receipt, ScheduleId, TimestampMs, Wei,
     params::{GAS_TARGET_DIVISOR, Parameters},
 };
-use almanac_schedule::{Record, is_held, life::EXHAUSTED_ESCROW, record::Status};
+use almanac_schedule::{
+    Record,
+    decide::{End, Moment, RunEnd, settle_run},
+    is_held,
+    life::What,
+    record::Status,
+};
 use jsonrpsee::core::RpcResult;
 use serde::Serialize;
 use serde_json::Value;
@@ -171,7 +177,7 @@ impl Attempt<'_> {
     /// Makes the block in which the schedule is due.
     fn step(&mut self, record: &Record) -> RpcResult<Step> {
         let after_parent = TimestampMs(self.parent.timestamp.0.saturating_add(1));
-        let timestamp = record.head.due.max(self.earliest).max(after_parent);
+        let timestamp = record.head.due.unwrap_or(self.earliest).max(self.earliest).max(after_parent);
         let input = BlockInput {
             chain_id: self.view.chain_id,
             parent_hash: self.parent.hash(),
@@ -189,13 +195,28 @@ impl Attempt<'_> {
         self.parent = Header { gas_used: target, base_fee: self.base_fee, ..header };
         let now = self.record()?;
         let receipt = output.receipts.iter().find(|receipt| receipt.schedule_ref.is_some());
-        let (end, is_short) = end_in(&output, receipt, now.as_ref(), timestamp);
+        let (end, is_short) = end_in(&output, now.as_ref(), timestamp);
         Ok(Step {
             run: receipt.map(|receipt| self.run(record, now.as_ref(), receipt, timestamp)),
             end,
             is_short,
             has_moved: now.is_some_and(|now| now.head.due != record.head.due),
         })
+    }
+
+    /// What a run cost in the end.
+    fn fee(&self, before: &Record, receipt: &Receipt) -> Wei {
+        let charge = before.charge(receipt.effective_gas_price);
+        let moment = Moment {
+            block: self.parent.number,
+            now: self.parent.timestamp,
+            base_fee: receipt.effective_gas_price,
+            fee_recipient: self.parent.fee_recipient,
+            ended_kept_until: self.parent.number,
+        };
+        let ended = RunEnd { outcome: &receipt.outcome, gas_used: receipt.gas_used };
+        let returned = settle_run(before, charge, ended, moment).refund;
+        charge.checked_sub(returned).unwrap_or_default()
     }
 
     fn run(
@@ -205,14 +226,13 @@ impl Attempt<'_> {
         receipt: &Receipt,
         timestamp: TimestampMs,
     ) -> PreviewedRun {
-        let price = receipt.effective_gas_price;
         PreviewedRun {
             run: U64::from(before.head.runs),
             time: RpcTime::new(timestamp),
             success: receipt.outcome.is_success(),
             error: failure(&receipt.outcome),
             gas_used: U64::from(receipt.gas_used.0),
-            fee: before.cost(price, receipt.gas_used).0,
+            fee: self.fee(before, receipt).0,
             escrow_before: before.escrow.0,
             escrow_after: after.map_or(U256::ZERO, |after| after.escrow.0),
             logs: receipt
@@ -229,25 +249,19 @@ impl Attempt<'_> {
 }
 
 /// How a schedule ended in a block, if it did, and whether that was for want of money.
-fn end_in(
-    output: &BlockOutput,
-    run: Option<&Receipt>,
-    now: Option<&Record>,
-    at: TimestampMs,
-) -> (Option<PreviewedEnd>, bool) {
+fn end_in(output: &BlockOutput, now: Option<&Record>, at: TimestampMs) -> (Option<PreviewedEnd>, bool) {
     if now.is_some_and(|now| now.head.status != Status::Quarantined) {
         return (None, false);
     }
-    let events = output.receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(ScheduleEvent::of_log);
-    let said = events.filter_map(|event| match event {
-        ScheduleEvent::Cancelled { .. } => Some((ScheduleStatus::Cancelled, None)),
-        ScheduleEvent::Exhausted { reason, .. } => Some((ScheduleStatus::Exhausted, Some(reason))),
-        ScheduleEvent::Quarantined { reason, .. } => Some((ScheduleStatus::Quarantined, Some(reason))),
-        _ => None,
+    let ended = output.events.iter().filter_map(|told| match &told.event.what {
+        What::Ended { end, .. } => {
+            let status = ScheduleStatus::of_end(*end);
+            let reason = (status == ScheduleStatus::Exhausted).then(|| end.to_string());
+            Some((status, reason, *end == End::OutOfMoney))
+        }
+        What::Quarantined { reason } => Some((ScheduleStatus::Quarantined, Some(reason.clone()), false)),
+        What::Created { .. } | What::ToppedUp { .. } | What::Executed { .. } => None,
     });
-    let is_success = run.is_some_and(|run| run.outcome.is_success());
-    let single = if is_success { ScheduleStatus::Succeeded } else { ScheduleStatus::Failed };
-    let (status, reason) = said.last().unwrap_or((single, None));
-    let is_short = reason.as_deref() == Some(EXHAUSTED_ESCROW);
+    let Some((status, reason, is_short)) = ended.last() else { return (None, false) };
     (Some(PreviewedEnd { status: status.into(), reason, time: Some(RpcTime::new(at)) }), is_short)
 }

@@ -11,7 +11,8 @@ use almanac_exec::environment::read_parameters;
 use almanac_primitives::{ScheduleId, TimestampMs};
 use almanac_schedule::{
     Record,
-    record::{Charge, Status},
+    cron::Charge,
+    record::{Status, Terms},
 };
 use jsonrpsee::core::RpcResult;
 use serde::Serialize;
@@ -59,15 +60,22 @@ pub(super) fn runway(view: &View, id: ScheduleId) -> RpcResult<Runway> {
         charge_per_run: record.charge(base_fee).0,
         runs: U64::from(runs),
         limited_by: if is_money { "escrow" } else { "runs" },
-        is_least: record.body.charge == Charge::GasUsed && is_money,
+        is_least: may_return(&record.body.terms) && is_money,
         last_run: runs.checked_sub(1).and_then(|last| due_of(&record, last)).map(RpcTime::new),
         runs_dry: is_money.then(|| due_of(&record, runs)).flatten().map(RpcTime::new),
     })
 }
 
+/// Whether part of what a run is charged may come back.
+fn may_return(terms: &Terms) -> bool {
+    match terms {
+        Terms::Cron(terms) => terms.charge == Charge::GasUsed,
+    }
+}
+
 /// When the run is due that comes after so many others.
 fn due_of(record: &Record, nth: u64) -> Option<TimestampMs> {
-    let interval = record.body.interval().map_or(0, |interval| interval.0);
+    let interval = record.body.terms.interval().map_or(0, |interval| interval.0);
     let later = interval.checked_mul(nth)?;
-    record.head.due.0.checked_add(later).map(TimestampMs)
+    record.head.due?.0.checked_add(later).map(TimestampMs)
 }

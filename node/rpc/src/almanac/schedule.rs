@@ -9,7 +9,10 @@ use crate::{
 use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
 use almanac_index::{Ending, KnownSchedule, Location, ScheduleFilter};
 use almanac_primitives::TimestampMs;
-use almanac_schedule::record::{Body, CatchUp, Charge, Door, LastRun, Status};
+use almanac_schedule::{
+    cron::{CatchUp, Charge},
+    record::{self, Body, LastRun, Status, Trigger},
+};
 use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
@@ -43,6 +46,8 @@ pub(crate) struct RpcSchedule {
 #[serde(rename_all = "camelCase")]
 struct Terms {
     door: &'static str,
+    /// What makes it run.
+    trigger: &'static str,
     refund_to: Address,
     from: Address,
     value: U256,
@@ -89,7 +94,7 @@ impl RpcSchedule {
             terms: body.as_ref().map(Terms::new),
             created: RpcPlace::new(view, schedule.created())?,
             first_run: RpcTime::new(schedule.first_due),
-            next_run: waiting.map(|record| RpcTime::new(record.head.due)),
+            next_run: waiting.and_then(|record| record.head.due).map(RpcTime::new),
             runs: U64::from(schedule.runs),
             runs_failed: U64::from(schedule.runs_failed),
             runs_left: match record {
@@ -106,23 +111,27 @@ impl RpcSchedule {
 impl Terms {
     fn new(body: &Body) -> Self {
         let number = |number: NonZeroU64| U64::from(number.get());
+        let (call, record::Terms::Cron(terms)) = (body.call(), &body.terms);
         Self {
-            door: match body.door {
-                Door::Cron => "cron",
+            door: body.door().name(),
+            trigger: match body.trigger {
+                Trigger::Time => "time",
+                Trigger::Signatures => "signatures",
+                Trigger::SignaturesByTime => "signaturesByTime",
             },
             refund_to: body.refund_to,
-            from: body.from,
-            value: body.value.0,
-            input: body.input.clone(),
+            from: call.from,
+            value: call.value.0,
+            input: call.input.clone(),
             gas_limit: U64::from(body.gas_limit.0),
-            interval_ms: body.interval_ms.map(number),
-            runs_max: body.runs_max.map(number),
-            catch_up: match body.catch_up {
+            interval_ms: terms.interval_ms.map(number),
+            runs_max: terms.runs_max.map(number),
+            catch_up: match terms.catch_up {
                 CatchUp::All => "all",
                 CatchUp::Latest => "latest",
                 CatchUp::Skip => "skip",
             },
-            charge: match body.charge {
+            charge: match terms.charge {
                 Charge::GasLimit => "gasLimit",
                 Charge::GasUsed => "gasUsed",
             },

@@ -1,10 +1,11 @@
 //! One call of a system contract: who called, with what, and what it may touch at which price.
 
 use super::storage::{Slot, SlotValue};
-use crate::{error::StateFault, machine::EvmContext, place::Place};
+use crate::{error::StateFault, machine::EvmContext, place::Place, told};
 use alloy_primitives::{Address, Bytes, Log, U256};
 use alloy_sol_types::{SolError, SolEvent, SolInterface, SolValue, TopicList};
-use almanac_primitives::params::Parameters;
+use almanac_primitives::{addresses::is_system, params::Parameters};
+use almanac_schedule::{decide::Moment, life::Event};
 use revm::{
     context::{ContextTr, JournalTr},
     context_interface::{Cfg, journaled_state::JournalLoadError},
@@ -52,6 +53,15 @@ pub(super) fn revert<E: SolError>(error: E) -> DoorError {
     DoorError::Revert(error.abi_encode().into())
 }
 
+/// What every door knows of the block that its call is in.
+#[derive(Clone, Debug)]
+pub(crate) struct DoorBlock {
+    /// The parameters in force.
+    pub(crate) parameters: Parameters,
+    /// Number, time, prices and fee recipient.
+    pub(crate) moment: Moment,
+}
+
 /// How a door's call ended, and its gas.
 pub(crate) struct DoorOutcome {
     pub(crate) result: Result<Bytes, DoorError>,
@@ -62,7 +72,7 @@ pub(crate) struct DoorOutcome {
 pub(super) struct DoorCall<'c, 'a> {
     context: &'c mut EvmContext<'a>,
     inputs: &'c CallInputs,
-    parameters: &'c Parameters,
+    block: &'c DoorBlock,
     place: Place,
     gas: GasTracker,
     is_value_taken: bool,
@@ -73,12 +83,12 @@ impl<'c, 'a> DoorCall<'c, 'a> {
     pub(super) fn run(
         context: &'c mut EvmContext<'a>,
         inputs: &'c CallInputs,
-        parameters: &'c Parameters,
+        block: &'c DoorBlock,
         place: Place,
         door: impl FnOnce(&mut DoorCall<'c, 'a>) -> Result<Bytes, DoorError>,
     ) -> DoorOutcome {
         let gas = GasTracker::new(inputs.gas_limit, inputs.gas_limit, inputs.reservoir);
-        let mut call = Self { context, inputs, parameters, place, gas, is_value_taken: false };
+        let mut call = Self { context, inputs, block, place, gas, is_value_taken: false };
         let result = call.guarded(door);
         DoorOutcome { result, gas: call.gas }
     }
@@ -90,6 +100,11 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         // In a delegatecall `msg.sender` and storage would be someone else's. It is refused whatever its input is.
         if !matches!(self.inputs.scheme, CallScheme::Call | CallScheme::StaticCall) {
             return Err(revert(IDoor::DelegateCallRefused {}));
+        }
+        // Whoever can make a system account call a door would act in the name of everybody who can do so.
+        let caller = self.inputs.caller;
+        if is_system(caller) {
+            return Err(revert(IDoor::CallerIsSystem { caller }));
         }
         // The length is known without a look at the bytes.
         self.charge(CALL_GAS)?;
@@ -142,7 +157,12 @@ impl<'c, 'a> DoorCall<'c, 'a> {
 
     /// The parameters in force in this block.
     pub(super) fn parameters(&self) -> &'c Parameters {
-        self.parameters
+        &self.block.parameters
+    }
+
+    /// What this block brings to schedules: its number, its time, its prices, and who gets its fees.
+    pub(super) fn moment(&self) -> Moment {
+        self.block.moment
     }
 
     /// Takes the value that came with the call; only payable methods do.
@@ -195,13 +215,27 @@ impl<'c, 'a> DoorCall<'c, 'a> {
 
     /// Emits an event from the door's address, priced like LOG.
     pub(super) fn emit<E: SolEvent>(&mut self, event: &E) -> Result<(), DoorError> {
-        self.refuse_static()?;
-        let topics = u8::try_from(E::TopicList::COUNT).expect("an event has at most four topics");
-        let log_gas = self.context.cfg().gas_params().log_cost(topics, event.abi_encoded_size() as u64);
-        self.charge(LOG_GAS.saturating_add(log_gas))?;
+        self.charge_log(E::TopicList::COUNT, event.abi_encoded_size())?;
         let data = event.encode_log_data();
         self.context.journal_mut().log(Log { address: self.inputs.target_address, data });
         Ok(())
+    }
+
+    /// Tells of something that happened to a schedule: to those who keep its history, and in the words of its door as
+    /// a log, priced like LOG.
+    pub(super) fn tell(&mut self, event: Event) -> Result<(), DoorError> {
+        if let Some(log) = super::event_log(&event) {
+            self.charge_log(log.topics().len(), log.data.data.len())?;
+            self.context.journal_mut().log(log);
+        }
+        Ok(told::tell(self.context, event)?)
+    }
+
+    fn charge_log(&mut self, topics: usize, bytes: usize) -> Result<(), DoorError> {
+        self.refuse_static()?;
+        let topics = u8::try_from(topics).expect("an event has at most four topics");
+        let log_gas = self.context.cfg().gas_params().log_cost(topics, bytes as u64);
+        self.charge(LOG_GAS.saturating_add(log_gas))
     }
 
     /// What the call answers: paid for before it is made.

@@ -3,15 +3,15 @@
 use super::call::{CALL_GAS, DoorCall, DoorError, revert};
 use alloy_primitives::{Address, Bytes, Log, U256, keccak256};
 use alloy_sol_types::{SolCall as _, SolEvent, SolInterface};
-use almanac_primitives::{GasPrice, Lane, ScheduleId, TimestampMs, Wei, addresses::CRON_REGISTRY};
+use almanac_primitives::{Lane, ScheduleId, TimestampMs, Wei, addresses::CRON_REGISTRY};
 use almanac_schedule::{
     Failure,
     cron::{Admitted, Order, OrderError, SELECTOR_BYTES, admit},
+    decide::End,
     ledger::load,
-    life::{self, CancelError, Event, TopUpError},
-    record::Record,
+    life::{self, CancelError, Event, NewSchedule, TopUpError, What},
+    record::{Record, Terms},
 };
-use revm::context_interface::Block as _;
 use std::convert::Infallible;
 
 alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
@@ -84,25 +84,20 @@ fn plain_order(owner: Address, target: Address, input: Bytes, numbers: [U256; 4]
 fn schedule(call: &mut DoorCall<'_, '_>, mut order: Order) -> Result<Bytes, DoorError> {
     call.refuse_static()?;
     order.escrow = call.take_escrow()?;
-    let (owner, target, next_run_at, escrow) = (order.owner, order.target, order.next_run_at, order.escrow);
-    let (seconds, base_fee) = {
-        let block = &call.context().block;
-        (block.timestamp().saturating_to(), GasPrice(block.basefee().into()))
-    };
-    let now = TimestampMs::from_seconds(seconds).unwrap_or(TimestampMs(u64::MAX));
-    let Admitted { body, due } =
-        admit(order, call.parameters(), now, base_fee).map_err(|error| refusal(&error))?;
+    let (escrow, moment) = (order.escrow, call.moment());
+    let admitted = admit(order, call.parameters(), moment.now, moment.base_fee);
+    let Admitted { body, due } = admitted.map_err(|error| refusal(&error))?;
     let id = call.next_id()?;
-    life::create(call, id, &body, Lane::Cron, due, escrow)?;
-    let id = U256::from(id.0);
-    call.emit(&ICronRegistry::JobScheduled { id, owner, target, nextRunAt: next_run_at })?;
-    call.answer(&id)
+    let new = NewSchedule { body, lane: Lane::Cron, due: Some(due), priority: 0, escrow };
+    let event = life::create(call, id, new)?;
+    call.tell(event)?;
+    call.answer(&U256::from(id.0))
 }
 
 fn cancel(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
     call.refuse_static()?;
-    let (known, caller) = (known_id(id)?, call.caller());
-    let cancelled = life::cancel(call, known, caller).map_err(|failure| {
+    let (known, caller, moment) = (known_id(id)?, call.caller(), call.moment());
+    let event = life::cancel(call, known, caller, moment).map_err(|failure| {
         thrown(failure, |error| match error {
             CancelError::Unknown { .. } => revert(ICronRegistry::UnknownJob { id }),
             CancelError::NotOwner { caller, owner, .. } => {
@@ -111,8 +106,7 @@ fn cancel(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
             CancelError::InLastRun { .. } => revert(ICronRegistry::JobInLastRun { id }),
         })
     })?;
-    let (owner, refunded) = (cancelled.owner, cancelled.refunded.0);
-    call.emit(&ICronRegistry::JobCancelled { id, owner, refunded })?;
+    call.tell(event)?;
     call.answer(&true)
 }
 
@@ -120,7 +114,7 @@ fn top_up(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
     call.refuse_static()?;
     let known = known_id(id)?;
     let amount = call.take_escrow()?;
-    let total = life::top_up(call, known, amount).map_err(|failure| {
+    let event = life::top_up(call, known, amount).map_err(|failure| {
         thrown(failure, |error| match error {
             // More than was ever issued cannot come: only an unknown job is met.
             TopUpError::Unknown { .. } | TopUpError::TooMuch { .. } => {
@@ -128,7 +122,7 @@ fn top_up(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
             }
         })
     })?;
-    call.emit(&ICronRegistry::JobToppedUp { id, amount: amount.0, totalEscrow: total.0 })?;
+    call.tell(event)?;
     call.answer(&true)
 }
 
@@ -141,21 +135,24 @@ fn get_job(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
     call.answer(&record.map_or_else(no_job, job))
 }
 
+/// Another door's schedule is no job.
 fn job(record: Record) -> Job {
     let Record { id, head, escrow, body } = record;
-    let selector = &body.input[..SELECTOR_BYTES.min(body.input.len())];
-    let runs_max = body.runs_max.map_or(0, |max| max.get());
+    let Terms::Cron(terms) = body.terms;
+    let call = body.call();
+    let selector = &call.input[..SELECTOR_BYTES.min(call.input.len())];
+    let runs_max = terms.runs_max.map_or(0, |max| max.get());
     let seconds = |ms: u64| U256::from(TimestampMs(ms).seconds());
     Job {
         id: U256::from(id.0),
         owner: body.owner,
-        target: body.to,
+        target: call.to,
         selector: selector.try_into().unwrap_or_default(),
-        args: body.input.slice(selector.len()..),
-        nextRunAt: seconds(head.due.0),
-        intervalSec: seconds(body.interval_ms.map_or(0, |ms| ms.get())),
+        args: call.input.slice(selector.len()..),
+        nextRunAt: seconds(head.due.map_or(0, |due| due.0)),
+        intervalSec: seconds(terms.interval_ms.map_or(0, |ms| ms.get())),
         maxRuns: U256::from(runs_max),
-        runsLeft: U256::from(runs_max.saturating_sub(head.runs)),
+        runsLeft: U256::from(runs_max.saturating_sub(head.runs.into())),
         gasLimit: U256::from(body.gas_limit.0),
         gasEscrow: escrow.0,
     }
@@ -182,18 +179,30 @@ fn known_id(id: U256) -> Result<ScheduleId, DoorError> {
     u64::try_from(id).map(ScheduleId).map_err(|_| revert(ICronRegistry::UnknownJob { id }))
 }
 
-/// What the registry says of something that happened to a job.
-pub(super) fn event_log(event: Event) -> Log {
-    let data = match event {
-        Event::Executed { id, is_success, gas_used } => {
-            let (id, gas_used) = (U256::from(id.0), U256::from(gas_used.0));
+/// What the registry says of something that happened to a job. A single run's end is its `JobExecuted`.
+pub(super) fn event_log(event: &Event) -> Option<Log> {
+    let id = U256::from(event.id.0);
+    let data = match event.what {
+        What::Created { owner, target, due, .. } => {
+            let next_run_at = U256::from(due.map_or(0, TimestampMs::seconds));
+            ICronRegistry::JobScheduled { id, owner, target, nextRunAt: next_run_at }.encode_log_data()
+        }
+        What::ToppedUp { amount, escrow } => {
+            ICronRegistry::JobToppedUp { id, amount: amount.0, totalEscrow: escrow.0 }.encode_log_data()
+        }
+        What::Executed { is_success, gas_used } => {
+            let gas_used = U256::from(gas_used.0);
             ICronRegistry::JobExecuted { id, success: is_success, gasUsed: gas_used }.encode_log_data()
         }
-        Event::Exhausted { id, reason } => {
-            ICronRegistry::JobExhausted { id: U256::from(id.0), reason: reason.into() }.encode_log_data()
+        What::Ended { end: End::Cancelled, owner, refunded } => {
+            ICronRegistry::JobCancelled { id, owner, refunded: refunded.0 }.encode_log_data()
         }
+        What::Ended { end: end @ (End::OutOfMoney | End::RunsReached), .. } => {
+            ICronRegistry::JobExhausted { id, reason: end.to_string() }.encode_log_data()
+        }
+        What::Ended { .. } | What::Quarantined { .. } => return None,
     };
-    Log { address: CRON_REGISTRY, data }
+    Some(Log { address: CRON_REGISTRY, data })
 }
 
 /// Ends a call whose operation did not happen.

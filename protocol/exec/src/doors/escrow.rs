@@ -5,7 +5,7 @@ use crate::{error::StateFault, place::Place};
 use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::{
     ScheduleId, Wei,
-    addresses::LEDGER,
+    addresses::{BURN, LEDGER},
     ids::{ID_NTH_MAX, ScheduleIdError},
     params::SCHEDULE_ENDING_GAS,
 };
@@ -106,6 +106,10 @@ impl Ledger for DoorCall<'_, '_> {
             // A fault that belongs to one schedule: it must not stop the block.
             Some(_) => Err(revert(IDoor::LedgerShort { owed: amount.0 })),
         }
+    }
+
+    fn burn(&mut self, amount: Wei) -> Result<(), DoorError> {
+        self.credit(BURN, amount)
     }
 
     fn move_entry(&mut self) -> Result<(), DoorError> {

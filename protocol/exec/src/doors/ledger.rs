@@ -14,8 +14,8 @@ pub(super) fn call(_: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
 }
 
 /// Tells of a schedule that was put aside.
-pub(super) fn quarantine_log(id: ScheduleId, reason: &dyn Display) -> Log {
-    let event = ILedger::ScheduleQuarantined { id: U256::from(id.0), reason: reason.to_string() };
+pub(super) fn quarantine_log(id: ScheduleId, reason: &str) -> Log {
+    let event = ILedger::ScheduleQuarantined { id: U256::from(id.0), reason: reason.to_owned() };
     Log { address: LEDGER, data: event.encode_log_data() }
 }
 

@@ -17,17 +17,19 @@ mod parameters;
 mod probe;
 mod storage;
 
-pub(crate) use call::{DoorError, DoorOutcome};
+pub(crate) use call::{DoorBlock, DoorError, DoorOutcome};
 pub(crate) use developer::IDeveloper;
 
 use crate::{error::StateFault, machine::EvmContext, place::Place};
 use alloy_primitives::{Address, Log};
 use almanac_primitives::{
-    Lane, ScheduleId,
+    Lane,
     addresses::{CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS},
-    params::Parameters,
 };
-use almanac_schedule::{life::Event, record::Door};
+use almanac_schedule::{
+    life::{Event, What},
+    record::Door,
+};
 use call::DoorCall;
 use revm::interpreter::CallInputs;
 use std::fmt::Display;
@@ -42,7 +44,7 @@ pub(crate) const ADDRESSES: [Address; 3] = [PARAMETERS, LEDGER, probe::ADDRESS];
 pub(crate) fn call(
     context: &mut EvmContext<'_>,
     inputs: &CallInputs,
-    parameters: &Parameters,
+    block: &DoorBlock,
     place: Place,
 ) -> Result<Option<DoorOutcome>, StateFault> {
     let door = match inputs.bytecode_address {
@@ -55,19 +57,17 @@ pub(crate) fn call(
         probe::ADDRESS => probe::call,
         _ => return Ok(None),
     };
-    Ok(Some(DoorCall::run(context, inputs, parameters, place, door)))
+    Ok(Some(DoorCall::run(context, inputs, block, place, door)))
 }
 
-/// What a door says of something that happened to one of its schedules.
-pub(crate) fn event_log(door: Door, event: Event) -> Log {
-    match door {
-        Door::Cron => cron::event_log(event),
+/// What is said of something that happened to a schedule: by its door, or by the chain itself where a fault of its own
+/// put the schedule aside. `None` where the door's design has no words for it.
+pub(crate) fn event_log(event: &Event) -> Option<Log> {
+    match (&event.what, event.door) {
+        (What::Quarantined { reason }, _) => Some(ledger::quarantine_log(event.id, reason)),
+        (_, Some(Door::Cron)) => cron::event_log(event),
+        (_, None) => None,
     }
-}
-
-/// What the chain says of a schedule that a fault of its own put aside.
-pub(crate) fn quarantine_log(id: ScheduleId, reason: &dyn Display) -> Log {
-    ledger::quarantine_log(id, reason)
 }
 
 /// What the chain says of changes that its calendar contradicts.

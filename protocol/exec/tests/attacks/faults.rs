@@ -134,7 +134,7 @@ fn attack_08_poison_head_is_missing() {
 fn attack_08_poison_head_has_another_time() {
     let (mut chain, due, ids) = three_jobs();
     let mut record = Record::read(&chain.state, ids[1]).unwrap().unwrap();
-    record.head.due = TimestampMs((due + 7) * 1_000);
+    record.head.due = Some(TimestampMs((due + 7) * 1_000));
     set_head(&mut chain, ids[1], record.head.to_word());
     let mut chain = only_the_victim_suffers(chain, due, ids);
     let before = chain.balance(person(1).address);
@@ -148,7 +148,7 @@ fn attack_08_poison_head_has_another_time() {
 fn attack_08_poison_cancelled_while_it_is_found() {
     let (mut chain, due, ids) = three_jobs();
     let mut record = Record::read(&chain.state, ids[1]).unwrap().unwrap();
-    record.head.due = TimestampMs((due - 7) * 1_000);
+    record.head.due = Some(TimestampMs((due - 7) * 1_000));
     set_head(&mut chain, ids[1], record.head.to_word());
     let receipt = cancel_in_block(&mut chain, due, person(1), ids[1]);
     assert_eq!(receipt.outcome, Outcome::Success);
@@ -169,7 +169,7 @@ fn cancelling_block(chain: &mut TestChain, seconds: u64, from: Person, id: Sched
 fn attack_08_what_contradicts_the_calendar_is_told() {
     let (mut chain, due, ids) = three_jobs();
     let mut record = Record::read(&chain.state, ids[1]).unwrap().unwrap();
-    record.head.due = TimestampMs((due + 7) * 1_000);
+    record.head.due = Some(TimestampMs((due + 7) * 1_000));
     set_head(&mut chain, ids[1], record.head.to_word());
 
     let sound = cancelling_block(&mut chain, due - 2, person(0), ids[0]);

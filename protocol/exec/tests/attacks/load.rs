@@ -22,7 +22,7 @@ use almanac_schedule::{
     calendar::Change,
     cron::{Order, admit},
     ledger::MemoryLedger,
-    life,
+    life::{self, NewSchedule},
     record::{escrow_slot, head_slot},
 };
 use std::{cell::Cell, collections::BTreeMap, sync::Mutex};
@@ -479,7 +479,9 @@ fn put_all(chain: &mut TestChain, order: Order, ids: impl Iterator<Item = Schedu
     let mut memory = MemoryLedger::default();
     let mut changes = Vec::new();
     for id in ids {
-        life::create(&mut memory, id, &admitted.body, Lane::Cron, admitted.due, escrow).unwrap();
+        let body = admitted.body.clone();
+        let new = NewSchedule { body, lane: Lane::Cron, due: Some(admitted.due), priority: 0, escrow };
+        life::create(&mut memory, id, new).unwrap();
         for slot in [head_slot(id), escrow_slot(id)] {
             chain.state.0.insert(StateKey::Slot(LEDGER, slot), encode_slot(memory.slots[&slot]).unwrap());
         }

@@ -13,9 +13,10 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     cron::{Order, admit},
+    decide::{Moment, RunEnd},
     ledger::MemoryLedger,
-    life::{self, Ended, Moment, TopUpError},
-    record::escrow_slot,
+    life::{self, NewSchedule, TopUpError, What},
+    record::{Body, escrow_slot},
 };
 
 alloy_sol_types::sol!("../../contracts/IDeveloper.sol");
@@ -47,16 +48,16 @@ fn attack_23_refund_to_a_hostile_recipient() {
 fn attack_24_rounding_leak() {
     let prices = [1, 7, 999, 1_000_000_007, BASE_FEE_MAX.0];
     for (extra, price) in (0..=1_000u64).flat_map(|extra| prices.map(|price| (extra, GasPrice(price)))) {
-        let moment = Moment { now: TimestampMs(100_000), base_fee: price };
+        let moment = moment(price);
         let deposit = Gas(LEAST_RUN_GAS).cost(price).0 + U256::from(extra);
         let order = memory_order(LEAST_RUN_GAS, deposit);
         let admitted = admit(order, &Default::default(), TimestampMs(50_000), price).unwrap();
         let (mut ledger, id) = (MemoryLedger::default(), ScheduleId(1));
-        life::create(&mut ledger, id, &admitted.body, Lane::Cron, admitted.due, Wei(deposit)).unwrap();
+        life::create(&mut ledger, id, new(admitted.body, admitted.due, deposit)).unwrap();
         let begun =
             life::begin(&mut ledger, ScheduleRef { schedule: id, number: 0 }, moment).unwrap().unwrap();
         let gas_used = Gas(LEAST_RUN_GAS - extra);
-        let ended = Ended { outcome: &Outcome::Success, gas_used };
+        let ended = RunEnd { outcome: &Outcome::Success, gas_used };
         life::settle(&mut ledger, &begun, ended, moment).unwrap();
         // Less than half of its limit is never used here; the next test has the rest.
         assert_eq!(ledger.burned, gas_used.cost(price).0);
@@ -71,7 +72,7 @@ fn attack_24_rounding_leak() {
 fn attack_24_half_of_a_charge_at_least() {
     for (limit, price) in [(21_161, 7), (21_160, 7), (42_321, 1), (5_000_000, 100_000_000)] {
         let (gas, price) = (Gas(limit), GasPrice(price));
-        let moment = Moment { now: TimestampMs(100_000), base_fee: price };
+        let moment = moment(price);
         let (charge, half) = (gas.cost(price).0, (gas.cost(price).0 + U256::ONE) / U256::from(2));
         for (used, burned) in
             [(0, half), (limit / 2, half), (limit, charge), (limit - 1, charge - U256::from(price.0))]
@@ -79,15 +80,24 @@ fn attack_24_half_of_a_charge_at_least() {
             let order = memory_order(limit, charge);
             let body = admit(order, &Default::default(), TimestampMs(50_000), price).unwrap().body;
             let (mut ledger, id) = (MemoryLedger::default(), ScheduleId(1));
-            life::create(&mut ledger, id, &body, Lane::Cron, TimestampMs(100_000), Wei(charge)).unwrap();
+            life::create(&mut ledger, id, new(body, TimestampMs(100_000), charge)).unwrap();
             let reference = ScheduleRef { schedule: id, number: 0 };
             let begun = life::begin(&mut ledger, reference, moment).unwrap().unwrap();
-            let ended = Ended { outcome: &Outcome::Success, gas_used: Gas(used) };
+            let ended = RunEnd { outcome: &Outcome::Success, gas_used: Gas(used) };
             life::settle(&mut ledger, &begun, ended, moment).unwrap();
             let returned = ledger.credits.get(&NOBODY).copied().unwrap_or_default();
             assert_eq!((ledger.burned, returned), (burned, charge - burned), "{used} of {limit} at {price}");
         }
     }
+}
+
+fn moment(base_fee: GasPrice) -> Moment {
+    let (now, fee_recipient) = (TimestampMs(100_000), Address::ZERO);
+    Moment { block: 1, now, base_fee, fee_recipient, ended_kept_until: 2 }
+}
+
+fn new(body: Body, due: TimestampMs, escrow: U256) -> NewSchedule {
+    NewSchedule { body, lane: Lane::Cron, due: Some(due), priority: 0, escrow: Wei(escrow) }
 }
 
 fn memory_order(gas: u64, escrow: U256) -> Order {
@@ -135,9 +145,9 @@ fn attack_25_gas_times_price_overflow() {
     assert!(admitted(needed - U256::ONE).is_err());
     let body = admitted(needed).unwrap().body;
     let (mut ledger, id) = (MemoryLedger::default(), ScheduleId(1));
-    life::create(&mut ledger, id, &body, Lane::Cron, TimestampMs(100_000), Wei(U256::MAX - U256::ONE))
-        .unwrap();
-    assert_eq!(life::top_up(&mut ledger, id, Wei(U256::ONE)), Ok(Wei(U256::MAX)));
+    life::create(&mut ledger, id, new(body, TimestampMs(100_000), U256::MAX - U256::ONE)).unwrap();
+    let topped_up = life::top_up(&mut ledger, id, Wei(U256::ONE)).unwrap();
+    assert_eq!(topped_up.what, What::ToppedUp { amount: Wei(U256::ONE), escrow: Wei(U256::MAX) });
     let refused = life::top_up(&mut ledger, id, Wei(U256::ONE));
     let too_much = TopUpError::TooMuch { id, escrow: Wei(U256::MAX), amount: Wei(U256::ONE) };
     assert_eq!(refused, Err(almanac_schedule::Failure::Refused(too_much)));

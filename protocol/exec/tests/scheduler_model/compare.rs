@@ -99,7 +99,7 @@ pub fn compare_state(chain: &TestChain, model: &Model, now: Now) {
     let records = ledger::records(&chain.state);
     let really: Vec<_> = records
         .iter()
-        .map(|record| (record.id.0, record.head.due.0, record.head.runs, record.escrow.0))
+        .map(|record| (record.id.0, record.head.due.unwrap().0, u64::from(record.head.runs), record.escrow.0))
         .collect();
     let expected: Vec<_> = jobs.iter().map(|job| (job.id, job.at * 1_000, job.runs, job.escrow)).collect();
     assert_eq!(really, expected, "the jobs after block {}", now.number);

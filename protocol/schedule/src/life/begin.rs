@@ -1,12 +1,21 @@
 //! The start of a run: money is taken and the series re-armed before anyone is called.
 
-use super::{Moment, Verdict, judge};
 use crate::{
+    decide::{Decision, Moment, NextRun, decide},
     ledger::{Failure, Ledger, load, save},
     record::{Broken, Record, Status},
 };
-use almanac_primitives::ScheduleRef;
+use almanac_primitives::{ScheduleRef, Wei};
 use std::convert::Infallible;
+
+/// A run that has begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// Its schedule, as the call will find it.
+    pub record: Record,
+    /// What was taken from the escrow. It stays in the ledger until the run is settled.
+    pub charge: Wei,
+}
 
 /// Begins a run that the start of the block selected, or answers `None` where another run of the block has ended
 /// its schedule in the meantime.
@@ -17,21 +26,24 @@ pub fn begin<L: Ledger>(
     ledger: &mut L,
     reference: ScheduleRef,
     moment: Moment,
-) -> Result<Option<Record>, Failure<Infallible, L::Error>> {
+) -> Result<Option<Begun>, Failure<Infallible, L::Error>> {
     let Some(mut record) = load(ledger, reference.schedule)? else { return Ok(None) };
+    if record.head.status.is_ended() {
+        return Ok(None);
+    }
     // What was selected can only have been cancelled since: money comes in, never out, and time stands still.
     let changed = Broken::Changed { id: record.id };
-    let is_selected = record.head.status == Status::Pending && record.head.runs == reference.number;
-    let (true, Verdict::Run(due)) = (is_selected, judge(&record, moment)) else {
+    let is_selected =
+        record.head.status == Status::Pending && u64::from(record.head.runs) == reference.number;
+    let (true, Decision::Run { charge, again, .. }) = (is_selected, decide(&record, moment)) else {
         return Err(Failure::Broken(changed));
     };
-    let charge = record.charge(moment.base_fee);
     record.escrow = record.escrow.checked_sub(charge).ok_or(Failure::Broken(changed))?;
-    match record.next_due(due) {
-        Some(next) => record.head.due = next,
-        None => record.head.status = Status::Running,
+    match again {
+        NextRun::At(next) => record.head.due = Some(next),
+        NextRun::Never => record.head.status = Status::Running,
     }
     record.head.runs = record.head.runs.saturating_add(1);
     save(ledger, &record).map_err(Failure::Ledger)?;
-    Ok(Some(record))
+    Ok(Some(Begun { record, charge }))
 }

@@ -1,7 +1,12 @@
 //! What people do to a schedule: create it, add money, end it. And what a fault does: put it aside.
 
+use super::{
+    end::end,
+    event::{Event, What},
+};
 use crate::{
-    ledger::{Failure, Ledger, load, remove, save},
+    decide::{End, Moment},
+    ledger::{Failure, Ledger, load, save},
     record::{Body, Head, LastRun, Record, Status, escrow_slot, head_slot},
 };
 use alloy_primitives::Address;
@@ -55,40 +60,43 @@ pub enum TopUpError {
     },
 }
 
-/// A schedule that was cancelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cancelled {
-    /// Whose it was.
-    pub owner: Address,
-    /// What was paid back.
-    pub refunded: Wei,
+/// A schedule that a door has admitted.
+#[derive(Clone, Debug)]
+pub struct NewSchedule {
+    /// What never changes.
+    pub body: Body,
+    /// How its runs get into a block.
+    pub lane: Lane,
+    /// When its first run is due, if a time makes it run.
+    pub due: Option<TimestampMs>,
+    /// What its door sorts it by; of a cron job the record tells it.
+    pub priority: u64,
+    /// Its money, which is in the ledger's balance already.
+    pub escrow: Wei,
 }
 
-/// Creates a schedule whose escrow is in the ledger's balance already. Its door has checked everything.
-pub fn create<L: Ledger>(
-    ledger: &mut L,
-    id: ScheduleId,
-    body: &Body,
-    lane: Lane,
-    due: TimestampMs,
-    escrow: Wei,
-) -> Result<(), L::Error> {
-    let (price, skip_seconds) = (body.price(escrow), body.skip_seconds());
-    let head = Head { status: Status::Pending, lane, last: LastRun::None, due, price, runs: 0, skip_seconds };
+/// Creates a schedule. Its door has checked everything.
+pub fn create<L: Ledger>(ledger: &mut L, id: ScheduleId, new: NewSchedule) -> Result<Event, L::Error> {
+    let NewSchedule { body, lane, due, priority, escrow } = new;
+    let (status, last) = (Status::Pending, LastRun::None);
+    let head = Head { status, lane, last, due, priority, runs: 0, until: 0 };
+    let record = Record { id, head, escrow, body };
     ledger.move_entry()?;
     ledger.prepay_ending()?;
-    ledger.keep_body(id, body.encode())?;
-    ledger.store(head_slot(id), head.to_word())?;
-    ledger.store(escrow_slot(id), escrow.0)
+    ledger.keep_body(id, record.body.encode())?;
+    save(ledger, &record)?;
+    let (owner, target) = (record.body.owner, record.body.call().to);
+    Ok(Event::of(id, &record.body, What::Created { owner, target, lane, due }))
 }
 
-/// Ends a schedule for its owner and pays the whole escrow back.
+/// Ends a schedule for its owner. Its door's rules say how much of the escrow is paid back.
 pub fn cancel<L: Ledger>(
     ledger: &mut L,
     id: ScheduleId,
     caller: Address,
-) -> Result<Cancelled, Failure<CancelError, L::Error>> {
-    let Some(record) = load(ledger, id)? else {
+    moment: Moment,
+) -> Result<Event, Failure<CancelError, L::Error>> {
+    let Some(record) = load(ledger, id)?.filter(|record: &Record| !record.head.status.is_ended()) else {
         return Err(Failure::Refused(CancelError::Unknown { id }));
     };
     let owner = record.body.owner;
@@ -98,24 +106,23 @@ pub fn cancel<L: Ledger>(
     if record.head.status == Status::Running {
         return Err(Failure::Refused(CancelError::InLastRun { id }));
     }
-    end(ledger, &record).map_err(Failure::Ledger)?;
-    Ok(Cancelled { owner, refunded: record.escrow })
+    end(ledger, &record, End::Cancelled, moment)
 }
 
-/// Adds money that is in the ledger's balance already, and answers with what the schedule then holds.
+/// Adds money that is in the ledger's balance already.
 pub fn top_up<L: Ledger>(
     ledger: &mut L,
     id: ScheduleId,
     amount: Wei,
-) -> Result<Wei, Failure<TopUpError, L::Error>> {
-    let Some(mut record) = load(ledger, id)? else {
+) -> Result<Event, Failure<TopUpError, L::Error>> {
+    let Some(mut record) = load(ledger, id)?.filter(|record: &Record| !record.head.status.is_ended()) else {
         return Err(Failure::Refused(TopUpError::Unknown { id }));
     };
     let escrow = record.escrow;
     record.escrow =
         escrow.checked_add(amount).ok_or(Failure::Refused(TopUpError::TooMuch { id, escrow, amount }))?;
     save(ledger, &record).map_err(Failure::Ledger)?;
-    Ok(record.escrow)
+    Ok(Event::of(id, &record.body, What::ToppedUp { amount, escrow: record.escrow }))
 }
 
 /// Takes a schedule out of the calendar because of a fault of our own, and gives back what a run of it that never
@@ -131,14 +138,4 @@ pub fn quarantine<L: Ledger>(ledger: &mut L, id: ScheduleId, returned: Wei) -> R
         ledger.store(escrow_slot(id), escrow.saturating_add(returned.0))?;
     }
     Ok(true)
-}
-
-/// Takes a record away and pays what is left of its escrow back.
-pub(super) fn end<L: Ledger>(ledger: &mut L, record: &Record) -> Result<(), L::Error> {
-    ledger.move_entry()?;
-    remove(ledger, record.id)?;
-    if record.escrow > Wei::ZERO {
-        ledger.credit(record.body.refund_to, record.escrow)?;
-    }
-    Ok(())
 }

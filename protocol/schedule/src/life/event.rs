@@ -1,30 +1,70 @@
-//! What happened to a schedule outside of a caller's own transaction.
+//! What happened to a schedule, in words that belong to no door.
 
-use almanac_primitives::{Gas, ScheduleId};
+use crate::{
+    decide::End,
+    record::{Body, Door},
+};
+use alloy_primitives::Address;
+use almanac_primitives::{Gas, Lane, ScheduleId, TimestampMs, Wei};
 
-/// Why a schedule whose escrow is empty has ended.
-pub const EXHAUSTED_ESCROW: &str = "insufficient escrow";
+/// Something that happened to a schedule. Its door says it in its own words, and the index keeps it as it is here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Which schedule.
+    pub id: ScheduleId,
+    /// The door that it came through; `None` where the record cannot be read.
+    pub door: Option<Door>,
+    /// What happened.
+    pub what: What,
+}
 
-/// Why a schedule that has run as often as it should has ended.
-pub const EXHAUSTED_RUNS: &str = "max runs reached";
-
-/// Something that the owner of a schedule wants to hear of. Its door says it in its own words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+/// What happened to a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Somebody made it.
+    Created {
+        /// Who may cancel it.
+        owner: Address,
+        /// The contract that it calls first.
+        target: Address,
+        /// How its runs get into a block.
+        lane: Lane,
+        /// When its first run is due, if a time makes it run.
+        due: Option<TimestampMs>,
+    },
+    /// Somebody added money.
+    ToppedUp {
+        /// How much.
+        amount: Wei,
+        /// What it has now.
+        escrow: Wei,
+    },
     /// A run is over.
     Executed {
-        /// Whose.
-        id: ScheduleId,
         /// Whether the call returned.
         is_success: bool,
         /// Gas it used.
         gas_used: Gas,
     },
-    /// A series has come to its end.
-    Exhausted {
-        /// Which.
-        id: ScheduleId,
+    /// It has ended.
+    Ended {
         /// Why.
-        reason: &'static str,
+        end: End,
+        /// Whose it was.
+        owner: Address,
+        /// What was paid back.
+        refunded: Wei,
     },
+    /// A fault of the chain's own put it aside.
+    Quarantined {
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl Event {
+    /// Something that happened to a schedule with this body.
+    pub(super) fn of(id: ScheduleId, body: &Body, what: What) -> Self {
+        Self { id, door: Some(body.door()), what }
+    }
 }

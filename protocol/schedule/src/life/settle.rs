@@ -1,60 +1,61 @@
-//! The end of a run: what it used is burned, what it did not use returns, and a series that is over ends.
+//! The end of a run: its charge is divided, and a schedule whose last run it was ends.
 
-use super::{EXHAUSTED_RUNS, Event, Moment, change::end};
-use crate::{
-    ledger::{Failure, Ledger, Treasury, load, save},
-    record::{LastRun, Record, Status},
+use super::{
+    Event,
+    begin::Begun,
+    end::{end, pay},
+    event::What,
 };
-use almanac_primitives::{Gas, Outcome, Wei};
+use crate::{
+    decide::{End, Moment, RunEnd, Settlement, settle_run},
+    ledger::{Failure, Ledger, load, save},
+    record::{Broken, LastRun, Record, Status},
+};
 use std::convert::Infallible;
 
-/// How a run ended.
-#[derive(Clone, Copy, Debug)]
-pub struct Ended<'o> {
-    /// What became of the call.
-    pub outcome: &'o Outcome,
-    /// Gas it used.
-    pub gas_used: Gas,
-}
-
-/// Settles a run that [`begin`](super::begin) began with this record.
-pub fn settle<L: Treasury>(
+/// Settles a run that [`begin`](super::begin) began.
+pub fn settle<L: Ledger>(
     ledger: &mut L,
-    begun: &Record,
-    ended: Ended<'_>,
+    begun: &Begun,
+    ended: RunEnd<'_>,
     moment: Moment,
 ) -> Result<Vec<Event>, Failure<Infallible, L::Error>> {
-    let charge = begun.charge(moment.base_fee);
-    let cost = begun.cost(moment.base_fee, ended.gas_used);
-    let unused = charge.checked_sub(cost).unwrap_or(Wei::ZERO);
-    if cost > Wei::ZERO {
-        ledger.burn(cost).map_err(Failure::Ledger)?;
+    let Begun { record: selected, charge } = begun;
+    let mut settlement = settle_run(selected, *charge, ended, moment);
+    let id = selected.id;
+    if settlement.total() != Some(*charge) {
+        return Err(Failure::Broken(Broken::Unsettled { id, amount: *charge }));
     }
-    let (id, is_success) = (begun.id, ended.outcome.is_success());
-    let mut events = vec![Event::Executed { id, is_success, gas_used: ended.gas_used }];
-    match load(ledger, id)? {
+    // What returns goes to the escrow, if there still is one.
+    let refund = std::mem::take(&mut settlement.refund);
+    pay(ledger, settlement, selected.body.refund_to, moment).map_err(Failure::Ledger)?;
+    let is_success = ended.outcome.is_success();
+    let what = What::Executed { is_success, gas_used: ended.gas_used };
+    let mut events = vec![Event::of(id, &selected.body, what)];
+    match load(ledger, id)?.filter(|record: &Record| !record.head.status.is_ended()) {
         // The run cancelled its own series, or had it cancelled: what it did not use is all that is left.
-        None if unused > Wei::ZERO => {
-            ledger.credit(begun.body.refund_to, unused).map_err(Failure::Ledger)?;
-        }
-        None => {}
+        None => pay(ledger, Settlement::refund(refund), selected.body.refund_to, moment)
+            .map_err(Failure::Ledger)?,
         Some(mut record) => {
             record.escrow =
-                record.escrow.checked_add(unused).expect("no escrow exceeds what was ever issued");
+                record.escrow.checked_add(refund).expect("no escrow exceeds what was ever issued");
             record.head.last = LastRun::of(ended.outcome);
-            events.extend(close(ledger, &record).map_err(Failure::Ledger)?);
+            if record.head.status == Status::Running {
+                let end_of_runs = last_end(&record, is_success);
+                events.push(end(ledger, &record, end_of_runs, moment)?);
+            } else {
+                save(ledger, &record).map_err(Failure::Ledger)?;
+            }
         }
     }
     Ok(events)
 }
 
-/// Ends a schedule after its last run, or keeps it for the next.
-fn close<L: Ledger>(ledger: &mut L, record: &Record) -> Result<Option<Event>, L::Error> {
-    if record.head.status != Status::Running {
-        save(ledger, record)?;
-        return Ok(None);
+/// How a schedule ends with its last run: a series has reached its number, a single run is its own end.
+fn last_end(record: &Record, is_success: bool) -> End {
+    match (record.is_series(), is_success) {
+        (true, _) => End::RunsReached,
+        (false, true) => End::Succeeded,
+        (false, false) => End::Failed,
     }
-    end(ledger, record)?;
-    let is_series = record.body.interval_ms.is_some();
-    Ok(is_series.then_some(Event::Exhausted { id: record.id, reason: EXHAUSTED_RUNS }))
 }

@@ -1,85 +1,54 @@
-//! What never changes in a record: who, what, how often, and on which terms.
+//! What never changes in a record: who, what, and on which terms.
 
+use super::terms::{Door, Terms, Trigger};
 use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::{
-    DurationMs, Gas, Wei,
+    Gas, Wei,
     codec::{DecodeError, Reader, Writer},
-    params::{RUN_INPUT_BYTES_MAX, SECOND_MS},
+    params::RUN_INPUT_BYTES_MAX,
 };
-use std::num::NonZeroU64;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The part of a record that is fixed at creation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
-    /// The interface that it came through, whose events it gives.
-    pub door: Door,
     /// Who may cancel it.
     pub owner: Address,
     /// Who gets its refunds.
     pub refund_to: Address,
-    /// `msg.sender` and `tx.origin` of its runs.
+    /// Gas that a run may use, intrinsic gas included.
+    pub gas_limit: Gas,
+    /// What makes it run.
+    pub trigger: Trigger,
+    /// What its door binds it to.
+    pub terms: Terms,
+    /// What a run calls, in order. At least one, and no more than the terms allow.
+    pub calls: Vec<Call>,
+}
+
+/// One call of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// `msg.sender` and `tx.origin`.
     pub from: Address,
     /// The contract that is called.
     pub to: Address,
-    /// Value that goes with each call.
+    /// Value that goes with the call.
     pub value: Wei,
-    /// Gas that a run may use, intrinsic gas included.
-    pub gas_limit: Gas,
-    /// Milliseconds from one due time to the next; `None` is a single run.
-    pub interval_ms: Option<NonZeroU64>,
-    /// How many runs of a series; `None` is as many as the escrow pays for. A single run is one, whatever is here.
-    pub runs_max: Option<NonZeroU64>,
-    /// What becomes of times that were missed.
-    pub catch_up: CatchUp,
-    /// What a run costs.
-    pub charge: Charge,
     /// Calldata.
     pub input: Bytes,
 }
 
-/// The interface that a schedule came through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Door {
-    /// ARC-21 cron registry.
-    Cron = 1,
-}
-
-/// What becomes of the times that a series missed while the chain stood still.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum CatchUp {
-    /// A run for each, one per block.
-    All = 0,
-    /// One run, for the latest.
-    Latest = 1,
-    /// None; it waits for the next time to come.
-    Skip = 2,
-}
-
-/// What a run costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Charge {
-    /// The whole gas limit at the base fee.
-    GasLimit = 0,
-    /// The gas used at the base fee, and at least half of the limit; the rest returns to the escrow.
-    GasUsed = 1,
-}
-
-impl CatchUp {
-    /// The policy with this number.
-    pub fn from_number(number: u8) -> Option<Self> {
-        [Self::All, Self::Latest, Self::Skip].into_iter().find(|policy| *policy as u8 == number)
-    }
-}
-
 impl Body {
-    /// From one due time to the next, if there is more than one.
-    pub fn interval(&self) -> Option<DurationMs> {
-        self.interval_ms.map(|ms| DurationMs(ms.get()))
+    /// The door that it came through, whose events it gives.
+    pub fn door(&self) -> Door {
+        self.terms.door()
+    }
+
+    /// The call that people are shown: the first.
+    pub fn call(&self) -> &Call {
+        self.calls.first().expect("a body has a call: decoding refuses others")
     }
 
     /// The most that an escrow can pay per gas of one run: it covers a run at this base fee and at none above.
@@ -87,28 +56,23 @@ impl Body {
         escrow.0.checked_div(U256::from(self.gas_limit.0)).map_or(u64::MAX, |price| price.saturating_to())
     }
 
-    /// The interval in seconds of a series that skips what it has missed, else zero. A head that says zero, or a
-    /// little more than the interval, costs a read of the record and nothing else.
-    pub(crate) fn skip_seconds(&self) -> u32 {
-        let interval = self.interval_ms.filter(|_| self.catch_up == CatchUp::Skip);
-        interval.map_or(0, |ms| u32::try_from(ms.get().div_ceil(SECOND_MS)).unwrap_or_default())
-    }
-
     /// Stored form.
     pub fn encode(&self) -> Bytes {
-        let mut out = Writer::versioned(VERSION, 160 + self.input.len());
-        out.u8(self.door as u8);
-        out.u8(self.catch_up as u8);
-        out.u8(self.charge as u8);
+        let input_bytes: usize = self.calls.iter().map(|call| call.input.len() + 80).sum();
+        let mut out = Writer::versioned(VERSION, 80 + input_bytes);
+        out.u8(self.door() as u8);
+        out.u8(self.trigger as u8);
         out.address(self.owner);
         out.address(self.refund_to);
-        out.address(self.from);
-        out.address(self.to);
-        out.u256(self.value.0);
         out.u64(self.gas_limit.0);
-        out.u64(self.interval_ms.map_or(0, NonZeroU64::get));
-        out.u64(self.runs_max.map_or(0, NonZeroU64::get));
-        out.bytes(&self.input);
+        self.terms.encode(&mut out);
+        out.u8(u8::try_from(self.calls.len()).expect("no door allows more calls than a byte counts"));
+        for call in &self.calls {
+            out.address(call.from);
+            out.address(call.to);
+            out.u256(call.value.0);
+            out.bytes(&call.input);
+        }
         out.finish().into()
     }
 
@@ -116,69 +80,96 @@ impl Body {
     pub fn decode(encoded: &[u8]) -> Result<Self, DecodeError> {
         let mut input = Reader::versioned(encoded, "schedule body", VERSION)?;
         let unknown = |what, given: u8| DecodeError::UnknownValue { what, given: given.into() };
-        let (door, catch_up, charge) = (input.u8("door")?, input.u8("catch-up policy")?, input.u8("charge")?);
-        let body = Self {
-            door: match door {
-                1 => Door::Cron,
-                given => return Err(unknown("door", given)),
-            },
-            catch_up: CatchUp::from_number(catch_up).ok_or_else(|| unknown("catch-up policy", catch_up))?,
-            charge: match charge {
-                0 => Charge::GasLimit,
-                1 => Charge::GasUsed,
-                given => return Err(unknown("charge", given)),
-            },
-            owner: input.address("owner")?,
-            refund_to: input.address("refund recipient")?,
+        let (door, trigger) = (input.u8("door")?, input.u8("trigger")?);
+        let door = Door::from_number(door).ok_or_else(|| unknown("door", door))?;
+        let trigger = Trigger::from_number(trigger).ok_or_else(|| unknown("trigger", trigger))?;
+        let (owner, refund_to) = (input.address("owner")?, input.address("refund recipient")?);
+        let gas_limit = Gas(input.u64("gas limit")?);
+        let terms = Terms::decode(door, &mut input)?;
+        let count = input.u8("number of calls")?;
+        if !(1..=terms.calls_max()).contains(&count.into()) {
+            return Err(unknown("number of calls", count));
+        }
+        let calls = (0..count).map(|_| Call::decode(&mut input)).collect::<Result<_, _>>()?;
+        input.finish("schedule body")?;
+        Ok(Self { owner, refund_to, gas_limit, trigger, terms, calls })
+    }
+}
+
+impl Call {
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
             from: input.address("sender")?,
             to: input.address("target")?,
             value: Wei(input.u256("value")?),
-            gas_limit: Gas(input.u64("gas limit")?),
-            interval_ms: NonZeroU64::new(input.u64("interval")?),
-            runs_max: NonZeroU64::new(input.u64("number of runs")?),
             input: input.bytes("calldata", RUN_INPUT_BYTES_MAX)?,
-        };
-        input.finish("schedule body")?;
-        Ok(body)
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cron::{CatchUp, Charge, CronTerms};
     use proptest::prelude::*;
+    use std::num::NonZeroU64;
 
-    fn body() -> Body {
-        Body {
-            door: Door::Cron,
-            owner: Address::repeat_byte(1),
-            refund_to: Address::repeat_byte(2),
-            from: Address::repeat_byte(3),
-            to: Address::repeat_byte(4),
-            value: Wei::ZERO,
-            gas_limit: Gas(100_000),
+    fn terms() -> CronTerms {
+        CronTerms {
             interval_ms: NonZeroU64::new(60_000),
             runs_max: NonZeroU64::new(3),
             catch_up: CatchUp::Latest,
             charge: Charge::GasUsed,
+        }
+    }
+
+    fn call() -> Call {
+        Call {
+            from: Address::repeat_byte(3),
+            to: Address::repeat_byte(4),
+            value: Wei::ZERO,
             input: Bytes::from_static(b"four and more"),
+        }
+    }
+
+    fn body() -> Body {
+        Body {
+            owner: Address::repeat_byte(1),
+            refund_to: Address::repeat_byte(2),
+            gas_limit: Gas(100_000),
+            trigger: Trigger::Time,
+            terms: Terms::Cron(terms()),
+            calls: vec![call()],
         }
     }
 
     #[test]
     fn both_sides_of_the_calldata_bound() {
-        let with = |length| Body { input: vec![7; length].into(), ..body() };
+        let with = |length| Body { calls: vec![Call { input: vec![7; length].into(), ..call() }], ..body() };
         let largest = with(RUN_INPUT_BYTES_MAX);
         assert_eq!(Body::decode(&largest.encode()), Ok(largest));
         assert!(Body::decode(&with(RUN_INPUT_BYTES_MAX + 1).encode()).is_err());
     }
 
     #[test]
-    fn every_repeat_survives() {
-        for interval in [None, NonZeroU64::new(1), NonZeroU64::new(u64::MAX)] {
+    fn both_sides_of_the_number_of_calls() {
+        let decoded = |calls: usize| Body::decode(&Body { calls: vec![call(); calls], ..body() }.encode());
+        assert!(decoded(1).is_ok());
+        for refused in [0, 2, 255] {
+            let given = DecodeError::UnknownValue { what: "number of calls", given: refused as u64 };
+            assert_eq!(decoded(refused), Err(given));
+        }
+    }
+
+    #[test]
+    fn every_repeat_and_every_trigger_survives() {
+        for interval_ms in [None, NonZeroU64::new(1), NonZeroU64::new(u64::MAX)] {
             for runs_max in [None, NonZeroU64::new(1), NonZeroU64::new(u64::MAX)] {
-                let body = Body { interval_ms: interval, runs_max, ..body() };
-                assert_eq!(Body::decode(&body.encode()), Ok(body));
+                for trigger in Trigger::ALL {
+                    let terms = Terms::Cron(CronTerms { interval_ms, runs_max, ..terms() });
+                    let body = Body { terms, trigger, ..body() };
+                    assert_eq!(Body::decode(&body.encode()), Ok(body));
+                }
             }
         }
     }
@@ -186,7 +177,7 @@ mod tests {
     proptest! {
         /// Flipped bytes of a real body: what still reads must be written back as it was.
         #[test]
-        fn one_body_has_one_encoding(at in 0usize..170, value: u8, cut in 0usize..200) {
+        fn one_body_has_one_encoding(at in 0usize..190, value: u8, cut in 0usize..200) {
             let mut bytes = body().encode().to_vec();
             if let Some(byte) = bytes.get_mut(at) {
                 *byte = value;

@@ -1,24 +1,22 @@
 //! What changes in a record, packed into one slot.
 //!
 //! ```text
-//!  0        1        2      3      4          12         20       28          32
-//! +--------+--------+------+------+----------+----------+--------+-----------+
-//! | version| status | lane | last | due ms   | price    | runs   | skip s    |    big-endian
-//! +--------+--------+------+------+----------+----------+--------+-----------+
+//!  0        1        2      3      4          12         20      24           32
+//! +--------+--------+------+------+----------+----------+-------+------------+
+//! | version| status | lane | last | due ms   | priority | runs  | until      |    big-endian
+//! +--------+--------+------+------+----------+----------+-------+------------+
 //! ```
 //!
-//! Price and skip repeat what escrow and body say, so that a block can pass over a schedule that will not run
+//! Priority and until repeat what escrow and body say, so that a block can pass over a schedule that will not run
 //! with one read: what a block has to look at must not cost more than the look was paid for.
 
-use crate::life::Moment;
 use alloy_primitives::U256;
 use almanac_primitives::{
     Halt, Lane, Outcome, TimestampMs,
     codec::{DecodeError, Reader},
-    params::SECOND_MS,
 };
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The part of a record that changes with every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,27 +27,42 @@ pub struct Head {
     pub lane: Lane,
     /// How its last run ended.
     pub last: LastRun,
-    /// When its next run is due, or the one under way was.
-    pub due: TimestampMs,
-    /// The most that its next run can pay per gas. Outside of the cron lane, the higher price goes first at the
-    /// same time.
-    pub price: u64,
+    /// When its next run is due, or the one under way was; `None` where no time makes it run.
+    pub due: Option<TimestampMs>,
+    /// What its door sorts by or passes over by: of a cron job the most that its next run can pay per gas.
+    pub priority: u64,
     /// Runs that have begun.
-    pub runs: u64,
-    /// The interval in seconds of a series that skips what it has missed; zero for all others.
-    pub skip_seconds: u32,
+    pub runs: u32,
+    /// When this status ends by itself, zero for never. A schedule that is due: the time in milliseconds from which
+    /// its run is no longer wanted. One that waits for a price: where its door's clock lets it expire. One that has
+    /// ended: the block in which its record is swept away.
+    pub until: u64,
 }
 
-/// Where in its life a schedule is. One that has ended has no record.
+/// Where in its life a schedule is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
-    /// It waits in the calendar.
+    /// It waits for what makes it run.
     Pending = 1,
     /// Its last run is under way.
     Running = 2,
     /// A fault of the chain's own put it aside; its owner may cancel it and gets the escrow.
     Quarantined = 3,
+    /// Its time has come, and it waits for a better price.
+    Waiting = 4,
+    /// The start of this block has taken it up; its run follows.
+    Processed = 5,
+    /// It has ended with a run that returned. Ends stay readable for a while, where a door wants that.
+    Succeeded = 6,
+    /// It has ended with a run that failed.
+    Failed = 7,
+    /// Its owner ended it.
+    Cancelled = 8,
+    /// It waited too long.
+    Expired = 9,
+    /// Its door was shut down.
+    Shutdown = 10,
 }
 
 /// How the last run of a schedule ended.
@@ -98,7 +111,27 @@ impl LastRun {
 }
 
 impl Status {
-    const ALL: [Self; 3] = [Self::Pending, Self::Running, Self::Quarantined];
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Pending,
+        Self::Running,
+        Self::Quarantined,
+        Self::Waiting,
+        Self::Processed,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Expired,
+        Self::Shutdown,
+    ];
+
+    /// Whether nothing happens to the schedule any more.
+    pub fn is_ended(self) -> bool {
+        match self {
+            Self::Pending | Self::Running | Self::Quarantined | Self::Waiting | Self::Processed => false,
+            Self::Succeeded | Self::Failed | Self::Cancelled | Self::Expired | Self::Shutdown => true,
+        }
+    }
 }
 
 impl Head {
@@ -106,10 +139,10 @@ impl Head {
     pub fn to_word(&self) -> U256 {
         let mut word = [0; 32];
         word[..4].copy_from_slice(&[VERSION, self.status as u8, self.lane as u8, self.last.number()]);
-        word[4..12].copy_from_slice(&self.due.0.to_be_bytes());
-        word[12..20].copy_from_slice(&self.price.to_be_bytes());
-        word[20..28].copy_from_slice(&self.runs.to_be_bytes());
-        word[28..].copy_from_slice(&self.skip_seconds.to_be_bytes());
+        word[4..12].copy_from_slice(&self.due.map_or(0, |due| due.0).to_be_bytes());
+        word[12..20].copy_from_slice(&self.priority.to_be_bytes());
+        word[20..24].copy_from_slice(&self.runs.to_be_bytes());
+        word[24..].copy_from_slice(&self.until.to_be_bytes());
         U256::from_be_bytes(word)
     }
 
@@ -126,26 +159,17 @@ impl Head {
                 .ok_or_else(|| unknown("status", status))?,
             lane: Lane::from_number(lane).ok_or_else(|| unknown("lane", lane))?,
             last: LastRun::from_number(last).ok_or_else(|| unknown("last run", last))?,
-            due: TimestampMs(input.u64("due time")?),
-            price: input.u64("price")?,
-            runs: input.u64("runs")?,
-            skip_seconds: input.u32("skip seconds")?,
+            due: Some(TimestampMs(input.u64("due time")?)).filter(|due| due.0 > 0),
+            priority: input.u64("priority")?,
+            runs: input.u32("runs")?,
+            until: input.u64("until")?,
         })
-    }
-
-    /// Whether a block can tell from the head alone that this schedule does not run: it cannot pay, or it skips
-    /// what it has missed.
-    pub fn is_passed_over(&self, moment: Moment) -> bool {
-        let skipped_from = self.due.0.saturating_add(u64::from(self.skip_seconds) * SECOND_MS);
-        let is_skipped = self.skip_seconds > 0 && skipped_from <= moment.now.0;
-        is_skipped || u128::from(self.price) < moment.base_fee.0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use almanac_primitives::GasPrice;
     use proptest::prelude::*;
 
     proptest! {
@@ -154,7 +178,7 @@ mod tests {
             let mut bytes = bytes;
             if plausible {
                 bytes[0] = VERSION;
-                bytes[1] %= 4;
+                bytes[1] %= 11;
                 bytes[2] %= 5;
                 bytes[3] %= 4;
             }
@@ -178,10 +202,10 @@ mod tests {
                 status: Status::Pending,
                 lane: Lane::Cron,
                 last,
-                due: TimestampMs(u64::MAX),
-                price: 7,
-                runs: u64::MAX,
-                skip_seconds: u32::MAX,
+                due: Some(TimestampMs(u64::MAX)),
+                priority: 7,
+                runs: u32::MAX,
+                until: u64::MAX,
             };
             assert_eq!(Head::from_word(head.to_word()), Ok(head));
         }
@@ -193,22 +217,13 @@ mod tests {
     }
 
     #[test]
-    fn a_head_alone_tells_who_does_not_run() {
-        let head = |price, skip_seconds| Head {
-            status: Status::Pending,
-            lane: Lane::Cron,
-            last: LastRun::None,
-            due: TimestampMs(5_000),
-            price,
-            runs: 0,
-            skip_seconds,
-        };
-        let at = |now, base_fee| Moment { now: TimestampMs(now), base_fee: GasPrice(base_fee) };
-        assert!(!head(7, 0).is_passed_over(at(5_000, 7)), "exactly enough");
-        assert!(head(7, 0).is_passed_over(at(5_000, 8)), "a wei per gas too little");
-        assert!(!head(u64::MAX, 0).is_passed_over(at(u64::MAX, u64::MAX.into())));
-        assert!(!head(7, 60).is_passed_over(at(64_999, 7)), "nothing is missed yet");
-        assert!(head(7, 60).is_passed_over(at(65_000, 7)), "the time after has come");
-        assert!(!head(7, 0).is_passed_over(at(u64::MAX, 7)), "it does not skip");
+    fn every_status_survives_with_a_time_and_without() {
+        for status in Status::ALL {
+            for due in [None, Some(TimestampMs(1))] {
+                let (lane, last) = (Lane::Market, LastRun::None);
+                let head = Head { status, lane, last, due, priority: 0, runs: 0, until: 0 };
+                assert_eq!(Head::from_word(head.to_word()), Ok(head));
+            }
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! The record of a schedule: two slots of the ledger account that change, and a body that never does.
 //!
 //! ```text
-//!   ledger slot (id, 0)   head     status, lane, due time, price, runs, how the last one ended
+//!   ledger slot (id, 0)   head     status, lane, due time, priority, runs, how the last one ended
 //!   ledger slot (id, 1)   escrow   the money it holds
-//!   Body(id)              body     who, what, how often, on which terms
+//!   Body(id)              body     who, what, on which terms
 //! ```
 //!
 //! Slots are in the EVM's journal, so whatever reverts takes its changes of a record along. A schedule without a
@@ -11,17 +11,21 @@
 
 mod body;
 mod head;
+mod terms;
 
-pub use body::{Body, CatchUp, Charge, Door};
+pub use body::{Body, Call};
 pub use head::{Head, LastRun, Status};
+pub use terms::{Door, Terms, Trigger};
 
-use crate::calendar::{Entry, Priority};
+use crate::{
+    calendar::{Entry, Priority},
+    cron,
+};
 use alloy_primitives::{Bytes, U256};
 use almanac_primitives::{
-    Gas, GasPrice, Lane, RunTransaction, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError,
+    GasPrice, Lane, RunTransaction, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError,
     TimestampMs, Wei, addresses::LEDGER, codec::DecodeError, state::decode_slot,
 };
-use std::num::NonZeroU64;
 
 /// A schedule as the state has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +75,14 @@ pub enum Broken {
     #[error("the ledger owes {amount} and does not have it")]
     Unpaid {
         /// What it owes.
+        amount: Wei,
+    },
+    /// The rules of a door divide money into parts that are more or less than the whole.
+    #[error("the parts of {amount} that schedule {id} leaves do not add up to it")]
+    Unsettled {
+        /// Which schedule.
+        id: ScheduleId,
+        /// What was to be divided.
         amount: Wei,
     },
     /// A schedule is not what the start of the block selected, although it is still there.
@@ -162,15 +174,15 @@ impl Record {
 
     /// Its next run at a price per gas.
     pub fn run(&self, gas_price: GasPrice) -> RunTransaction {
-        let body = &self.body;
+        let Call { from, to, value, input } = self.body.call();
         RunTransaction {
-            schedule_ref: ScheduleRef { schedule: self.id, number: self.head.runs },
+            schedule_ref: ScheduleRef { schedule: self.id, number: self.head.runs.into() },
             lane: self.head.lane,
-            from: body.from,
-            to: body.to,
-            value: body.value,
-            input: body.input.clone(),
-            gas_limit: body.gas_limit,
+            from: *from,
+            to: *to,
+            value: *value,
+            input: input.clone(),
+            gas_limit: self.body.gas_limit,
             gas_price,
         }
     }
@@ -180,47 +192,31 @@ impl Record {
         self.body.gas_limit.cost(base_fee)
     }
 
-    /// What a run that used so much gas costs in the end; the rest of its charge returns to the escrow.
-    ///
-    /// At most half of it returns (ARC21-14): the whole limit counts against the lane's budget, and what holds a
-    /// budget pays for it. An odd wei is burned.
-    pub fn cost(&self, base_fee: GasPrice, gas_used: Gas) -> Wei {
-        let charge = self.charge(base_fee);
-        match self.body.charge {
-            Charge::GasLimit => charge,
-            Charge::GasUsed => {
-                let least = Wei(charge.0.div_ceil(U256::from(2)));
-                // No run uses more than its limit.
-                gas_used.cost(base_fee).max(least).min(charge)
-            }
+    /// The head with what it repeats of escrow and body.
+    pub fn full_head(&self) -> Head {
+        match &self.body.terms {
+            // Other lanes sort by the priority that their door has set.
+            Terms::Cron(_) if self.head.lane != Lane::Cron => self.head,
+            Terms::Cron(terms) => cron::full_head(terms, self),
         }
     }
 
-    /// The head with what it repeats of escrow and body.
-    pub fn full_head(&self) -> Head {
-        let Self { head, escrow, body, .. } = self;
-        // Other lanes sort by the price that their door has set.
-        let price = if head.lane == Lane::Cron { body.price(*escrow) } else { head.price };
-        Head { price, skip_seconds: body.skip_seconds(), ..*head }
-    }
-
-    /// Whether the run that comes next is the last by number.
-    pub fn is_last_run(&self) -> bool {
-        let is_counted_out = |max: NonZeroU64| self.head.runs.saturating_add(1) >= max.get();
-        self.body.interval_ms.is_none() || self.body.runs_max.is_some_and(is_counted_out)
+    /// Whether it may run more than once.
+    pub fn is_series(&self) -> bool {
+        self.body.terms.is_series()
     }
 
     /// When the run after the next is due, if the next one runs for `due`; `None` where it is the last.
     pub fn next_due(&self, due: TimestampMs) -> Option<TimestampMs> {
-        let interval = self.body.interval().filter(|_| !self.is_last_run())?;
+        let Terms::Cron(terms) = &self.body.terms;
+        let interval = terms.interval().filter(|_| self.runs_left().is_none_or(|left| left > 1))?;
         due.checked_add(interval)
     }
 
     /// How many runs may still come by number, or `None` where only money bounds them.
     pub fn runs_left(&self) -> Option<u64> {
-        let max =
-            if self.body.interval_ms.is_none() { Some(1) } else { self.body.runs_max.map(NonZeroU64::get) };
-        max.map(|max| max.saturating_sub(self.head.runs))
+        let Terms::Cron(terms) = &self.body.terms;
+        terms.runs_max().map(|max| max.saturating_sub(self.head.runs.into()))
     }
 
     /// How many runs the escrow pays for at a base fee, by number of runs bounded too.
@@ -235,12 +231,8 @@ impl Head {
     /// The place in the calendar that a schedule with this head has.
     pub fn entry(&self, id: ScheduleId) -> Option<Entry> {
         // ARC21-11: by time, then id. Money does not buy a place in the cron lane.
-        let priority = Priority(if self.lane == Lane::Cron { 0 } else { self.price });
-        (self.status == Status::Pending).then_some(Entry {
-            lane: self.lane,
-            due: self.due,
-            priority,
-            schedule: id,
-        })
+        let priority = Priority(if self.lane == Lane::Cron { 0 } else { self.priority });
+        let due = self.due.filter(|_| self.status == Status::Pending)?;
+        Some(Entry { lane: self.lane, due, priority, schedule: id })
     }
 }

@@ -1,6 +1,7 @@
 //! ARC-21's rules of admission: which orders become schedules of the cron lane.
 
-use crate::record::{Body, CatchUp, Charge, Door};
+use super::{CatchUp, Charge, CronTerms};
+use crate::record::{Body, Call, Terms, Trigger};
 use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::{
     Gas, GasPrice, TimestampMs, Wei,
@@ -115,19 +116,14 @@ pub fn admit(
     if order.escrow < needed {
         return Err(OrderError::EscrowTooLow { given: order.escrow, needed });
     }
+    let call = Call { from: CRON_REGISTRY, to: order.target, value: Wei::ZERO, input: order.input };
     let body = Body {
-        door: Door::Cron,
         owner: order.owner,
         refund_to: order.refund_to,
-        from: CRON_REGISTRY,
-        to: order.target,
-        value: Wei::ZERO,
         gas_limit,
-        interval_ms,
-        runs_max,
-        catch_up,
-        charge,
-        input: order.input,
+        trigger: Trigger::Time,
+        terms: Terms::Cron(CronTerms { interval_ms, runs_max, catch_up, charge }),
+        calls: vec![call],
     };
     Ok(Admitted { body, due })
 }

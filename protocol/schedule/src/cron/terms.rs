@@ -1,0 +1,90 @@
+//! What an ARC-21 job is bound to, beside its call and its gas.
+
+use almanac_primitives::{
+    DurationMs,
+    codec::{DecodeError, Reader, Writer},
+};
+use std::num::NonZeroU64;
+
+/// The most runs that a head can count.
+const RUNS_LARGEST: u64 = u32::MAX as u64;
+
+/// The terms of a job: how often it runs and what a run costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CronTerms {
+    /// Milliseconds from one due time to the next; `None` is a single run.
+    pub interval_ms: Option<NonZeroU64>,
+    /// How many runs of a series; `None` is as many as the escrow pays for. A single run is one, whatever is here.
+    pub runs_max: Option<NonZeroU64>,
+    /// What becomes of times that were missed.
+    pub catch_up: CatchUp,
+    /// What a run costs.
+    pub charge: Charge,
+}
+
+/// What becomes of the times that a series missed while the chain stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CatchUp {
+    /// A run for each, one per block.
+    All = 0,
+    /// One run, for the latest.
+    Latest = 1,
+    /// None; it waits for the next time to come.
+    Skip = 2,
+}
+
+/// What a run costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Charge {
+    /// The whole gas limit at the base fee.
+    GasLimit = 0,
+    /// The gas used at the base fee, and at least half of the limit; the rest returns to the escrow.
+    GasUsed = 1,
+}
+
+impl CatchUp {
+    /// The policy with this number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        [Self::All, Self::Latest, Self::Skip].into_iter().find(|policy| *policy as u8 == number)
+    }
+}
+
+impl CronTerms {
+    /// From one due time to the next, if there is more than one.
+    pub fn interval(&self) -> Option<DurationMs> {
+        self.interval_ms.map(|ms| DurationMs(ms.get()))
+    }
+
+    /// How many runs there are by number, or `None` where only money bounds them. A head counts 32 bits of runs, one
+    /// for each second of 136 years: what asks for more gets these.
+    pub fn runs_max(&self) -> Option<u64> {
+        match (self.interval_ms, self.runs_max) {
+            (None, _) => Some(1),
+            (Some(_), max) => max.map(|max| max.get().min(RUNS_LARGEST)),
+        }
+    }
+
+    pub(crate) fn encode(&self, out: &mut Writer) {
+        out.u8(self.catch_up as u8);
+        out.u8(self.charge as u8);
+        out.u64(self.interval_ms.map_or(0, NonZeroU64::get));
+        out.u64(self.runs_max.map_or(0, NonZeroU64::get));
+    }
+
+    pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let unknown = |what, given: u8| DecodeError::UnknownValue { what, given: given.into() };
+        let (catch_up, charge) = (input.u8("catch-up policy")?, input.u8("charge")?);
+        Ok(Self {
+            catch_up: CatchUp::from_number(catch_up).ok_or_else(|| unknown("catch-up policy", catch_up))?,
+            charge: match charge {
+                0 => Charge::GasLimit,
+                1 => Charge::GasUsed,
+                given => return Err(unknown("charge", given)),
+            },
+            interval_ms: NonZeroU64::new(input.u64("interval")?),
+            runs_max: NonZeroU64::new(input.u64("number of runs")?),
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! The end of a schedule: its escrow is divided, and its record goes, or stays readable for a while.
+
+use super::{Event, event::What};
+use crate::{
+    decide::{End, Moment, Settlement, keeps_ends, settle_end},
+    ledger::{Failure, Ledger, remove, save},
+    record::{Broken, Record},
+};
+use alloy_primitives::Address;
+use almanac_primitives::{ScheduleId, Wei};
+
+/// Ends a schedule, and divides what is left of its escrow as its door's rules say.
+pub(super) fn end<L: Ledger, R>(
+    ledger: &mut L,
+    record: &Record,
+    end: End,
+    moment: Moment,
+) -> Result<Event, Failure<R, L::Error>> {
+    let settlement = settle_end(record, end);
+    if settlement.total() != Some(record.escrow) {
+        return Err(Failure::Broken(Broken::Unsettled { id: record.id, amount: record.escrow }));
+    }
+    close(ledger, record, end, moment).map_err(Failure::Ledger)?;
+    pay(ledger, settlement, record.body.refund_to, moment).map_err(Failure::Ledger)?;
+    let what = What::Ended { end, owner: record.body.owner, refunded: settlement.refund };
+    Ok(Event::of(record.id, &record.body, what))
+}
+
+/// Takes a record away, or keeps what it says of its end for those who ask later.
+fn close<L: Ledger>(ledger: &mut L, record: &Record, end: End, moment: Moment) -> Result<(), L::Error> {
+    ledger.move_entry()?;
+    if !keeps_ends(&record.body.terms) {
+        return remove(ledger, record.id);
+    }
+    let mut ended = record.clone();
+    ended.head.status = end.status();
+    ended.head.until = moment.ended_kept_until;
+    ended.escrow = Wei::ZERO;
+    save(ledger, &ended)
+}
+
+/// Takes the record of a schedule away that ended a while ago.
+pub fn sweep<L: Ledger>(ledger: &mut L, id: ScheduleId) -> Result<(), L::Error> {
+    ledger.move_entry()?;
+    remove(ledger, id)
+}
+
+/// Divides money of the ledger.
+pub(super) fn pay<L: Ledger>(
+    ledger: &mut L,
+    settlement: Settlement,
+    refund_to: Address,
+    moment: Moment,
+) -> Result<(), L::Error> {
+    let Settlement { burn, fee_recipient, refund } = settlement;
+    if burn > Wei::ZERO {
+        ledger.burn(burn)?;
+    }
+    if fee_recipient > Wei::ZERO {
+        ledger.credit(moment.fee_recipient, fee_recipient)?;
+    }
+    if refund > Wei::ZERO {
+        ledger.credit(refund_to, refund)?;
+    }
+    Ok(())
+}
