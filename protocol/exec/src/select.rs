@@ -14,21 +14,25 @@ use alloy_primitives::{Log, U256};
 use almanac_primitives::{
     Gas, Lane, RunTransaction, StateKey, Wei,
     addresses::{LEDGER, PARAMETERS},
-    params::{CRON_BLOCK_EXHAUSTIONS_MAX, CRON_PAUSED, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX, Parameter},
+    params::{CRON_BLOCK_EXHAUSTIONS_MAX, CRON_PAUSED, LANE_BLOCK_RUNS_MAX, Parameter},
 };
 use almanac_schedule::{
     Agenda, Budget, Due, budget,
     calendar::{CalendarError, Entry},
     halved, is_held, ledger,
     life::{self, Moment, Verdict},
-    mark,
+    looks_max, mark,
     record::{Broken, Head, Record, head_slot},
+    runs_max,
 };
 use revm::{Database, Inspector};
 use std::ops::ControlFlow;
 
 /// Records that are fetched at a time. Where the budget ends early, so many were fetched for nothing.
 const ANNOUNCED_SCHEDULES: usize = 64;
+
+/// Due entries that a block asks the calendar for at a time.
+const PAGE: usize = LANE_BLOCK_RUNS_MAX;
 
 /// Due schedules that a block looks at after any number of failed views: one step of what is fetched together.
 const LOOKS_LEAST: u64 = ANNOUNCED_SCHEDULES as u64;
@@ -85,8 +89,8 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
 pub(crate) struct Walk {
     lane: Lane,
     budget: Budget,
-    looks_left: usize,
-    runs_left: usize,
+    looks_left: u64,
+    runs_left: u64,
     endings_left: u64,
     /// The lane's mark as the parent left it.
     stored: Option<Entry>,
@@ -123,13 +127,13 @@ impl Walk {
         };
         // Looks and endings are due work, too: no proposer may leave them out.
         let failed_views = execution.environment.consensus.failed_views();
-        let endings_max = execution.environment.parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX);
+        let parameters = &execution.environment.parameters;
+        let endings_max = parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX);
         Ok(Self {
             lane,
             budget,
-            looks_left: usize::try_from(halved(LANE_BLOCK_LOOKS_MAX as u64, failed_views, LOOKS_LEAST))
-                .expect("no more than LANE_BLOCK_LOOKS_MAX"),
-            runs_left: LANE_BLOCK_RUNS_MAX,
+            looks_left: looks_max(lane, parameters, failed_views, LOOKS_LEAST),
+            runs_left: runs_max(lane, parameters),
             endings_left: halved(endings_max, failed_views, 1),
             stored,
             next: stored,
@@ -147,7 +151,7 @@ impl Walk {
     ) -> Result<Vec<SelectedRun>, WalkError> {
         self.end_aside(execution, agenda, logs)?;
         let mut runs = Vec::new();
-        self.select(execution, agenda, LANE_BLOCK_RUNS_MAX, &mut runs, logs)?;
+        self.select(execution, agenda, PAGE, &mut runs, logs)?;
         self.endings_left = 0;
         Ok(runs)
     }
@@ -185,7 +189,7 @@ impl Walk {
     ) -> Result<(), WalkError> {
         let (parent, now) = (execution.machine.state().parent(), execution.environment.timestamp);
         loop {
-            let count_max = self.looks_left.min(page);
+            let count_max = usize::try_from(self.looks_left).unwrap_or(usize::MAX).min(page);
             let due = agenda.due_from(parent, self.lane, now, self.next, count_max);
             let due = due.map_err(WalkError::Calendar)?;
             for part in due.chunks(ANNOUNCED_SCHEDULES) {

@@ -87,7 +87,7 @@ pub struct Model {
 pub struct Pass {
     /// Times and ids of what was due when the block began.
     due: Vec<(u64, u64)>,
-    looks_left: usize,
+    looks_left: u64,
     gas_left: u64,
     endings_left: u64,
     has_aside: bool,
@@ -96,8 +96,9 @@ pub struct Pass {
     kept: Vec<(u64, u64)>,
 }
 
-/// Most that one block looks at.
-const LOOKED_AT_MAX: usize = 6_000;
+/// Most that one block looks at, where the lane's gas does not allow more: one for so much gas.
+const LOOKED_AT_MAX: u64 = 6_000;
+const GAS_PER_LOOK: u64 = 2_500;
 
 impl Job {
     /// Whether it has missed a time and wants none of those.
@@ -164,7 +165,7 @@ impl Model {
         self.rules = self.rules_next.clone();
         self.pass = Pass {
             due: self.due(now),
-            looks_left: LOOKED_AT_MAX,
+            looks_left: LOOKED_AT_MAX.max(self.rules.block_gas / GAS_PER_LOOK),
             gas_left: self.rules.block_gas,
             endings_left: self.rules.exhaustions_max,
             next: self.mark,
