@@ -12,8 +12,8 @@ use almanac_primitives::{
     GasPrice, Genesis, Lane, ScheduleId, StateKey, StateRead, StateReadError, TimestampMs, Wei,
     addresses::{CRON_REGISTRY, LEDGER},
     params::{
-        BASE_FEE_FLOOR_WEI, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_DEFAULT, CRON_BLOCK_GAS_MAX,
-        CRON_RUN_GAS_LARGEST, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX, LANE_LOOK_GAS,
+        BASE_FEE_FLOOR_WEI, BLOCK_GAS_MAX, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_DEFAULT,
+        CRON_BLOCK_GAS_MAX, CRON_RUN_GAS_LARGEST, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX, LANE_LOOK_GAS,
     },
     state::encode_slot,
 };
@@ -277,10 +277,13 @@ fn attack_26_a_block_looks_at_a_bounded_number() {
 /// A lane with more gas looks at more: otherwise the price of holding it would stay where it was.
 #[test]
 fn attack_26_looks_grow_with_the_lane() {
-    let endings = CRON_BLOCK_EXHAUSTIONS_MAX.max as usize;
-    let looks = CRON_BLOCK_GAS_MAX.max / LANE_LOOK_GAS;
+    const GAS: u64 = 16_000_000;
     for (more, is_held_up) in [(0, false), (1, true)] {
-        looks_at(largest_chain(), looks, endings, more, is_held_up);
+        let mut genesis = genesis();
+        genesis.parameters.insert(BLOCK_GAS_MAX.name.into(), 2 * GAS);
+        genesis.parameters.insert(CRON_BLOCK_GAS_MAX.name.into(), GAS);
+        let chain = TestChain::from_genesis(&genesis);
+        looks_at(chain, GAS / LANE_LOOK_GAS, ENDINGS_PER_BLOCK, more, is_held_up);
     }
 }
 
