@@ -3,7 +3,10 @@
 use almanac_index::Index;
 use almanac_primitives::{Lane, TimestampMs};
 use almanac_rpc::types::time::iso;
-use almanac_schedule::{Calendar, calendar::CalendarError};
+use almanac_schedule::{
+    Calendar,
+    calendar::{CalendarError, Queue},
+};
 use std::fmt;
 
 /// How much waits after the last block, and when the first of it is due.
@@ -18,8 +21,9 @@ impl Waiting {
     pub(crate) fn read(index: &Index) -> Result<Self, CalendarError> {
         let state = index.tip_state();
         let calendar = Calendar::new(&state);
-        let counts = Lane::ALL.map(|lane| calendar.count(lane)).into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { schedules: counts.iter().sum(), next: calendar.first()?.map(|entry| entry.due) })
+        let counts =
+            Queue::TIMED.map(|queue| calendar.count(queue)).into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { schedules: counts.iter().sum(), next: calendar.first()?.map(|entry| entry.due()) })
     }
 }
 

@@ -5,7 +5,8 @@ use crate::{
     state::CalendarDamage,
 };
 use alloy_primitives::Bloom;
-use almanac_primitives::{Lane, block::receipts_root};
+use almanac_primitives::block::receipts_root;
+use almanac_schedule::calendar::Queue;
 use revm::Inspector;
 
 /// Gathers the result of a block. Tips were credited and fees burned with each transaction.
@@ -15,10 +16,14 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     let Execution { machine, environment, transactions, mut receipts, .. } = execution;
     let (diff, damage) = machine.into_state().into_diff()?;
     if let (Some(damage), Some(prologue)) = (damage, receipts.first_mut()) {
-        prologue.logs.push(match damage {
-            CalendarDamage::Mended(error) => doors::contradiction_log(&error),
-            CalendarDamage::Unwritable(error) => doors::pause_log(Lane::Cron, &error),
-        });
+        match damage {
+            CalendarDamage::Mended(error) => prologue.logs.push(doors::contradiction_log(&error)),
+            CalendarDamage::Unwritable(error) => {
+                let held = Queue::TIMED.into_iter().filter(|queue| queue.door().is_some());
+                let lanes = held.filter_map(Queue::lane);
+                prologue.logs.extend(lanes.map(|lane| doors::pause_log(lane, &error)));
+            }
+        }
     }
     let mut logs_bloom = Bloom::ZERO;
     for receipt in receipts.iter().filter(|receipt| !receipt.logs.is_empty()) {

@@ -14,11 +14,11 @@ use alloy_primitives::{Log, U256};
 use almanac_primitives::{
     Gas, Lane, RunTransaction, StateKey, Wei,
     addresses::{LEDGER, PARAMETERS},
-    params::{CRON_BLOCK_EXHAUSTIONS_MAX, CRON_PAUSED, LANE_BLOCK_RUNS_MAX, Parameter},
+    params::{CRON_BLOCK_EXHAUSTIONS_MAX, LANE_BLOCK_RUNS_MAX, Parameter},
 };
 use almanac_schedule::{
     Agenda, Budget, Due, budget,
-    calendar::{CalendarError, Entry},
+    calendar::{CalendarError, Entry, Queue},
     decide::{Decision, End, Moment, decide, is_passed_over},
     halved, is_held, ledger,
     life::{self, Event, What},
@@ -92,6 +92,7 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
 #[derive(Debug)]
 pub(crate) struct Walk {
     lane: Lane,
+    queue: Queue,
     budget: Budget,
     looks_left: u64,
     runs_left: u64,
@@ -127,8 +128,9 @@ impl Walk {
         lane: Lane,
         budget: Budget,
     ) -> Result<Self, BlockError> {
+        let queue = Queue::of_lane(lane);
         let stored = match lane {
-            Lane::Cron => execution.act::<_, BlockError>(|ledger| Ok(mark::load(ledger, lane)?))?,
+            Lane::Cron => execution.act::<_, BlockError>(|ledger| Ok(mark::load(ledger, queue)?))?,
             Lane::Reserved | Lane::Market | Lane::Spare => None,
         };
         // Looks and endings are due work, too: no proposer may leave them out.
@@ -137,6 +139,7 @@ impl Walk {
         let endings_max = parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX);
         Ok(Self {
             lane,
+            queue,
             budget,
             looks_left: looks_max(lane, parameters, failed_views, LOOKS_LEAST),
             runs_left: runs_max(lane, parameters),
@@ -174,7 +177,7 @@ impl Walk {
         let (parent, now) = (execution.machine.state().parent(), execution.environment.timestamp);
         let endings = usize::try_from(self.endings_left).unwrap_or(usize::MAX).saturating_add(1);
         let count_max = endings.saturating_add(mark.late().len());
-        let due = agenda.due_from(parent, self.lane, now, None, count_max).map_err(WalkError::Calendar)?;
+        let due = agenda.due_from(parent, self.queue, now.0, None, count_max).map_err(WalkError::Calendar)?;
         let aside = due.iter().filter_map(Due::entry).filter(|entry| mark.is_aside(*entry));
         let aside: Vec<_> = aside.take(endings).collect();
         for entries in aside.chunks(ANNOUNCED_SCHEDULES) {
@@ -202,7 +205,7 @@ impl Walk {
         let (parent, now) = (execution.machine.state().parent(), execution.environment.timestamp);
         loop {
             let count_max = usize::try_from(self.looks_left).unwrap_or(usize::MAX).min(page);
-            let due = agenda.due_from(parent, self.lane, now, self.next, count_max);
+            let due = agenda.due_from(parent, self.queue, now.0, self.next, count_max);
             let due = due.map_err(WalkError::Calendar)?;
             for part in due.chunks(ANNOUNCED_SCHEDULES) {
                 let entries: Vec<_> = part.iter().filter_map(Due::entry).collect();
@@ -356,7 +359,7 @@ impl Walk {
         if mark == self.stored {
             return Ok(());
         }
-        execution.act(|ledger| Ok(mark::store(ledger, self.lane, self.stored.as_ref(), mark.as_ref())?))
+        execution.act(|ledger| Ok(mark::store(ledger, self.queue, self.stored.as_ref(), mark.as_ref())?))
     }
 }
 
@@ -454,11 +457,10 @@ fn pause<'a, I: Inspector<EvmContext<'a>>>(
     lane: Lane,
     broken: &CalendarError,
 ) -> Result<Option<Log>, BlockError> {
-    // No door leads to the other lanes, so nothing can be due in them.
-    if lane != Lane::Cron {
-        return Ok(None);
-    }
-    let paused = (PARAMETERS, U256::from(CRON_PAUSED.slot), Parameter::slot_value(1));
+    // No door leads to a lane without one, so nothing can be due there.
+    let door = Queue::of_lane(lane).door();
+    let Some(paused) = door.and_then(|door| door.switches().paused) else { return Ok(None) };
+    let paused = (PARAMETERS, U256::from(paused.slot), Parameter::slot_value(1));
     execution.machine.write_slots(&[paused], false)?;
     Ok(Some(doors::pause_log(lane, broken)))
 }

@@ -13,13 +13,13 @@ use almanac_primitives::{
     Account, ScheduleId, StateChange, StateDiff, StateKey, StateRead,
     addresses::{BLOCK_HASH_HISTORY, BURN, LEDGER, PARAMETERS},
     genesis,
-    params::{BLOCK_HASH_HISTORY_LEN, CRON_PAUSED, Parameter},
+    params::{BLOCK_HASH_HISTORY_LEN, Parameter},
     state::{Meta, decode_slot, encode_slot},
 };
 use almanac_schedule::{
     Calendar,
     calendar::{ApplyError, CalendarError, Change, Entry as CalendarEntry},
-    record::{Head, schedule_of_head_slot},
+    record::{Door, Head, schedule_of_head_slot},
 };
 use revm::{
     Database,
@@ -340,8 +340,8 @@ impl BlockState<'_> {
     }
 
     /// Lets the calendar follow the records. A fault of our own must not stop a block in which somebody gets their
-    /// money back: what the calendar contradicts is left out; one that cannot be written stays as it is, and its
-    /// lane is paused.
+    /// money back: what the calendar contradicts is left out; one that cannot be written stays as it is, and
+    /// every lane is paused.
     fn move_entries(
         &mut self,
         moves: &[Change],
@@ -356,7 +356,10 @@ impl BlockState<'_> {
             Ok(nodes) => Ok((nodes, Some(CalendarDamage::Mended(contradicted)))),
             Err(ApplyError::Calendar(CalendarError::Read(error))) => Err(error.into()),
             Err(damage) => {
-                self.write_slot(PARAMETERS, U256::from(CRON_PAUSED.slot), Parameter::slot_value(1))?;
+                // Every lane: what is due in any of them cannot be told any more.
+                for paused in Door::ALL.into_iter().filter_map(|door| door.switches().paused) {
+                    self.write_slot(PARAMETERS, U256::from(paused.slot), Parameter::slot_value(1))?;
+                }
                 Ok((Vec::new(), Some(CalendarDamage::Unwritable(damage))))
             }
         }
@@ -373,12 +376,15 @@ impl BlockState<'_> {
     }
 }
 
-/// How an entry of the calendar moves with the head of its schedule. A head that cannot be read has none.
-fn entry_moves(id: ScheduleId, old: U256, new: U256) -> impl Iterator<Item = Change> {
-    let [old, new] = [old, new].map(|word| Head::from_word(word).ok().and_then(|head| head.entry(id)));
-    let is_same = old == new;
-    let moves = [old.map(Change::Remove), new.map(Change::Insert)];
-    moves.into_iter().flatten().filter(move |_| !is_same)
+/// How entries of the calendar move with the head of their schedule. A head that cannot be read has none.
+fn entry_moves(id: ScheduleId, old: U256, new: U256) -> Vec<Change> {
+    let entries = |word| -> Vec<CalendarEntry> {
+        Head::from_word(word).map(|head| head.entries(id).collect()).unwrap_or_default()
+    };
+    let (old, new) = (entries(old), entries(new));
+    let gone = old.iter().filter(|entry| !new.contains(entry)).copied().map(Change::Remove);
+    let come = new.iter().filter(|entry| !old.contains(entry)).copied().map(Change::Insert);
+    gone.chain(come).collect()
 }
 
 fn decode_account(address: Address, bytes: &[u8]) -> Result<AccountInfo, StateFault> {

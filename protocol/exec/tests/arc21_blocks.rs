@@ -558,7 +558,7 @@ fn mark_of(chain: &TestChain) -> Option<almanac_schedule::mark::Mark> {
         _ => None,
     });
     let mut ledger = MemoryLedger { slots: slots.collect(), ..Default::default() };
-    almanac_schedule::mark::load(&mut ledger, almanac_primitives::Lane::Cron).unwrap()
+    almanac_schedule::mark::load(&mut ledger, almanac_schedule::calendar::Queue::Cron).unwrap()
 }
 
 /// Its turn is over: money that comes later returns with the rest.

@@ -6,8 +6,8 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use almanac_primitives::{Lane, StateChange, TimestampMs, params::CALENDAR_NODE_ITEMS_MAX};
-use almanac_schedule::calendar::{Change, ENTRY_BYTES, Entry};
+use almanac_primitives::{StateChange, TimestampMs, params::CALENDAR_NODE_ITEMS_MAX};
+use almanac_schedule::calendar::{Change, ENTRY_BYTES, Entry, Queue};
 use std::{
     collections::BTreeSet,
     time::{Duration, Instant},
@@ -123,10 +123,11 @@ impl Chain {
 
     fn block(&mut self, changes: usize, pattern: Pattern) -> Block {
         let begin = Instant::now();
-        let (due_read, due) =
-            self.store.reads_of(|calendar| calendar.due(Lane::Cron, TimestampMs(u64::MAX), changes).unwrap());
+        let (due_read, due) = self
+            .store
+            .reads_of(|calendar| calendar.due(Queue::Cron, TimestampMs(u64::MAX), changes).unwrap());
         let due_time = begin.elapsed();
-        let now = due.last().expect("something is pending").due.0;
+        let now = due.last().expect("something is pending").at;
         let coming: Vec<_> = (0..changes).map(|_| Change::Insert(self.coming(now, pattern))).collect();
         let all: Vec<_> = due.into_iter().map(Change::Remove).chain(coming).collect();
 

@@ -1,24 +1,21 @@
 //! The question a block asks of the calendar: what is due?
 
-use crate::calendar::{Calendar, CalendarError, Entry};
-use almanac_primitives::{
-    Lane, RunTransaction, StateRead, TimestampMs,
-    params::{CRON_ENABLED, CRON_PAUSED, Parameters},
-};
+use crate::calendar::{Calendar, CalendarError, Entry, Queue};
+use almanac_primitives::{Lane, RunTransaction, StateRead, TimestampMs, params::Parameters};
 
 /// What is due, as the state of the parent block says it.
 ///
 /// Execution sees the calendar only through this, so that a block can be tested with any agenda.
 pub trait Agenda: Send + Sync {
-    /// What is due in a lane at `now`, in the lane's own order, at most `count_max` of it: all of it, or from an entry
-    /// on. What is before that entry was met in another block. Bare runs have no entry, and come from the front alone.
+    /// What is in a queue up to `until`, in the queue's own order, at most `count_max` of it: all of it, or from an
+    /// entry on. What is before that entry was met in another block. Bare runs have no entry, and come from the front alone.
     ///
     /// The state is the parent's: nothing that a block schedules can run in that block.
     fn due_from(
         &self,
         state: &dyn StateRead,
-        lane: Lane,
-        now: TimestampMs,
+        queue: Queue,
+        until: u64,
         from: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError>;
@@ -53,11 +50,7 @@ impl Due {
 
 /// Whether governance, or a fault, holds a lane back.
 pub fn is_held(lane: Lane, parameters: &Parameters) -> bool {
-    match lane {
-        Lane::Cron => parameters.get(CRON_ENABLED) == 0 || parameters.get(CRON_PAUSED) == 1,
-        // No door leads to these lanes yet.
-        Lane::Reserved | Lane::Market | Lane::Spare => false,
-    }
+    Queue::of_lane(lane).is_held(parameters)
 }
 
 /// The agenda of every real chain: the calendar in its state.
@@ -68,12 +61,12 @@ impl Agenda for CalendarAgenda {
     fn due_from(
         &self,
         state: &dyn StateRead,
-        lane: Lane,
-        now: TimestampMs,
+        queue: Queue,
+        until: u64,
         from: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError> {
-        let entries = Calendar::new(state).due_from(lane, now, from, count_max)?;
+        let entries = Calendar::new(state).due_from(queue, until, from, count_max)?;
         Ok(entries.into_iter().map(Due::Schedule).collect())
     }
 
@@ -82,8 +75,7 @@ impl Agenda for CalendarAgenda {
         state: &dyn StateRead,
         parameters: &Parameters,
     ) -> Result<Option<TimestampMs>, CalendarError> {
-        let lanes = Lane::ALL.map(|lane| Some(lane).filter(|lane| !is_held(*lane, parameters)));
-        let lanes: Vec<_> = lanes.into_iter().flatten().collect();
-        Calendar::new(state).next_due(&lanes)
+        let queues = Queue::TIMED.into_iter().filter(|queue| !queue.is_held(parameters));
+        Calendar::new(state).next_due(&queues.collect::<Vec<_>>())
     }
 }

@@ -1,4 +1,4 @@
-//! How far the walk through a lane has come, where it has left something behind.
+//! How far the walk through a queue has come, where it has left something behind.
 //!
 //! ```text
 //!   lane:  [ a  b  S  c  d ][ e  f  g … ]      by time, then id
@@ -13,24 +13,27 @@
 //! waits for its next missed time there. The mark knows these by name, and the next block begins with them. Everything
 //! else that may run is behind the mark, so order never inverts, and no block looks at the same flood again.
 
-use crate::{calendar::Entry, ledger::Ledger};
+use crate::{
+    calendar::{Entry, Queue},
+    ledger::Ledger,
+};
 use alloy_primitives::U256;
 use almanac_primitives::{
-    Lane, ScheduleId,
+    ScheduleId,
     params::{CRON_BLOCK_GAS_MAX, CRON_RUN_GAS_MIN},
 };
 
-/// Slots of this kind hold marks, one per lane, and their late entries.
+/// Slots of this kind hold marks, one per queue, and their late entries.
 const MARK_KIND: u64 = 3;
 
-/// Tells a mark from an empty slot: the first lane has the number zero.
+/// Tells a mark from an empty slot: the first queue has the number zero.
 const VERSION: u8 = 1;
 
-/// Most late schedules that a mark knows: as many as the largest lane runs in one block. A block adds to them only
+/// Most late schedules that a mark knows: as many as the largest queue runs in one block. A block adds to them only
 /// where it has met all of them, and then those that it adds are among its own runs.
 pub const LATE_MAX: usize = (CRON_BLOCK_GAS_MAX.max / CRON_RUN_GAS_MIN) as usize;
 
-/// Where the walk through a lane goes on.
+/// Where the walk through a queue goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The first entry that was not set aside, which may not exist.
@@ -64,12 +67,12 @@ impl Mark {
     }
 }
 
-/// The mark of a lane; `None` where nothing waits for its end.
-pub fn load<L: Ledger>(ledger: &mut L, lane: Lane) -> Result<Option<Mark>, L::Error> {
-    let Some(next) = load_entry(ledger, lane, 0)? else { return Ok(None) };
+/// The mark of a queue; `None` where nothing waits for its end.
+pub fn load<L: Ledger>(ledger: &mut L, queue: Queue) -> Result<Option<Mark>, L::Error> {
+    let Some(next) = load_entry(ledger, queue, 0)? else { return Ok(None) };
     let mut late = Vec::new();
     for place in 1..=LATE_MAX as u64 {
-        match load_entry(ledger, lane, place)? {
+        match load_entry(ledger, queue, place)? {
             Some(entry) => late.push(entry),
             None => break,
         }
@@ -77,10 +80,10 @@ pub fn load<L: Ledger>(ledger: &mut L, lane: Lane) -> Result<Option<Mark>, L::Er
     Ok(Some(Mark::new(next, late)))
 }
 
-/// Sets or removes the mark of a lane, where `stored` is the one that it has.
+/// Sets or removes the mark of a queue, where `stored` is the one that it has.
 pub fn store<L: Ledger>(
     ledger: &mut L,
-    lane: Lane,
+    queue: Queue,
     stored: Option<&Mark>,
     mark: Option<&Mark>,
 ) -> Result<(), L::Error> {
@@ -91,14 +94,14 @@ pub fn store<L: Ledger>(
     for (place, at) in (0..old.len().max(new.len())).zip(0u64..) {
         if old.get(place) != new.get(place) {
             let word = new.get(place).map_or(U256::ZERO, |entry| to_word(*entry));
-            ledger.store(slot(lane, at), word)?;
+            ledger.store(slot(queue, at), word)?;
         }
     }
     Ok(())
 }
 
-fn load_entry<L: Ledger>(ledger: &mut L, lane: Lane, place: u64) -> Result<Option<Entry>, L::Error> {
-    Ok(from_word(ledger.load(slot(lane, place))?).filter(|entry| entry.lane == lane))
+fn load_entry<L: Ledger>(ledger: &mut L, queue: Queue, place: u64) -> Result<Option<Entry>, L::Error> {
+    Ok(from_word(ledger.load(slot(queue, place))?).filter(|entry| entry.queue == queue))
 }
 
 /// The place directly behind an entry.
@@ -108,8 +111,8 @@ pub fn behind(entry: Entry) -> Entry {
 }
 
 /// The mark is at place 0, late entries follow it.
-fn slot(lane: Lane, place: u64) -> U256 {
-    U256::from_limbs([place, lane as u64, MARK_KIND, 0])
+fn slot(queue: Queue, place: u64) -> U256 {
+    U256::from_limbs([place, queue as u64, MARK_KIND, 0])
 }
 
 fn to_word(mark: Entry) -> U256 {
@@ -130,40 +133,39 @@ fn from_word(word: U256) -> Option<Entry> {
 mod tests {
     use super::*;
     use crate::{calendar::Priority, ledger::MemoryLedger};
-    use almanac_primitives::TimestampMs;
 
-    fn entry(lane: Lane, due: u64, id: u64) -> Entry {
-        Entry { lane, due: TimestampMs(due), priority: Priority(0), schedule: ScheduleId(id) }
+    fn entry(queue: Queue, due: u64, id: u64) -> Entry {
+        Entry { queue, at: due, priority: Priority(0), schedule: ScheduleId(id) }
     }
 
-    fn set(ledger: &mut MemoryLedger, lane: Lane, mark: Option<&Mark>) {
-        let stored = load(ledger, lane).unwrap();
-        store(ledger, lane, stored.as_ref(), mark).unwrap();
-        assert_eq!(load(ledger, lane).unwrap().as_ref(), mark);
+    fn set(ledger: &mut MemoryLedger, queue: Queue, mark: Option<&Mark>) {
+        let stored = load(ledger, queue).unwrap();
+        store(ledger, queue, stored.as_ref(), mark).unwrap();
+        assert_eq!(load(ledger, queue).unwrap().as_ref(), mark);
     }
 
     #[test]
-    fn each_lane_has_its_own_mark() {
+    fn each_queue_has_its_own_mark() {
         let mut ledger = MemoryLedger::default();
-        let mark = |lane: Lane, late: u64| {
-            Mark::new(entry(lane, 7, lane as u64), (0..late).map(|id| entry(lane, 6, id)))
+        let mark = |queue: Queue, late: u64| {
+            Mark::new(entry(queue, 7, queue as u64), (0..late).map(|id| entry(queue, 6, id)))
         };
-        for lane in Lane::ALL {
-            assert_eq!(load(&mut ledger, lane), Ok(None));
-            set(&mut ledger, lane, Some(&mark(lane, 2 + lane as u64)));
+        for queue in Queue::ALL {
+            assert_eq!(load(&mut ledger, queue), Ok(None));
+            set(&mut ledger, queue, Some(&mark(queue, 2 + queue as u64)));
         }
-        for lane in Lane::ALL {
-            assert_eq!(load(&mut ledger, lane), Ok(Some(mark(lane, 2 + lane as u64))));
-            set(&mut ledger, lane, Some(&mark(lane, 9)));
-            set(&mut ledger, lane, Some(&mark(lane, 1)));
-            set(&mut ledger, lane, None);
+        for queue in Queue::ALL {
+            assert_eq!(load(&mut ledger, queue), Ok(Some(mark(queue, 2 + queue as u64))));
+            set(&mut ledger, queue, Some(&mark(queue, 9)));
+            set(&mut ledger, queue, Some(&mark(queue, 1)));
+            set(&mut ledger, queue, None);
         }
         assert!(ledger.slots.is_empty(), "nothing is left of longer ones");
     }
 
     #[test]
     fn a_mark_knows_what_is_before_it_and_was_not_set_aside() {
-        let at = |due, id| entry(Lane::Cron, due, id);
+        let at = |due, id| entry(Queue::Cron, due, id);
         let mark = Mark::new(at(9, 5), [at(9, 5), at(8, 2), at(3, 4), at(9, 4), at(3, 4), at(10, 0)]);
         assert_eq!(mark.late(), [at(3, 4), at(8, 2), at(9, 4)]);
         assert!([at(0, 0), at(3, 3), at(9, 3)].into_iter().all(|entry| mark.is_aside(entry)));
@@ -173,27 +175,27 @@ mod tests {
     /// Both sides of how many it knows.
     #[test]
     fn a_mark_that_cannot_know_all_stands_before_the_first_of_the_others() {
-        let at = |id| entry(Lane::Cron, 1, id);
+        let at = |id| entry(Queue::Cron, 1, id);
         let count = LATE_MAX as u64;
         let full = Mark::new(at(u64::MAX), (0..count).map(at));
         assert_eq!((full.next, full.late().len()), (at(u64::MAX), LATE_MAX));
         let more = Mark::new(at(u64::MAX), (0..=count).map(at));
         assert_eq!((more.next, more.late().len()), (at(count), LATE_MAX));
-        set(&mut MemoryLedger::default(), Lane::Cron, Some(&more));
+        set(&mut MemoryLedger::default(), Queue::Cron, Some(&more));
     }
 
     #[test]
-    fn a_mark_of_another_lane_is_none() {
+    fn a_mark_of_another_queue_is_none() {
         let mut ledger = MemoryLedger::default();
-        ledger.slots.insert(slot(Lane::Cron, 0), to_word(entry(Lane::Market, 7, 1)));
-        assert_eq!(load(&mut ledger, Lane::Cron), Ok(None));
-        ledger.slots.insert(slot(Lane::Cron, 0), U256::MAX);
-        assert_eq!(load(&mut ledger, Lane::Cron), Ok(None));
+        ledger.slots.insert(slot(Queue::Cron, 0), to_word(entry(Queue::Market, 7, 1)));
+        assert_eq!(load(&mut ledger, Queue::Cron), Ok(None));
+        ledger.slots.insert(slot(Queue::Cron, 0), U256::MAX);
+        assert_eq!(load(&mut ledger, Queue::Cron), Ok(None));
     }
 
     #[test]
     fn behind_an_entry_is_before_the_next() {
-        let at = |due, id| entry(Lane::Cron, due, id);
+        let at = |due, id| entry(Queue::Cron, due, id);
         assert!(at(5, 7) < behind(at(5, 7)) && behind(at(5, 7)) <= at(5, 8) && behind(at(5, 7)) < at(6, 0));
     }
 }

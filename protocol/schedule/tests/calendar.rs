@@ -9,12 +9,10 @@ mod orders;
 mod support;
 
 use alloy_primitives::Bytes;
-use almanac_primitives::{
-    Lane, StateKey, StateRead, StateReadError, TimestampMs, params::LANE_BLOCK_RUNS_MAX,
-};
+use almanac_primitives::{StateKey, StateRead, StateReadError, TimestampMs, params::LANE_BLOCK_RUNS_MAX};
 use almanac_schedule::calendar::{
-    ApplyError, Calendar, CalendarError, Change, CheckError, Cursor, Entry, Leaf, NodeError, SpanError,
-    due_in,
+    ApplyError, Calendar, CalendarError, Change, CheckError, Cursor, Entry, Leaf, NodeError, Queue,
+    SpanError, due_in,
 };
 use support::{Draw, Store, Twin, cron, entry};
 
@@ -23,7 +21,7 @@ fn pending(count: u64) -> Twin {
     let mut twin = Twin::default();
     let mut draw = Draw::new(count);
     let entries: Vec<_> = (0..count)
-        .map(|n| entry(Lane::ALL[draw.below(4) as usize], draw.below(2_000_000), draw.below(3), n))
+        .map(|n| entry(Queue::TIMED[draw.below(4) as usize], draw.below(2_000_000), draw.below(3), n))
         .collect();
     entries.chunks(10_000).for_each(|block| drop(twin.insert(block.iter().copied())));
     twin
@@ -40,27 +38,28 @@ fn reading_costs_the_same_however_much_is_pending() {
         let levels = usize::from(levels);
         let reads = |ask: &dyn Fn(Calendar<'_>) -> usize| twin.store.reads_of(ask);
 
-        assert_eq!(reads(&|calendar| calendar.count(Lane::Cron).unwrap() as usize).0, 1);
+        assert_eq!(reads(&|calendar| calendar.count(Queue::Cron).unwrap() as usize).0, 1);
         assert_eq!(reads(&|calendar| calendar.contains(&cron(5, 5)).unwrap().into()).0, 1 + levels);
         // A block in which nothing is due, and whoever sleeps until something is, read the head and nothing else.
         let early = |calendar: Calendar<'_>| {
-            let first = calendar.next_due(&Lane::ALL).unwrap().expect("something is pending");
+            let first = calendar.next_due(&Queue::TIMED).unwrap().expect("something is pending");
             let before = TimestampMs(first.0.saturating_sub(1));
-            let due = Lane::ALL.map(|lane| calendar.due(lane, before, 10).unwrap().len());
+            let due = Queue::TIMED.map(|queue| calendar.due(queue, before, 10).unwrap().len());
             due.iter().sum()
         };
-        assert_eq!(reads(&early), (1 + Lane::ALL.len(), 0));
-        // The head, a way down in each lane, and one leaf more where a lane begins in the middle of one.
+        assert_eq!(reads(&early), (1 + Queue::TIMED.len(), 0));
+        // The head, a way down in each queue, and one leaf more where a queue begins in the middle of one.
         assert!(reads(&|calendar| calendar.first().iter().count()).0 <= 1 + 4 * (levels + 1));
         for count_max in [1, 100, LANE_BLOCK_RUNS_MAX] {
-            let (read, found) = reads(&|calendar| calendar.due(Lane::Market, now, count_max).unwrap().len());
+            let (read, found) = reads(&|calendar| calendar.due(Queue::Market, now, count_max).unwrap().len());
             assert!(found == count_max || found as u64 <= count, "{found}");
             // A leaf for every 8 entries at most, a branch for every 8 of those; and where it begins and ends.
             let leaves = found.div_ceil(8) + 1;
             let branches = leaves.div_ceil(8) + leaves.div_ceil(64);
             assert!(read <= 1 + levels + leaves + branches, "{read} reads for {found} of {count}");
         }
-        let page = |calendar: Calendar<'_>| calendar.agenda(&Lane::ALL, Cursor::At(now), 20).unwrap().len();
+        let page =
+            |calendar: Calendar<'_>| calendar.agenda(&Queue::TIMED, Cursor::At(now), 20).unwrap().len();
         let (read, found) = reads(&page);
         assert!(found <= 20 && read <= 1 + 4 * (levels + 3), "{read} reads for a page");
     }
@@ -92,7 +91,7 @@ fn a_large_calendar_empties_and_fills_again() {
             twin.map.values().copied().filter(|entry| entry.schedule.0 % 500 != 7).collect();
         twin.remove(leaving.iter().copied());
         assert!(twin.check().levels <= 2);
-        twin.ask(Lane::Spare, 900_000, 300);
+        twin.ask(Queue::Spare, 900_000, 300);
         twin.insert(leaving.iter().copied());
         assert_eq!(twin.check().levels, 4, "round {round}");
     }
@@ -111,7 +110,7 @@ fn freed_nodes_are_taken_again() {
     for round in 1..20 {
         let due = twin.due(round * 500 - 1);
         let again: Vec<_> =
-            due.iter().map(|entry| Change::Insert(cron(entry.due.0 + 5_000, entry.schedule.0))).collect();
+            due.iter().map(|entry| Change::Insert(cron(entry.at + 5_000, entry.schedule.0))).collect();
         let written = twin.block(&[again, due.into_iter().map(Change::Remove).collect()].concat());
         let removed = written.iter().filter(|change| change.new.is_none()).count();
         let made = written.iter().filter(|change| change.old.is_none()).count();
@@ -129,7 +128,7 @@ fn equal_entries_tell_the_same_whatever_led_to_them() {
     (0..900).rev().for_each(|n| drop(one_by_one.insert([cron(n % 37, n)])));
     one_by_one.remove((500..900).map(|n| cron(n % 37, n)));
     assert_ne!(at_once.store.values, one_by_one.store.values);
-    let told = |twin: &Twin| twin.store.calendar().agenda(&Lane::ALL, Cursor::At(TimestampMs(0)), 1_000);
+    let told = |twin: &Twin| twin.store.calendar().agenda(&Queue::TIMED, Cursor::At(TimestampMs(0)), 1_000);
     assert_eq!(told(&at_once), told(&one_by_one));
     assert_eq!(told(&at_once).unwrap().len(), 500);
 }
@@ -141,15 +140,15 @@ fn a_leaf_tells_what_it_answers_for() {
     let leaves = twin.store.leaves();
     assert!(leaves.len() >= 3);
     let (leaf, next) = (&leaves[1], &leaves[2]);
-    let (first, last) = (leaf.entries()[0].due.0, leaf.entries()[leaf.entries().len() - 1].due.0);
-    let alone = |lane, from, until| {
-        due_in(std::slice::from_ref(leaf), lane, TimestampMs(from), TimestampMs(until)).is_ok()
+    let (first, last) = (leaf.entries()[0].at, leaf.entries()[leaf.entries().len() - 1].at);
+    let alone = |queue, from, until| {
+        due_in(std::slice::from_ref(leaf), queue, TimestampMs(from), TimestampMs(until)).is_ok()
     };
-    let answers = |from, until| alone(Lane::Cron, from, until);
+    let answers = |from, until| alone(Queue::Cron, from, until);
     assert!(answers(first + 1, last), "all of these are its own");
     assert!(answers(last + 1, last + 9), "and that nothing is between its last and the next leaf's first");
     assert!(!answers(first - 1, last) && !answers(first + 1, last + 10));
-    assert!(!alone(Lane::Market, first + 1, last));
+    assert!(!alone(Queue::Market, first + 1, last));
     assert!(leaf.answers_for(&cron(last + 5, 7)) && !leaf.answers_for(&next.entries()[0]));
     assert!(next.follows(leaf) && !leaf.follows(next) && !leaves[0].follows(next));
     let branch = twin.store.values.values().find(|value| value[1] == 1).unwrap();
@@ -192,14 +191,14 @@ impl StateRead for Failing {
 fn a_failing_store_is_an_error() {
     let failed = StateReadError::failed(StateKey::Calendar(0), "the disk is gone");
     let calendar = Calendar::new(&Failing);
-    assert_eq!(calendar.due(Lane::Cron, TimestampMs(1), 1), Err(CalendarError::Read(failed.clone())));
+    assert_eq!(calendar.due(Queue::Cron, TimestampMs(1), 1), Err(CalendarError::Read(failed.clone())));
     assert_eq!(calendar.first(), Err(CalendarError::Read(failed.clone())));
     let refused = calendar.apply(&[Change::Insert(cron(1, 1))]);
     assert_eq!(refused, Err(ApplyError::Calendar(CalendarError::Read(failed))));
 }
 
 /// A leaf that is left out, whichever it is, and one that is out of place are noticed.
-fn refuse_less(leaves: &[Leaf], lane: Lane, from: TimestampMs, until: TimestampMs) {
+fn refuse_less(leaves: &[Leaf], queue: Queue, from: TimestampMs, until: TimestampMs) {
     for omitted in 0..leaves.len() {
         let rest = [&leaves[..omitted], &leaves[omitted + 1..]].concat();
         let expected = match omitted {
@@ -207,16 +206,16 @@ fn refuse_less(leaves: &[Leaf], lane: Lane, from: TimestampMs, until: TimestampM
             _ if omitted == rest.len() => SpanError::NoEnd { until },
             index => SpanError::Gap { index },
         };
-        assert_eq!(due_in(&rest, lane, from, until), Err(expected), "without leaf {omitted}");
+        assert_eq!(due_in(&rest, queue, from, until), Err(expected), "without leaf {omitted}");
     }
     if leaves.len() > 1 {
         let backwards: Vec<Leaf> = leaves.iter().rev().cloned().collect();
-        assert!(due_in(&backwards, lane, from, until).is_err());
+        assert!(due_in(&backwards, queue, from, until).is_err());
         let twice = [leaves, &leaves[..1]].concat();
-        assert_eq!(due_in(&twice, lane, from, until), Err(SpanError::Gap { index: leaves.len() }));
+        assert_eq!(due_in(&twice, queue, from, until), Err(SpanError::Gap { index: leaves.len() }));
     }
     let (next, before) = (TimestampMs(until.0 + 1), TimestampMs(until.0));
-    assert_eq!(due_in(leaves, lane, next, before), Err(SpanError::Backwards { from: next, until: before }));
+    assert_eq!(due_in(leaves, queue, next, before), Err(SpanError::Backwards { from: next, until: before }));
 }
 
 /// The leaves of a span are all that it takes to know what is due in it: they leave no gap, and end where it does.
@@ -226,26 +225,26 @@ fn leaves_of_a_span_answer_for_all_of_it() {
     for count in [1, 20, 40, 3_000] {
         let twin = pending(count);
         for _ in 0..100 {
-            let lane = Lane::ALL[draw.below(4) as usize];
+            let queue = Queue::TIMED[draw.below(4) as usize];
             let (a, b) = (draw.below(2_100_000), draw.below(2_100_000));
             let (from, until) = (TimestampMs(a.min(b)), TimestampMs(a.max(b)));
-            let found = twin.store.calendar().leaves(lane, from, until, usize::MAX).unwrap();
-            let is_due = |entry: &&Entry| entry.lane == lane && (from..=until).contains(&entry.due);
+            let found = twin.store.calendar().leaves(queue, from, until, usize::MAX).unwrap();
+            let is_due = |entry: &&Entry| entry.queue == queue && (from..=until).contains(&entry.due());
             let leaves: Vec<Leaf> = found.iter().map(|(_, leaf)| leaf.clone()).collect();
-            let due = due_in(&leaves, lane, from, until).unwrap();
+            let due = due_in(&leaves, queue, from, until).unwrap();
             assert_eq!(due, twin.map.values().filter(is_due).copied().collect::<Vec<_>>());
-            refuse_less(&leaves, lane, from, until);
+            refuse_less(&leaves, queue, from, until);
             assert!(found.windows(2).all(|pair| pair[1].1.follows(&pair[0].1)), "no gap");
-            let (first, last) = (entry(lane, from.0, u64::MAX, 0), entry(lane, until.0, 0, u64::MAX));
+            let (first, last) = (entry(queue, from.0, u64::MAX, 0), entry(queue, until.0, 0, u64::MAX));
             assert!(found[0].1.answers_for(&first) && found[found.len() - 1].1.answers_for(&last));
             for (node, leaf) in &found {
                 let stored = twin.store.read(StateKey::Calendar(*node)).unwrap().unwrap();
                 assert_eq!(Leaf::decode(&stored), Ok(leaf.clone()), "what is proven is what was read");
             }
-            let few = twin.store.calendar().leaves(lane, from, until, 1).unwrap();
+            let few = twin.store.calendar().leaves(queue, from, until, 1).unwrap();
             assert_eq!(few[..], found[..1]);
         }
-        let none = twin.store.calendar().leaves(Lane::Cron, TimestampMs(9), TimestampMs(7), 5).unwrap();
+        let none = twin.store.calendar().leaves(Queue::Cron, TimestampMs(9), TimestampMs(7), 5).unwrap();
         assert_eq!(none, [], "a span that ends before it begins needs nothing");
     }
 }

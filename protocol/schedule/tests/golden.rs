@@ -8,8 +8,8 @@
 mod support;
 
 use alloy_primitives::{B256, hex, keccak256};
-use almanac_primitives::{Lane, StateChange};
-use almanac_schedule::calendar::{Change, Entry};
+use almanac_primitives::StateChange;
+use almanac_schedule::calendar::{Change, Entry, Queue};
 use std::{collections::BTreeMap, fs, path::PathBuf};
 use support::{Draw, Twin, cron, entry};
 
@@ -43,9 +43,9 @@ fn is_update() -> bool {
 
 fn encodings() -> Vec<(String, String)> {
     let mut vectors = vec![];
-    for (lane, sample) in Lane::ALL.into_iter().map(|lane| (lane, sample(lane))) {
+    for (queue, sample) in Queue::TIMED.into_iter().map(|queue| (queue, sample(queue))) {
         assert_eq!(Entry::decode(&sample.encode()), Ok(sample));
-        vectors.push((format!("entry.{lane:?}").to_lowercase(), hex::encode_prefixed(sample.encode())));
+        vectors.push((format!("entry.{queue:?}").to_lowercase(), hex::encode_prefixed(sample.encode())));
     }
     for (name, count) in [("one_leaf", 3), ("two_levels", 33)] {
         let mut twin = Twin::default();
@@ -57,8 +57,8 @@ fn encodings() -> Vec<(String, String)> {
     vectors
 }
 
-fn sample(lane: Lane) -> Entry {
-    entry(lane, 1_767_225_600_123, 7, 0x0000_0041_2000_0c01)
+fn sample(queue: Queue) -> Entry {
+    entry(queue, 1_767_225_600_123, 7, 0x0000_0041_2000_0c01)
 }
 
 /// Blocks that fill, split, thin out, join and empty a calendar, each by a hash over what it wrote.
@@ -78,8 +78,8 @@ fn story() -> Vec<(String, String)> {
                 _ => (held, if block % 2 == 0 { 60 } else { 0 }),
             };
             let arrivals = (0..coming).map(|n| {
-                let lane = Lane::ALL[if block < 15 { draw.below(4) as usize } else { 3 }];
-                entry(lane, draw.below(5_000), draw.below(3), block << 28 | n)
+                let queue = Queue::TIMED[if block < 15 { draw.below(4) as usize } else { 3 }];
+                entry(queue, draw.below(5_000), draw.below(3), block << 28 | n)
             });
             let arrivals: Vec<_> = arrivals.map(Change::Insert).collect();
             let changes = [arrivals, leaving.into_iter().map(Change::Remove).collect()].concat();
@@ -123,7 +123,7 @@ fn golden_entry_by_hand() {
         "fffffffffffffff8", // priority 7, as its distance from the highest
         "0000004120000c01", // schedule 1042-3-1
     ];
-    assert_eq!(hex::encode(sample(Lane::Cron).encode()), expected.concat());
+    assert_eq!(hex::encode(sample(Queue::Cron).encode()), expected.concat());
 }
 
 #[test]
@@ -133,11 +133,11 @@ fn golden_nodes_by_hand() {
     let mut twin = Twin::default();
     twin.insert((0..3).map(|n| cron(n, n)));
     let leaf = ["01", "00", &first, &end, "00000003", &key(0), &key(1), &key(2)].concat();
-    // Entries per lane, and when the first of each is due; those without entries never.
+    // Entries per queue, and when the first of each is due; those without entries never.
     let never = "ff".repeat(8);
-    let first_due = format!("{never}{:016x}{never}{never}", 0);
-    let counts = |cron: u64| format!("{:016x}{cron:016x}{:032x}{first_due}", 0, 0);
-    let head = ["02", "01", "0000000000000001", "0000000000000002", &counts(3)].concat();
+    let first_due = format!("{never}{:016x}{}", 0, never.repeat(5));
+    let counts = |cron: u64| format!("{:016x}{cron:016x}{:080x}{first_due}", 0, 0);
+    let head = ["03", "01", "0000000000000001", "0000000000000002", &counts(3)].concat();
     let stored = |twin: &Twin, node| hex::encode(&twin.store.values[&node]);
     assert_eq!((stored(&twin, 0), stored(&twin, 1)), (head, leaf));
 
@@ -147,7 +147,7 @@ fn golden_nodes_by_hand() {
     let left = ["01", "00", &first, &key(16), "00000010", &keys(0..16)].concat();
     let right = ["01", "00", &key(16), &end, "00000011", &keys(16..33)].concat();
     let root = ["01", "01", "00000002", &first, "0000000000000001", &key(16), "0000000000000002"].concat();
-    let head = ["02", "02", "0000000000000003", "0000000000000004", &counts(33)].concat();
+    let head = ["03", "02", "0000000000000003", "0000000000000004", &counts(33)].concat();
     let expected = [head, left, right, root];
     assert_eq!([0, 1, 2, 3].map(|node| stored(&twin, node)), expected);
 }

@@ -1,10 +1,10 @@
 //! An agenda that is not the calendar's: what a proposer would execute by who cheats with due runs.
 
 use crate::liar::Lie;
-use almanac_primitives::{Lane, StateRead, TimestampMs, params::Parameters};
+use almanac_primitives::{StateRead, TimestampMs, params::Parameters};
 use almanac_schedule::{
     Agenda, CalendarAgenda, Due,
-    calendar::{CalendarError, Entry},
+    calendar::{CalendarError, Entry, Queue},
 };
 
 pub struct Tampered(pub Lie);
@@ -13,12 +13,12 @@ impl Agenda for Tampered {
     fn due_from(
         &self,
         state: &dyn StateRead,
-        lane: Lane,
-        now: TimestampMs,
+        queue: Queue,
+        until: u64,
         from: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError> {
-        let mut due = CalendarAgenda.due_from(state, lane, now, from, count_max)?;
+        let mut due = CalendarAgenda.due_from(state, queue, until, from, count_max)?;
         match self.0 {
             Lie::DropRun if !due.is_empty() => {
                 due.remove(0);

@@ -6,7 +6,7 @@ use almanac_primitives::{
 };
 use almanac_rpc::types::proof::{ClaimJson, EntryJson};
 use almanac_schedule::{
-    calendar::{Leaf, due_in},
+    calendar::{Leaf, Queue, due_in},
     record::{Body, Head, escrow_slot, head_slot},
 };
 use almanac_state::{ProvenValue, verify};
@@ -71,7 +71,8 @@ fn check_span(
     header: &Header,
 ) -> anyhow::Result<Words> {
     let leaves = values.iter().map(leaf).collect::<anyhow::Result<Vec<Leaf>>>()?;
-    let due = due_in(&leaves, lane, from, to).context("the leaves do not tell everything that is due")?;
+    let due = due_in(&leaves, Queue::of_lane(lane), from, to)
+        .context("the leaves do not tell everything that is due")?;
     let expected: Vec<EntryJson> = due.iter().map(EntryJson::from).collect();
     if let Some(shown) = shown {
         ensure!(

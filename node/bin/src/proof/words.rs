@@ -114,7 +114,7 @@ impl Words {
         words.fact("from", moment(from));
         words.fact("to", moment(to));
         for entry in due {
-            words.fact("due", format_args!("{}: schedule {}", moment(entry.due), entry.schedule));
+            words.fact("due", format_args!("{}: schedule {}", moment(entry.due()), entry.schedule));
         }
         if due.is_empty() {
             words.fact("due", "nothing");

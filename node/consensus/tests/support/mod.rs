@@ -15,7 +15,7 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Agenda, CalendarAgenda, Due,
-    calendar::{CalendarError, Entry},
+    calendar::{CalendarError, Entry, Queue},
 };
 use almanac_state::{CommitError, MemoryBatch, MemoryStore, SealError, SealedBatch, StateStore, StateView};
 use std::{
@@ -128,13 +128,13 @@ impl Agenda for CounterAgenda {
     fn due_from(
         &self,
         state: &dyn StateRead,
-        lane: Lane,
-        now: TimestampMs,
+        queue: Queue,
+        until: u64,
         _: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError> {
         let done = Self::done(state)?;
-        let due = self.0.iter().enumerate().skip(done).take_while(|(_, at)| **at <= now);
+        let due = self.0.iter().enumerate().skip(done).take_while(|(_, at)| at.0 <= until);
         let runs = due.take(count_max).map(|(number, _)| RunTransaction {
             schedule_ref: ScheduleRef { schedule: ScheduleId(1), number: number as u64 },
             lane: Lane::Cron,
@@ -145,7 +145,7 @@ impl Agenda for CounterAgenda {
             gas_limit: Gas(100_000),
             gas_price: GasPrice(1),
         });
-        Ok(if lane == Lane::Cron { runs.map(Due::Bare).collect() } else { Vec::new() })
+        Ok(if queue == Queue::Cron { runs.map(Due::Bare).collect() } else { Vec::new() })
     }
 
     fn next_due(&self, state: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {

@@ -12,7 +12,7 @@ use almanac_index::HistoricalState;
 use almanac_primitives::{Lane, TimestampMs};
 use almanac_schedule::{
     Calendar, Record,
-    calendar::{Cursor, Entry},
+    calendar::{Cursor, Entry, Queue},
     is_held,
 };
 use jsonrpsee::core::RpcResult;
@@ -71,8 +71,9 @@ pub(super) fn page(view: &View, wanted: &Wanted) -> RpcResult<AgendaPage> {
         (None, from) => Cursor::At(from.map_or(TimestampMs(0), params::time)),
     };
     let to = wanted.to.map_or(TimestampMs(u64::MAX), params::time);
-    let mut found = Calendar::new(&state).agenda(&lanes, cursor, limit + 1).map_err(error::internal)?;
-    found.retain(|entry| entry.due <= to);
+    let queues: Vec<_> = lanes.iter().copied().map(Queue::of_lane).collect();
+    let mut found = Calendar::new(&state).agenda(&queues, cursor, limit + 1).map_err(error::internal)?;
+    found.retain(|entry| entry.due() <= to);
     let has_more = found.len() > limit;
     found.truncate(limit);
     let cursor = found.last().filter(|_| has_more).map(|entry| Bytes::from(entry.encode()));
@@ -98,8 +99,8 @@ impl RpcEntry {
         let record = read_record(state, entry)?;
         Ok(Self {
             id: RpcScheduleId::new(entry.schedule),
-            lane: entry.lane.into(),
-            due: RpcTime::new(entry.due),
+            lane: entry.queue.lane().expect("the agenda is of lanes").into(),
+            due: RpcTime::new(entry.due()),
             priority: U64::from(entry.priority.0),
             owner: record.as_ref().map(|record| record.body.owner),
             target: record.as_ref().map(|record| record.body.call().to),

@@ -21,7 +21,7 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Calendar, Record, budget,
-    calendar::{Cursor, Entry},
+    calendar::{Queue, Cursor, Entry},
     is_held,
 };
 use jsonrpsee::core::RpcResult;
@@ -123,9 +123,9 @@ fn collect(state: &HistoricalState, seconds: &RangeInclusive<u64>) -> RpcResult<
     let (mut demands, mut counted) = (Demands::new(), 0);
     let (mut cursor, mut looked_at) = (Cursor::At(TimestampMs(0)), 0);
     loop {
-        let page = Calendar::new(state).agenda(&Lane::ALL, cursor, PAGE).map_err(error::internal)?;
+        let page = Calendar::new(state).agenda(&Queue::TIMED, cursor, PAGE).map_err(error::internal)?;
         for entry in &page {
-            if entry.due.seconds() > *seconds.end() {
+            if entry.due().seconds() > *seconds.end() {
                 return Ok(demands);
             }
             looked_at += 1;
@@ -156,12 +156,12 @@ fn count(entry: &Entry, record: &Record, seconds: &RangeInclusive<u64>, demands:
     let interval = record.body.terms.interval().map_or(u64::MAX, |interval| interval.0);
     let first_ms = seconds.start().saturating_mul(SECOND_MS);
     // The first run of the series that is in the span.
-    let skipped = first_ms.saturating_sub(entry.due.0).div_ceil(interval);
+    let skipped = first_ms.saturating_sub(entry.at).div_ceil(interval);
     let (mut nth, mut counted) = (skipped, 0);
     while nth < left {
-        let due = nth.checked_mul(interval).and_then(|later| entry.due.0.checked_add(later));
+        let due = nth.checked_mul(interval).and_then(|later| entry.at.checked_add(later));
         let Some(due) = due.map(TimestampMs).filter(|due| due.seconds() <= *seconds.end()) else { break };
-        let demand = demands.entry((entry.lane, due.seconds())).or_default();
+        let demand = demands.entry((record.head.lane, due.seconds())).or_default();
         demand.runs += 1;
         demand.gas = demand.gas.saturating_add(record.body.gas_limit.0);
         (nth, counted) = (nth + 1, counted + 1);

@@ -9,10 +9,10 @@ use crate::types::{
 };
 use alloy_primitives::{TxHash, U64};
 use almanac_index::{Index, StoreError};
-use almanac_primitives::{Lane, ReceiptProof, ScheduleId, StateKey, StateRead, TimestampMs, Wei};
+use almanac_primitives::{ReceiptProof, ScheduleId, StateKey, StateRead, TimestampMs, Wei};
 use almanac_schedule::{
     Calendar, Record,
-    calendar::{Leaf, due_in},
+    calendar::{Leaf, Queue, due_in},
 };
 
 /// Most leaves of the calendar in one proof.
@@ -148,12 +148,13 @@ fn of_span(
         return Err(ClaimError::NoCalendar);
     }
     let calendar = Calendar::new(state);
-    let leaves = calendar.leaves(lane.into(), from, to, LEAVES_MAX + 1).map_err(unreadable)?;
+    let queue = Queue::of_lane(lane.into());
+    let leaves = calendar.leaves(queue, from, to, LEAVES_MAX + 1).map_err(unreadable)?;
     if leaves.len() > LEAVES_MAX {
         return Err(ClaimError::TooManyLeaves);
     }
     let (nodes, leaves): (Vec<u64>, Vec<Leaf>) = leaves.into_iter().unzip();
-    let due = due_in(&leaves, Lane::from(lane), from, to).map_err(unreadable)?;
+    let due = due_in(&leaves, queue, from, to).map_err(unreadable)?;
     Ok(Plan {
         claim: ClaimJson::Span { lane, from: U64::from(from.0), to: U64::from(to.0) },
         keys: nodes.into_iter().map(StateKey::Calendar).collect(),

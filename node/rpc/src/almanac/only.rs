@@ -1,9 +1,9 @@
 //! An agenda on which there is one schedule, so that a block holds its run and no other.
 
-use almanac_primitives::{Lane, ScheduleId, StateRead, TimestampMs, params::Parameters};
+use almanac_primitives::{ScheduleId, StateRead, TimestampMs, params::Parameters};
 use almanac_schedule::{
     Agenda, Due, Record,
-    calendar::{CalendarError, Entry},
+    calendar::{CalendarError, Entry, Queue},
     record::RecordError,
 };
 
@@ -24,18 +24,18 @@ impl Agenda for Only {
     fn due_from(
         &self,
         state: &dyn StateRead,
-        lane: Lane,
-        now: TimestampMs,
+        queue: Queue,
+        until: u64,
         from: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError> {
         let entry = self.record(state)?.and_then(|record| record.entry());
-        let due = entry.filter(|entry| entry.lane == lane && entry.due <= now);
+        let due = entry.filter(|entry| entry.queue == queue && entry.at <= until);
         let due = due.filter(|entry| from.is_none_or(|from| from <= *entry));
         Ok(due.into_iter().take(count_max).map(Due::Schedule).collect())
     }
 
     fn next_due(&self, state: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
-        Ok(self.record(state)?.and_then(|record| record.entry()).map(|entry| entry.due))
+        Ok(self.record(state)?.and_then(|record| record.entry()).map(|entry| entry.due()))
     }
 }

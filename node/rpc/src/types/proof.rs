@@ -180,7 +180,7 @@ impl From<&StateProof> for ValueJson {
 
 impl From<&Entry> for EntryJson {
     fn from(entry: &Entry) -> Self {
-        Self { id: RpcScheduleId::new(entry.schedule), due: RpcTime::new(entry.due) }
+        Self { id: RpcScheduleId::new(entry.schedule), due: RpcTime::new(entry.due()) }
     }
 }
 

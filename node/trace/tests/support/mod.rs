@@ -13,7 +13,7 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Agenda, Due,
-    calendar::{CalendarError, Entry},
+    calendar::{CalendarError, Entry, Queue},
 };
 use almanac_trace::{Limits, Replay, TraceError, Tracer};
 use std::sync::{Arc, Mutex};
@@ -26,13 +26,13 @@ impl Agenda for Runs {
     fn due_from(
         &self,
         _: &dyn StateRead,
-        lane: Lane,
-        now: TimestampMs,
+        queue: Queue,
+        until: u64,
         _: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError> {
         let runs = self.0.lock().unwrap();
-        let due = runs.iter().filter(|(at, run)| *at == now && run.lane == lane);
+        let due = runs.iter().filter(|(at, run)| at.0 == until && Queue::of_lane(run.lane) == queue);
         Ok(due.map(|(_, run)| Due::Bare(run.clone())).take(count_max).collect())
     }
 

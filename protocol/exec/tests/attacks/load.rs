@@ -19,7 +19,7 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Calendar, CalendarAgenda, Record,
-    calendar::Change,
+    calendar::{Change, Queue},
     cron::{Order, admit},
     ledger::MemoryLedger,
     life::{self, NewSchedule},
@@ -464,7 +464,7 @@ fn attack_05_going_on_into_a_broken_calendar_loses_no_run() {
     let escrow = Wei(U256::from(LEAST_RUN_GAS) * U256::from(BASE_FEE_FLOOR_WEI.default));
     put_by_hand(&mut chain, LANE_BLOCK_RUNS_MAX as u64 + 100, due + 1, escrow);
     let now = TimestampMs((due + 1) * 1_000);
-    let leaves = Calendar::new(&chain.state).leaves(Lane::Cron, now, now, usize::MAX).unwrap();
+    let leaves = Calendar::new(&chain.state).leaves(Queue::Cron, now, now, usize::MAX).unwrap();
     let last = leaves.last().unwrap().0;
     chain.state.0.insert(StateKey::Calendar(last), Bytes::from_static(b"broken"));
     let output = execute(&chain.state, &CalendarAgenda, &chain.input_at(now), &mut Candidates::new(vec![]));

@@ -141,12 +141,12 @@ impl Agenda for Tampered {
     fn due_from(
         &self,
         state: &dyn StateRead,
-        lane: Lane,
-        now: TimestampMs,
+        queue: Queue,
+        until: u64,
         from: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError> {
-        let mut due = CalendarAgenda.due_from(state, lane, now, from, count_max)?;
+        let mut due = CalendarAgenda.due_from(state, queue, until, from, count_max)?;
         (self.0)(&mut due);
         Ok(due)
     }

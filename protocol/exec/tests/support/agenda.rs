@@ -8,7 +8,7 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Agenda, Due as Scheduled,
-    calendar::{CalendarError, Entry},
+    calendar::{CalendarError, Entry, Queue},
 };
 use std::sync::Mutex;
 
@@ -39,11 +39,13 @@ impl Agenda for TestAgenda {
     fn due_from(
         &self,
         state: &dyn StateRead,
-        lane: Lane,
-        now: TimestampMs,
+        queue: Queue,
+        until: u64,
         _: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Scheduled>, CalendarError> {
+        let now = TimestampMs(until);
+        let Some(lane) = queue.lane() else { return Ok(Vec::new()) };
         self.asked.lock().unwrap().push((lane, now, count_max));
         let mut due = Vec::new();
         for (when, run) in self.runs.iter().filter(|(_, run)| run.lane == lane) {

@@ -47,8 +47,7 @@ pub fn check(state: &MapState) {
 
     let mut expected: Vec<_> = records.iter().filter_map(Record::entry).collect();
     expected.sort_unstable();
-    let lanes = almanac_primitives::Lane::ALL;
-    let mut listed = calendar.agenda(&lanes, Cursor::At(TimestampMs(0)), usize::MAX).unwrap();
+    let mut listed = calendar.agenda(&Queue::TIMED, Cursor::At(TimestampMs(0)), usize::MAX).unwrap();
     listed.sort_unstable();
     assert_eq!(listed, expected, "the calendar says what the records say");
     assert!(

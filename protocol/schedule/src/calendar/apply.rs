@@ -9,10 +9,11 @@ use super::{
     head::{HEAD, Head, LEVELS_MAX, NEVER},
     level::{cut, merge, regroup},
     node::{Item, Node, Span},
+    queue::Queue,
     tree::{CalendarError, Tree},
 };
 use alloy_primitives::Bytes;
-use almanac_primitives::{Lane, StateChange, StateKey, TimestampMs};
+use almanac_primitives::{StateChange, StateKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A change to the calendar.
@@ -199,46 +200,51 @@ impl Edit<'_> {
     }
 
     fn count(&mut self, changes: &[Change]) -> Result<(), ApplyError> {
-        for (lane, count) in Lane::ALL.into_iter().zip(&mut self.head.counts) {
-            let (mut inserted, mut removed) = (0, 0);
-            for change in changes {
-                match change {
-                    Change::Insert(entry) => inserted += u64::from(entry.lane == lane),
-                    Change::Remove(entry) => removed += u64::from(entry.lane == lane),
-                }
+        let (mut inserted, mut removed) = ([0; Queue::ALL.len()], [0; Queue::ALL.len()]);
+        for change in changes {
+            match change {
+                Change::Insert(entry) => inserted[entry.queue.place()] += 1,
+                Change::Remove(entry) => removed[entry.queue.place()] += 1,
             }
-            let sum = count.checked_add(inserted).ok_or(ApplyError::Full { what: "entry" })?;
-            *count = sum.checked_sub(removed).ok_or(CalendarError::Miscounted { lane, count: *count })?;
+        }
+        for (queue, count) in Queue::ALL.into_iter().zip(&mut self.head.counts) {
+            let sum = count.checked_add(inserted[queue.place()]).ok_or(ApplyError::Full { what: "entry" })?;
+            let left = sum.checked_sub(removed[queue.place()]);
+            *count = left.ok_or(CalendarError::Miscounted { queue, count: *count })?;
         }
         Ok(())
     }
 
-    /// When the first entry of each lane is due now. The tree is asked only where the first one went.
+    /// Where the first entry of each queue is now. The tree is asked only where the first one went.
     fn find_firsts(&mut self, changes: &[Change]) -> Result<(), ApplyError> {
-        for (place, lane) in Lane::ALL.into_iter().enumerate() {
-            let mut first = self.head.firsts[place];
-            let mut is_gone = false;
-            for change in changes {
-                match change {
-                    Change::Insert(entry) if entry.lane == lane => first = first.min(entry.due),
-                    Change::Remove(entry) if entry.lane == lane => {
-                        is_gone |= entry.due == self.head.firsts[place];
-                    }
-                    Change::Insert(_) | Change::Remove(_) => {}
+        let (before, mut firsts) = (self.head.firsts, self.head.firsts);
+        let mut is_gone = [false; Queue::ALL.len()];
+        for change in changes {
+            match change {
+                Change::Insert(entry) => {
+                    let first = &mut firsts[entry.queue.place()];
+                    *first = entry.at.min(*first);
+                }
+                Change::Remove(entry) => {
+                    let place = entry.queue.place();
+                    is_gone[place] |= entry.at == before[place];
                 }
             }
-            self.head.firsts[place] = if is_gone { self.first_due(lane)? } else { first };
         }
+        for queue in Queue::ALL.into_iter().filter(|queue| is_gone[queue.place()]) {
+            firsts[queue.place()] = self.first(queue)?;
+        }
+        self.head.firsts = firsts;
         Ok(())
     }
 
-    /// When the first entry of a lane is due, in the tree as it will be.
-    fn first_due(&self, lane: Lane) -> Result<TimestampMs, ApplyError> {
-        let (mut at, until) = (Key::at(lane, TimestampMs(0)), Key::end_of(lane));
+    /// Where the first entry of a queue is, in the tree as it will be.
+    fn first(&self, queue: Queue) -> Result<u64, ApplyError> {
+        let (mut at, until) = (Key::at(queue, 0), Key::end_of(queue));
         while at < until {
             let leaf = self.leaf(&at)?;
             if let Some(item) = leaf.items.iter().find(|item| item.key >= at) {
-                return Ok(if item.key < until { item.key.entry().due } else { NEVER });
+                return Ok(if item.key < until { item.key.entry().at } else { NEVER });
             }
             at = leaf.span.until;
         }

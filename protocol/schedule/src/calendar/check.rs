@@ -5,9 +5,9 @@ use super::{
     entry::Key,
     head::NEVER,
     node::{ITEMS_MIN, Node, Span},
+    queue::Queue,
     tree::{CalendarError, Tree},
 };
-use almanac_primitives::{Lane, TimestampMs};
 use std::collections::BTreeSet;
 
 /// What a calendar consists of.
@@ -18,7 +18,7 @@ pub struct Census {
     /// The numbers of its nodes, without the head's, 0. A state has no other nodes:
     /// whoever can list it compares.
     pub nodes: BTreeSet<u64>,
-    /// Entries in all lanes.
+    /// Entries in all queues.
     pub entries: u64,
 }
 
@@ -38,15 +38,15 @@ pub enum CheckError {
         /// Items needed.
         min: usize,
     },
-    /// The head's first due time of a lane is not that of its first entry.
-    #[error("the head says that the {lane:?} lane begins at {given}, its first entry is due at {found}")]
+    /// The head's first place of a queue is not that of its first entry.
+    #[error("the head says that the {queue:?} queue begins at {given}, its first entry is at {found}")]
     WrongFirst {
-        /// The lane.
-        lane: Lane,
+        /// The queue.
+        queue: Queue,
         /// What the head says.
-        given: TimestampMs,
-        /// What the leaves say; the end of time where there is no entry.
-        found: TimestampMs,
+        given: u64,
+        /// What the leaves say; the last place of all where there is no entry.
+        found: u64,
     },
     /// A node has a number that the head has not given out.
     #[error("node {node} has a number that is not below the next, {next}")]
@@ -62,8 +62,8 @@ impl Calendar<'_> {
     /// Checks every node: order, bounds, fill, counts, numbers. Its cost grows with the calendar.
     pub fn check_all(&self) -> Result<Census, CheckError> {
         let mut tree = Tree::open(self.state)?;
-        let (mut nodes, mut counts) = (BTreeSet::new(), [0; Lane::ALL.len()]);
-        let mut firsts = [NEVER; Lane::ALL.len()];
+        let (mut nodes, mut counts) = (BTreeSet::new(), [0; Queue::ALL.len()]);
+        let mut firsts = [NEVER; Queue::ALL.len()];
         for level in (0..tree.head.levels).rev() {
             let mut at = Key::FIRST;
             while at != Key::END {
@@ -71,9 +71,9 @@ impl Calendar<'_> {
                 check_fill(number, node)?;
                 if level == 0 {
                     for entry in node.items.iter().map(|item| item.key.entry()) {
-                        let place = usize::from(entry.lane as u8);
+                        let place = entry.queue.place();
                         counts[place] += 1;
-                        firsts[place] = firsts[place].min(entry.due);
+                        firsts[place] = firsts[place].min(entry.at);
                     }
                 }
                 at = node.span.until;
@@ -81,16 +81,16 @@ impl Calendar<'_> {
                 nodes.insert(number);
             }
         }
-        for (lane, counted) in Lane::ALL.into_iter().zip(counts) {
-            let count = tree.head.count(lane);
+        for (queue, counted) in Queue::ALL.into_iter().zip(counts) {
+            let count = tree.head.count(queue);
             if count != counted {
-                return Err(CalendarError::Miscounted { lane, count }.into());
+                return Err(CalendarError::Miscounted { queue, count }.into());
             }
         }
-        for (lane, found) in Lane::ALL.into_iter().zip(firsts) {
-            let given = tree.head.first(lane);
+        for (queue, found) in Queue::ALL.into_iter().zip(firsts) {
+            let given = tree.head.first(queue);
             if given != found {
-                return Err(CheckError::WrongFirst { lane, given, found });
+                return Err(CheckError::WrongFirst { queue, given, found });
             }
         }
         let next = tree.head.next;

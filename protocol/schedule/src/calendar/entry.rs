@@ -1,17 +1,19 @@
-//! One line of the calendar, whose bytes sort as entries do: by lane, then time, then priority, then schedule.
+//! One line of the calendar, whose bytes sort as entries do: by queue, then place, then priority, then schedule.
 //!
 //! ```text
 //!  0      1              9                          17                25
 //! +------+--------------+--------------------------+-----------------+
-//! | lane | due ms, u64  | u64::MAX − priority, u64 | schedule id, u64|    all big-endian
+//! | queue| at, u64      | u64::MAX − priority, u64 | schedule id, u64|    all big-endian
 //! +------+--------------+--------------------------+-----------------+
 //! ```
 //!
-//! The priority is stored as its distance from the highest, so that a higher one comes first at the same time.
+//! Where runs wait for their time, `at` is that time in milliseconds. The priority is stored as its distance from the
+//! highest, so that a higher one comes first at the same time.
 //! An entry has no value beside its key: the id leads to the record, which the prologue reads anyway.
 
+use super::queue::Queue;
 use almanac_primitives::{
-    Lane, ScheduleId, TimestampMs,
+    ScheduleId, TimestampMs,
     codec::{DecodeError, Reader},
 };
 use std::{cmp::Ordering, fmt};
@@ -19,18 +21,18 @@ use std::{cmp::Ordering, fmt};
 /// Length of an encoded entry.
 pub const ENTRY_BYTES: usize = 25;
 
-/// What goes first among entries of one lane and one time: the higher one.
+/// What goes first among entries of one queue at one place: the higher one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(pub u64);
 
-/// A schedule that waits in a lane for its time.
+/// A schedule's place in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
-    /// How its run gets into a block.
-    pub lane: Lane,
-    /// When it is due.
-    pub due: TimestampMs,
-    /// What goes first at the same time.
+    /// Which queue.
+    pub queue: Queue,
+    /// Where in it: in milliseconds where runs wait for their time, else as the queue counts.
+    pub at: u64,
+    /// What goes first at the same place.
     pub priority: Priority,
     /// Which schedule.
     pub schedule: ScheduleId,
@@ -40,8 +42,8 @@ impl Entry {
     /// The bytes that the calendar sorts by.
     pub fn encode(&self) -> [u8; ENTRY_BYTES] {
         let mut bytes = [0; ENTRY_BYTES];
-        bytes[0] = self.lane as u8;
-        bytes[1..9].copy_from_slice(&self.due.0.to_be_bytes());
+        bytes[0] = self.queue as u8;
+        bytes[1..9].copy_from_slice(&self.at.to_be_bytes());
         bytes[9..17].copy_from_slice(&(u64::MAX - self.priority.0).to_be_bytes());
         bytes[17..].copy_from_slice(&self.schedule.0.to_be_bytes());
         bytes
@@ -50,16 +52,21 @@ impl Entry {
     /// Reads the bytes that the calendar sorts by.
     pub fn decode(encoded: &[u8]) -> Result<Self, DecodeError> {
         let mut input = Reader::new(encoded);
-        let lane = input.u8("lane")?;
+        let queue = input.u8("queue")?;
         let entry = Self {
-            lane: Lane::from_number(lane)
-                .ok_or(DecodeError::UnknownValue { what: "lane", given: lane.into() })?,
-            due: TimestampMs(input.u64("due time")?),
+            queue: Queue::from_number(queue)
+                .ok_or(DecodeError::UnknownValue { what: "queue", given: queue.into() })?,
+            at: input.u64("place")?,
             priority: Priority(u64::MAX - input.u64("priority")?),
             schedule: ScheduleId(input.u64("schedule id")?),
         };
         input.finish("calendar entry")?;
         Ok(entry)
+    }
+
+    /// When it is due, in a queue where runs wait for their time.
+    pub fn due(&self) -> TimestampMs {
+        TimestampMs(self.at)
     }
 
     pub(super) fn key(&self) -> Key {
@@ -81,8 +88,8 @@ impl PartialOrd for Entry {
 
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lane, due, priority, schedule } = self;
-        write!(f, "schedule {schedule} in the {lane:?} lane at {due} with priority {}", priority.0)
+        let Self { queue, at, priority, schedule } = self;
+        write!(f, "schedule {schedule} in the {queue:?} queue at {at} with priority {}", priority.0)
     }
 }
 
@@ -109,21 +116,21 @@ impl Key {
     /// Behind every entry.
     pub(super) const END: Self = Self([0xff; ENTRY_BYTES]);
 
-    /// Where the entries of a lane that are due at a time begin.
-    pub(super) fn at(lane: Lane, due: TimestampMs) -> Self {
-        Entry { lane, due, priority: Priority(u64::MAX), schedule: ScheduleId(0) }.key()
+    /// Where the entries of a queue at a place begin.
+    pub(super) fn at(queue: Queue, at: u64) -> Self {
+        Entry { queue, at, priority: Priority(u64::MAX), schedule: ScheduleId(0) }.key()
     }
 
-    /// Where the entries of a lane end.
-    pub(super) fn end_of(lane: Lane) -> Self {
+    /// Where the entries of a queue end.
+    pub(super) fn end_of(queue: Queue) -> Self {
         let mut key = Self::FIRST;
-        key.0[0] = lane as u8 + 1;
+        key.0[0] = queue as u8 + 1;
         key
     }
 
-    /// Where the entries of a lane that are due after a time begin.
-    pub(super) fn after(lane: Lane, time: TimestampMs) -> Self {
-        time.0.checked_add(1).map_or(Self::end_of(lane), |next| Self::at(lane, TimestampMs(next)))
+    /// Where the entries of a queue behind a place begin.
+    pub(super) fn after(queue: Queue, at: u64) -> Self {
+        at.checked_add(1).map_or(Self::end_of(queue), |next| Self::at(queue, next))
     }
 
     fn words(&self) -> ([u64; 3], u8) {
@@ -158,7 +165,7 @@ impl Key {
 
     /// Whether an entry can be here.
     pub(super) fn is_entry(&self) -> bool {
-        Lane::from_number(self.0[0]).is_some()
+        Queue::from_number(self.0[0]).is_some()
     }
 
     /// The entry that is here.
@@ -172,10 +179,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn entry(lane: u8, due: u64, priority: u64, schedule: u64) -> Entry {
+    fn entry(queue: u8, at: u64, priority: u64, schedule: u64) -> Entry {
         Entry {
-            lane: Lane::ALL[usize::from(lane)],
-            due: TimestampMs(due),
+            queue: Queue::ALL[usize::from(queue)],
+            at,
             priority: Priority(priority),
             schedule: ScheduleId(schedule),
         }
@@ -187,24 +194,24 @@ mod tests {
         assert!(entry(1, 4, 0, 7) < entry(1, 5, u64::MAX, 1));
         assert!(entry(0, u64::MAX, 0, u64::MAX) < entry(1, 0, u64::MAX, 0));
         assert_eq!(entry(0, 0, u64::MAX, 0).key(), Key::FIRST);
-        assert!(entry(3, u64::MAX, 0, u64::MAX).key() < Key::end_of(Lane::Spare));
-        assert!(Key::end_of(Lane::Spare) < Key::END);
+        assert!(entry(6, u64::MAX, 0, u64::MAX).key() < Key::end_of(Queue::Kept));
+        assert!(Key::end_of(Queue::Kept) < Key::END);
     }
 
     #[test]
     fn places_do_not_wrap() {
         assert_eq!(Key::END.next(), Key::END);
         assert_eq!(Key::FIRST.previous(), Key::FIRST);
-        assert_eq!(Key::after(Lane::Cron, TimestampMs(u64::MAX)), Key::end_of(Lane::Cron));
-        assert_eq!(Key::after(Lane::Cron, TimestampMs(8)), Key::at(Lane::Cron, TimestampMs(9)));
-        assert_eq!(entry(0, u64::MAX, 0, u64::MAX).key().next(), Key::at(Lane::Cron, TimestampMs(0)));
-        assert_eq!(Key::at(Lane::Cron, TimestampMs(0)).previous(), entry(0, u64::MAX, 0, u64::MAX).key());
+        assert_eq!(Key::after(Queue::Cron, u64::MAX), Key::end_of(Queue::Cron));
+        assert_eq!(Key::after(Queue::Cron, 8), Key::at(Queue::Cron, 9));
+        assert_eq!(entry(0, u64::MAX, 0, u64::MAX).key().next(), Key::at(Queue::Cron, 0));
+        assert_eq!(Key::at(Queue::Cron, 0).previous(), entry(0, u64::MAX, 0, u64::MAX).key());
     }
 
     proptest! {
         #[test]
-        fn bytes_sort_as_the_parts_do(a in (0..4u8, 0..3u64, 0..3u64, 0..3u64), b in (0..4u8, 0..3u64, 0..3u64, 0..3u64)) {
-            let parts = |(lane, due, priority, schedule)| (lane, due, std::cmp::Reverse(priority), schedule);
+        fn bytes_sort_as_the_parts_do(a in (0..7u8, 0..3u64, 0..3u64, 0..3u64), b in (0..7u8, 0..3u64, 0..3u64, 0..3u64)) {
+            let parts = |(queue, at, priority, schedule)| (queue, at, std::cmp::Reverse(priority), schedule);
             let order = parts(a).cmp(&parts(b));
             let (a, b) = (entry(a.0, a.1, a.2, a.3), entry(b.0, b.1, b.2, b.3));
             prop_assert_eq!(a.cmp(&b), order);
@@ -212,8 +219,8 @@ mod tests {
         }
 
         #[test]
-        fn entries_survive_their_bytes(lane in 0..4u8, due: u64, priority: u64, schedule: u64) {
-            let entry = entry(lane, due, priority, schedule);
+        fn entries_survive_their_bytes(queue in 0..7u8, at: u64, priority: u64, schedule: u64) {
+            let entry = entry(queue, at, priority, schedule);
             prop_assert_eq!(Entry::decode(&entry.encode()), Ok(entry));
         }
 
@@ -221,7 +228,7 @@ mod tests {
         fn one_entry_has_one_encoding(bytes in proptest::collection::vec(any::<u8>(), 0..30)) {
             match Entry::decode(&bytes) {
                 Ok(entry) => prop_assert_eq!(&entry.encode()[..], &bytes[..]),
-                Err(_) => prop_assert!(bytes.len() != ENTRY_BYTES || bytes[0] > 3),
+                Err(_) => prop_assert!(bytes.len() != ENTRY_BYTES || bytes[0] > 6),
             }
         }
 

@@ -1,9 +1,7 @@
-//! Node 0, the head: where the tree begins, how many entries each lane has, and when its first is due.
+//! Node 0, the head: where the tree begins, how many entries each queue has, and where its first is.
 
-use almanac_primitives::{
-    Lane, TimestampMs,
-    codec::{DecodeError, Reader, Writer},
-};
+use super::queue::Queue;
+use almanac_primitives::codec::{DecodeError, Reader, Writer};
 
 /// The number under which the head is stored.
 pub(super) const HEAD: u64 = 0;
@@ -11,12 +9,12 @@ pub(super) const HEAD: u64 = 0;
 /// A tree of 2^64 entries with nodes as empty as they may be has fewer levels than this.
 pub(super) const LEVELS_MAX: u8 = 16;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
-/// The first due time of a lane without entries.
-pub(super) const NEVER: TimestampMs = TimestampMs(u64::MAX);
+/// The first place of a queue without entries.
+pub(super) const NEVER: u64 = u64::MAX;
 
-const BYTES: usize = 2 + 8 * (2 + 2 * Lane::ALL.len());
+const BYTES: usize = 2 + 8 * (2 + 2 * Queue::ALL.len());
 
 /// What a reader has to know before it can go down the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,38 +25,43 @@ pub(super) struct Head {
     pub root: u64,
     /// The number that no node has had yet.
     pub next: u64,
-    /// Entries per lane, in the order of [`Lane::ALL`].
-    pub counts: [u64; Lane::ALL.len()],
-    /// When the first entry of each lane is due: a block with nothing due reads no more than this.
-    pub firsts: [TimestampMs; Lane::ALL.len()],
+    /// Entries per queue, in the order of [`Queue::ALL`].
+    pub counts: [u64; Queue::ALL.len()],
+    /// Where the first entry of each queue is: a block with nothing due reads no more than this.
+    pub firsts: [u64; Queue::ALL.len()],
 }
 
 impl Head {
     /// The head of a calendar that nothing has been written to: its root is an empty leaf.
-    pub(super) const EMPTY: Self =
-        Self { levels: 1, root: 1, next: 2, counts: [0; Lane::ALL.len()], firsts: [NEVER; Lane::ALL.len()] };
+    pub(super) const EMPTY: Self = Self {
+        levels: 1,
+        root: 1,
+        next: 2,
+        counts: [0; Queue::ALL.len()],
+        firsts: [NEVER; Queue::ALL.len()],
+    };
 
     /// The level of the root. Leaves are on level 0.
     pub(super) fn top(&self) -> u8 {
         self.levels - 1
     }
 
-    pub(super) fn count(&self, lane: Lane) -> u64 {
-        self.counts[usize::from(lane as u8)]
+    pub(super) fn count(&self, queue: Queue) -> u64 {
+        self.counts[queue.place()]
     }
 
-    pub(super) fn first(&self, lane: Lane) -> TimestampMs {
-        self.firsts[usize::from(lane as u8)]
+    pub(super) fn first(&self, queue: Queue) -> u64 {
+        self.firsts[queue.place()]
     }
 
-    /// Stored form: version, levels, root, next number, a count per lane, a first due time per lane.
+    /// Stored form: version, levels, root, next number, a count per queue, a first place per queue.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::versioned(VERSION, BYTES);
         out.u8(self.levels);
         out.u64(self.root);
         out.u64(self.next);
         self.counts.iter().for_each(|count| out.u64(*count));
-        self.firsts.iter().for_each(|first| out.u64(first.0));
+        self.firsts.iter().for_each(|first| out.u64(*first));
         out.finish()
     }
 
@@ -73,13 +76,13 @@ impl Head {
         if root == HEAD || root >= next {
             return Err(DecodeError::UnknownValue { what: "root", given: root });
         }
-        let mut counts = [0; Lane::ALL.len()];
+        let mut counts = [0; Queue::ALL.len()];
         for count in &mut counts {
-            *count = input.u64("entries of a lane")?;
+            *count = input.u64("entries of a queue")?;
         }
-        let mut firsts = [NEVER; Lane::ALL.len()];
+        let mut firsts = [NEVER; Queue::ALL.len()];
         for first in &mut firsts {
-            *first = TimestampMs(input.u64("first due time of a lane")?);
+            *first = input.u64("first place of a queue")?;
         }
         input.finish("calendar head")?;
         Ok(Self { levels, root, next, counts, firsts })
@@ -114,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn one_head_has_one_encoding(mut bytes in proptest::collection::vec(any::<u8>(), 0..90), plausible: bool) {
+        fn one_head_has_one_encoding(mut bytes in proptest::collection::vec(any::<u8>(), 0..140), plausible: bool) {
             if plausible {
                 bytes.resize(BYTES, 0);
                 bytes[..2].copy_from_slice(&[VERSION, 3]);

@@ -3,8 +3,9 @@
 use super::{
     entry::{Entry, Key},
     node::{Node, NodeError, Span},
+    queue::Queue,
 };
-use almanac_primitives::{Lane, TimestampMs};
+use almanac_primitives::TimestampMs;
 
 /// All entries of the calendar within a span: those that it has are there, and no others are.
 ///
@@ -73,26 +74,26 @@ pub enum SpanError {
     },
 }
 
-/// All that a lane has due at these times, both included, as leaves in order tell it; an error where there is a time
+/// All that a queue has due at these times, both included, as leaves in order tell it; an error where there is a time
 /// that they do not answer for.
 pub fn due_in(
     leaves: &[Leaf],
-    lane: Lane,
+    queue: Queue,
     from: TimestampMs,
     until: TimestampMs,
 ) -> Result<Vec<Entry>, SpanError> {
     if from > until {
         return Err(SpanError::Backwards { from, until });
     }
-    if leaves.first().is_none_or(|first| first.span.from > Key::at(lane, from)) {
+    if leaves.first().is_none_or(|first| first.span.from > Key::at(queue, from.0)) {
         return Err(SpanError::NoBeginning { from });
     }
     if let Some(before) = leaves.windows(2).position(|pair| !pair[1].follows(&pair[0])) {
         return Err(SpanError::Gap { index: before + 1 });
     }
-    if leaves.last().is_none_or(|last| last.span.until < Key::after(lane, until)) {
+    if leaves.last().is_none_or(|last| last.span.until < Key::after(queue, until.0)) {
         return Err(SpanError::NoEnd { until });
     }
     let entries = leaves.iter().flat_map(Leaf::entries).copied();
-    Ok(entries.filter(|entry| entry.lane == lane && (from..=until).contains(&entry.due)).collect())
+    Ok(entries.filter(|entry| entry.queue == queue && (from..=until).contains(&entry.due())).collect())
 }

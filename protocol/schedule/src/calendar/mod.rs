@@ -1,7 +1,7 @@
-//! The calendar: which schedule is due when, in which lane. An ordered map that is kept as state.
+//! The calendar: what happens to which schedule when. Queues in one ordered map that is kept as state.
 //!
 //! ```text
-//!   Calendar(0)   head: root, levels, entries per lane
+//!   Calendar(0)   head: root, levels, entries per queue
 //!                          |
 //!   Calendar(9)   branch  [ (first) → 4 | (Cron, 12:00) → 7 | (Cron, 18:00) → 2 ]
 //!                              |                 |                   |
@@ -24,6 +24,7 @@ mod head;
 mod leaf;
 mod level;
 mod node;
+mod queue;
 mod read;
 #[cfg(test)]
 mod small;
@@ -34,6 +35,7 @@ pub use check::{Census, CheckError};
 pub use entry::{ENTRY_BYTES, Entry, Priority};
 pub use leaf::{Leaf, SpanError, due_in};
 pub use node::NodeError;
+pub use queue::Queue;
 pub use read::Cursor;
 pub use tree::CalendarError;
 

@@ -6,9 +6,10 @@ use super::{
     Calendar,
     entry::{Entry, Key},
     leaf::Leaf,
+    queue::Queue,
     tree::{CalendarError, Tree},
 };
-use almanac_primitives::{Lane, TimestampMs};
+use almanac_primitives::TimestampMs;
 use std::cmp::Reverse;
 
 /// Where a page of the agenda begins.
@@ -21,9 +22,9 @@ pub enum Cursor {
 }
 
 impl Calendar<'_> {
-    /// How many entries a lane has.
-    pub fn count(&self, lane: Lane) -> Result<u64, CalendarError> {
-        Ok(Tree::open(self.state)?.head.count(lane))
+    /// How many entries a queue has.
+    pub fn count(&self, queue: Queue) -> Result<u64, CalendarError> {
+        Ok(Tree::open(self.state)?.head.count(queue))
     }
 
     /// Whether an entry is there.
@@ -33,66 +34,70 @@ impl Calendar<'_> {
         Ok(leaf.items.binary_search_by_key(&entry.key(), |item| item.key).is_ok())
     }
 
-    /// The entries of a lane that are due at `now`: oldest first, and the higher priority first among those of one
+    /// The entries of a queue that are due at `now`: oldest first, and the higher priority first among those of one
     /// time. At most `count_max`; the others stay due.
-    pub fn due(&self, lane: Lane, now: TimestampMs, count_max: usize) -> Result<Vec<Entry>, CalendarError> {
-        self.due_from(lane, now, None, count_max)
+    pub fn due(&self, queue: Queue, now: TimestampMs, count_max: usize) -> Result<Vec<Entry>, CalendarError> {
+        self.due_from(queue, now.0, None, count_max)
     }
 
-    /// As [`Calendar::due`], from an entry on, which may be gone.
+    /// The entries of a queue up to a place, from an entry on, which may be gone.
     pub fn due_from(
         &self,
-        lane: Lane,
-        now: TimestampMs,
+        queue: Queue,
+        until: u64,
         from: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Entry>, CalendarError> {
         let mut tree = Tree::open(self.state)?;
-        // Most lanes of most blocks: the head alone knows.
-        if tree.head.first(lane) > now {
+        // Most queues of most blocks: the head alone knows.
+        if tree.head.first(queue) > until {
             return Ok(vec![]);
         }
-        let from = from.map_or(Key::at(lane, TimestampMs(0)), |entry| entry.key());
-        walk(&mut tree, from, Key::after(lane, now), count_max)
+        let from = from.map_or(Key::at(queue, 0), |entry| entry.key());
+        walk(&mut tree, from, Key::after(queue, until), count_max)
     }
 
-    /// When something becomes due first in one of these lanes, or `None` where they are empty. The head knows.
-    pub fn next_due(&self, lanes: &[Lane]) -> Result<Option<TimestampMs>, CalendarError> {
+    /// When something becomes due first in one of these queues, or `None` where they are empty. The head knows.
+    pub fn next_due(&self, queues: &[Queue]) -> Result<Option<TimestampMs>, CalendarError> {
         let head = Tree::open(self.state)?.head;
-        Ok(lanes.iter().filter(|lane| head.count(**lane) > 0).map(|lane| head.first(*lane)).min())
+        Ok(queues
+            .iter()
+            .filter(|queue| head.count(**queue) > 0)
+            .map(|queue| TimestampMs(head.first(*queue)))
+            .min())
     }
 
-    /// The entry that becomes due first of all lanes, or `None` where nothing is scheduled. Of several at one time,
-    /// the one whose lane is served first.
+    /// The entry that becomes due first of all queues, or `None` where nothing is scheduled. Of several at one time,
+    /// the one whose queue is served first.
     pub fn first(&self) -> Result<Option<Entry>, CalendarError> {
         let mut tree = Tree::open(self.state)?;
         let mut first: Option<Entry> = None;
-        for lane in Lane::ALL {
-            let count = tree.head.count(lane);
+        for queue in Queue::TIMED {
+            let count = tree.head.count(queue);
             if count == 0 {
                 continue;
             }
-            let found = walk(&mut tree, Key::at(lane, TimestampMs(0)), Key::end_of(lane), 1)?;
-            let entry = *found.first().ok_or(CalendarError::Miscounted { lane, count })?;
-            if first.is_none_or(|first| entry.due < first.due) {
+            let found = walk(&mut tree, Key::at(queue, 0), Key::end_of(queue), 1)?;
+            let entry = *found.first().ok_or(CalendarError::Miscounted { queue, count })?;
+            if first.is_none_or(|first| entry.at < first.at) {
                 first = Some(entry);
             }
         }
         Ok(first)
     }
 
-    /// A page of what is due when, over some lanes or all: by time, then as a block would serve it. At most
+    /// A page of what is due when, over some queues or all: by time, then as a block would serve it. At most
     /// `count_max` entries; [`Cursor::After`] the last one is the next page.
     pub fn agenda(
         &self,
-        lanes: &[Lane],
+        queues: &[Queue],
         cursor: Cursor,
         count_max: usize,
     ) -> Result<Vec<Entry>, CalendarError> {
         let mut tree = Tree::open(self.state)?;
         let mut page = vec![];
-        for lane in Lane::ALL.into_iter().filter(|lane| lanes.contains(lane)) {
-            page.extend(walk(&mut tree, start(cursor, lane), Key::end_of(lane), count_max)?);
+        for queue in Queue::TIMED.into_iter().filter(|queue| queues.contains(queue)) {
+            page.extend(walk(&mut tree, start(cursor, queue), Key::end_of(queue), count_max)?);
         }
         page.sort_unstable_by_key(agenda_order);
         page.truncate(count_max);
@@ -101,17 +106,17 @@ impl Calendar<'_> {
 }
 
 impl Calendar<'_> {
-    /// The leaves that tell everything that a lane has due at these times, both included, with the numbers of
+    /// The leaves that tell everything that a queue has due at these times, both included, with the numbers of
     /// their nodes; at most `count_max`, from the first on. Who proves them proves that nothing else is due then.
     pub fn leaves(
         &self,
-        lane: Lane,
+        queue: Queue,
         from: TimestampMs,
         until: TimestampMs,
         count_max: usize,
     ) -> Result<Vec<(u64, Leaf)>, CalendarError> {
         let mut tree = Tree::open(self.state)?;
-        let (mut at, end) = (Key::at(lane, from), Key::after(lane, until));
+        let (mut at, end) = (Key::at(queue, from.0), Key::after(queue, until.0));
         let mut leaves = vec![];
         while at < end && leaves.len() < count_max {
             let (number, node) = tree.find(0, &at)?;
@@ -122,18 +127,18 @@ impl Calendar<'_> {
     }
 }
 
-/// Where a page begins in one lane.
-fn start(cursor: Cursor, lane: Lane) -> Key {
+/// Where a page begins in one queue.
+fn start(cursor: Cursor, queue: Queue) -> Key {
     match cursor {
-        Cursor::At(time) => Key::at(lane, time),
-        Cursor::After(entry) if lane < entry.lane => Key::after(lane, entry.due),
-        Cursor::After(entry) if lane == entry.lane => entry.key().next(),
-        Cursor::After(entry) => Key::at(lane, entry.due),
+        Cursor::At(time) => Key::at(queue, time.0),
+        Cursor::After(entry) if queue < entry.queue => Key::after(queue, entry.at),
+        Cursor::After(entry) if queue == entry.queue => entry.key().next(),
+        Cursor::After(entry) => Key::at(queue, entry.at),
     }
 }
 
 fn agenda_order(entry: &Entry) -> impl Ord + use<> {
-    (entry.due, entry.lane, Reverse(entry.priority), entry.schedule)
+    (entry.at, entry.queue, Reverse(entry.priority), entry.schedule)
 }
 
 /// The first entries at `from` or behind it and before `until`.

@@ -4,9 +4,10 @@ use super::{
     entry::Key,
     head::{HEAD, Head},
     node::{Node, NodeError, Span},
+    queue::Queue,
 };
 use alloy_primitives::Bytes;
-use almanac_primitives::{Lane, StateKey, StateRead, StateReadError, codec::DecodeError};
+use almanac_primitives::{StateKey, StateRead, StateReadError, codec::DecodeError};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     mem,
@@ -35,13 +36,13 @@ pub enum CalendarError {
         /// What is wrong with it.
         error: NodeError,
     },
-    /// The head's count of a lane contradicts the leaves.
+    /// The head's count of a queue contradicts the leaves.
     #[error(
-        "the head of the calendar counts {count} entries in the {lane:?} lane, which its leaves contradict"
+        "the head of the calendar counts {count} entries in the {queue:?} queue, which its leaves contradict"
     )]
     Miscounted {
-        /// The lane.
-        lane: Lane,
+        /// The queue.
+        queue: Queue,
         /// What the head says.
         count: u64,
     },

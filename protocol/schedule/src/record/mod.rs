@@ -15,10 +15,10 @@ mod terms;
 
 pub use body::{Body, Call};
 pub use head::{Head, LastRun, Status};
-pub use terms::{Door, Terms, Trigger};
+pub use terms::{Door, Switches, Terms, Trigger};
 
 use crate::{
-    calendar::{Entry, Priority},
+    calendar::{Entry, Priority, Queue},
     cron,
 };
 use alloy_primitives::{Bytes, U256};
@@ -228,11 +228,30 @@ impl Record {
 }
 
 impl Head {
-    /// The place in the calendar that a schedule with this head has.
+    /// The place in the calendar where a schedule with this head waits for its time.
     pub fn entry(&self, id: ScheduleId) -> Option<Entry> {
         // ARC21-11: by time, then id. Money does not buy a place in the cron lane.
         let priority = Priority(if self.lane == Lane::Cron { 0 } else { self.priority });
         let due = self.due.filter(|_| self.status == Status::Pending)?;
-        Some(Entry { lane: self.lane, due, priority, schedule: id })
+        Some(Entry { queue: Queue::of_lane(self.lane), at: due.0, priority, schedule: id })
+    }
+
+    /// All places in the calendar that a schedule with this head has.
+    pub fn entries(&self, id: ScheduleId) -> impl Iterator<Item = Entry> + use<> {
+        let at = |queue, at, priority| Some(Entry { queue, at, priority: Priority(priority), schedule: id });
+        let due = self.due.map_or(0, |due| due.0);
+        let entries = match self.status {
+            Status::Pending => [self.entry(id), None],
+            // The highest price first, then the oldest.
+            Status::Waiting => [
+                at(Queue::Waiting, u64::MAX - self.priority, u64::MAX - due),
+                at(Queue::Expiring, self.until, 0),
+            ],
+            Status::Running | Status::Processed | Status::Quarantined => [None, None],
+            Status::Succeeded | Status::Failed | Status::Cancelled | Status::Expired | Status::Shutdown => {
+                [at(Queue::Kept, self.until, 0), None]
+            }
+        };
+        entries.into_iter().flatten()
     }
 }

@@ -4,6 +4,7 @@ use crate::cron::{self, CronTerms};
 use almanac_primitives::{
     DurationMs,
     codec::{DecodeError, Reader, Writer},
+    params::{CRON_ENABLED, CRON_PAUSED, Parameter, Parameters},
 };
 
 /// The interface that a schedule came through.
@@ -23,11 +24,35 @@ impl Door {
         Self::ALL.into_iter().find(|door| *door as u8 == number)
     }
 
+    /// What governance switches it with.
+    pub fn switches(self) -> Switches {
+        match self {
+            Self::Cron => Switches { enabled: Some(CRON_ENABLED), paused: Some(CRON_PAUSED) },
+        }
+    }
+
     /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cron => "cron",
         }
+    }
+}
+
+/// Parameters that switch a door off, or hold its runs back. `None` where it has no such switch.
+#[derive(Clone, Copy, Debug)]
+pub struct Switches {
+    /// At 0 the door takes no orders and nothing of it runs.
+    pub enabled: Option<Parameter>,
+    /// At 1 the same, for a while: a fault of the chain's own sets it, too.
+    pub paused: Option<Parameter>,
+}
+
+impl Switches {
+    /// Whether what waits behind the door is held back.
+    pub fn is_held(&self, parameters: &Parameters) -> bool {
+        self.enabled.is_some_and(|enabled| parameters.get(enabled) == 0)
+            || self.paused.is_some_and(|paused| parameters.get(paused) == 1)
     }
 }
 

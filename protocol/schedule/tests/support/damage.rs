@@ -1,13 +1,13 @@
 //! Damaged state. Run with small nodes in the unit tests, with the real ones outside.
 
 use super::support::{Store, Twin, cron, entry};
-use almanac_primitives::{Lane, TimestampMs};
-use almanac_schedule::calendar::{CalendarError, Change, CheckError, Cursor, NodeError};
+use almanac_primitives::TimestampMs;
+use almanac_schedule::calendar::{CalendarError, Change, CheckError, Cursor, NodeError, Queue};
 use proptest::{prelude::*, sample::Index};
 
 fn twin() -> Twin {
     let mut twin = Twin::default();
-    twin.insert((0..660).map(|n| entry(Lane::ALL[(n / 3 % 4) as usize], n / 2, n % 2, n)));
+    twin.insert((0..660).map(|n| entry(Queue::TIMED[(n / 3 % 4) as usize], n / 2, n % 2, n)));
     // A leaf is split once more, so that the highest number is not the root's.
     twin.insert((660..700).map(|n| cron(1_000, n)));
     twin.check();
@@ -17,12 +17,12 @@ fn twin() -> Twin {
 /// Asks everything and changes much; what it answers does not matter.
 fn use_all(store: &Store) {
     let calendar = store.calendar();
-    for lane in Lane::ALL {
-        let _ = calendar.due(lane, TimestampMs(200), 500);
-        let _ = calendar.agenda(&[lane], Cursor::At(TimestampMs(0)), 1_000);
+    for queue in Queue::TIMED {
+        let _ = calendar.due(queue, TimestampMs(200), 500);
+        let _ = calendar.agenda(&[queue], Cursor::At(TimestampMs(0)), 1_000);
     }
     let _ = (calendar.first(), calendar.contains(&cron(3, 3)));
-    let everything = calendar.agenda(&Lane::ALL, Cursor::At(TimestampMs(0)), 1_000).unwrap_or_default();
+    let everything = calendar.agenda(&Queue::TIMED, Cursor::At(TimestampMs(0)), 1_000).unwrap_or_default();
     let leaving = everything.iter().step_by(2).copied().map(Change::Remove);
     let coming = (0..400).map(|n| Change::Insert(cron(n * 3, 10_000 + n)));
     let _ = calendar.apply(&leaving.chain(coming).collect::<Vec<_>>());
@@ -48,7 +48,7 @@ proptest! {
             }
         }
         use_all(&store);
-        let told = |store: &Store| store.calendar().agenda(&Lane::ALL, Cursor::At(TimestampMs(0)), 1_000);
+        let told = |store: &Store| store.calendar().agenda(&Queue::TIMED, Cursor::At(TimestampMs(0)), 1_000);
         if store.calendar().check_all().is_ok() && !store.values.is_empty() && number != 0 {
             // What passes is a calendar, if another one: as many entries, in order.
             prop_assert_eq!(told(&store).unwrap().len(), told(&whole.store).unwrap().len());
@@ -79,12 +79,12 @@ fn the_check_names_what_is_wrong() {
         store.calendar().check_all()
     };
     let counted = u64::from_be_bytes(*head[26..].first_chunk().unwrap());
-    let miscounted = CalendarError::Miscounted { lane: Lane::Cron, count: counted + 1 };
+    let miscounted = CalendarError::Miscounted { queue: Queue::Cron, count: counted + 1 };
     assert_eq!(with_head(26, counted + 1), Err(miscounted.into()));
-    let first = TimestampMs(u64::from_be_bytes(*head[58..].first_chunk().unwrap()));
-    for given in [first.0 + 1, u64::MAX] {
-        let wrong = CheckError::WrongFirst { lane: Lane::Cron, given: TimestampMs(given), found: first };
-        assert_eq!(with_head(58, given), Err(wrong));
+    let first = u64::from_be_bytes(*head[82..].first_chunk().unwrap());
+    for given in [first + 1, u64::MAX] {
+        let wrong = CheckError::WrongFirst { queue: Queue::Cron, given, found: first };
+        assert_eq!(with_head(82, given), Err(wrong));
     }
     let last = *whole.values.keys().next_back().unwrap();
     assert_eq!(with_head(10, last), Err(CheckError::NotGivenOut { node: last, next: last }));
@@ -105,5 +105,5 @@ fn a_node_at_two_places_is_refused() {
     store.values.insert(number, bytes.into());
     let refused = CalendarError::Node { node: twice, error: NodeError::WrongSpan };
     assert_eq!(store.calendar().check_all(), Err(refused.clone().into()));
-    assert_eq!(store.calendar().agenda(&Lane::ALL, Cursor::At(TimestampMs(0)), 1_000), Err(refused));
+    assert_eq!(store.calendar().agenda(&Queue::TIMED, Cursor::At(TimestampMs(0)), 1_000), Err(refused));
 }

@@ -2,8 +2,10 @@
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "shared by tests, each of which uses a part")]
 
 use alloy_primitives::Bytes;
-use almanac_primitives::{Lane, ScheduleId, StateChange, StateKey, StateRead, StateReadError, TimestampMs};
-use almanac_schedule::calendar::{ApplyError, Calendar, Census, Change, Cursor, Entry, Leaf, Priority};
+use almanac_primitives::{ScheduleId, StateChange, StateKey, StateRead, StateReadError, TimestampMs};
+use almanac_schedule::calendar::{
+    ApplyError, Calendar, Census, Change, Cursor, Entry, Leaf, Priority, Queue,
+};
 use std::{
     cell::Cell,
     cmp::Reverse,
@@ -87,18 +89,18 @@ impl Store {
 }
 
 /// What the calendar sorts by, said another way.
-type Order = (Lane, TimestampMs, Reverse<Priority>, ScheduleId);
+type Order = (Queue, u64, Reverse<Priority>, ScheduleId);
 
 pub fn order(entry: &Entry) -> Order {
-    (entry.lane, entry.due, Reverse(entry.priority), entry.schedule)
+    (entry.queue, entry.at, Reverse(entry.priority), entry.schedule)
 }
 
-pub fn entry(lane: Lane, due: u64, priority: u64, schedule: u64) -> Entry {
-    Entry { lane, due: TimestampMs(due), priority: Priority(priority), schedule: ScheduleId(schedule) }
+pub fn entry(queue: Queue, due: u64, priority: u64, schedule: u64) -> Entry {
+    Entry { queue, at: due, priority: Priority(priority), schedule: ScheduleId(schedule) }
 }
 
 pub fn cron(due: u64, schedule: u64) -> Entry {
-    entry(Lane::Cron, due, 0, schedule)
+    entry(Queue::Cron, due, 0, schedule)
 }
 
 /// The calendar and a plain ordered map, changed together.
@@ -138,12 +140,12 @@ impl Twin {
             let stored: BTreeSet<_> = self.store.values.keys().copied().filter(|node| *node != 0).collect();
             assert_eq!(census.nodes, stored, "nothing is in the state that is not in the tree");
         }
-        for lane in Lane::ALL {
-            let count = self.map.values().filter(|entry| entry.lane == lane).count();
-            assert_eq!(calendar.count(lane), Ok(count as u64));
+        for queue in Queue::TIMED {
+            let count = self.map.values().filter(|entry| entry.queue == queue).count();
+            assert_eq!(calendar.count(queue), Ok(count as u64));
         }
         self.check_leaves();
-        let first = self.map.values().min_by_key(|entry| (entry.due, order(entry)));
+        let first = self.map.values().min_by_key(|entry| (entry.due(), order(entry)));
         assert_eq!(calendar.first(), Ok(first.copied()));
         census
     }
@@ -158,42 +160,42 @@ impl Twin {
             "there is nothing between two leaves"
         );
         if let (Some(first), Some(last)) = (leaves.first(), leaves.last()) {
-            assert!(first.answers_for(&entry(Lane::Reserved, 0, u64::MAX, 0)));
-            assert!(last.answers_for(&entry(Lane::Spare, u64::MAX, 0, u64::MAX)));
+            assert!(first.answers_for(&entry(Queue::Reserved, 0, u64::MAX, 0)));
+            assert!(last.answers_for(&entry(Queue::Spare, u64::MAX, 0, u64::MAX)));
         }
     }
 
     /// Asks what is due and what the agenda says.
-    pub fn ask(&self, lane: Lane, now: u64, count_max: usize) {
+    pub fn ask(&self, queue: Queue, now: u64, count_max: usize) {
         let calendar = self.store.calendar();
-        let due = |entry: &&Entry| entry.lane == lane && entry.due.0 <= now;
+        let due = |entry: &&Entry| entry.queue == queue && entry.at <= now;
         let expected: Vec<_> = self.map.values().filter(due).take(count_max).copied().collect();
-        assert_eq!(calendar.due(lane, TimestampMs(now), count_max).as_ref(), Ok(&expected));
-        for lanes in [&[lane][..], &Lane::ALL] {
-            self.ask_agenda(lanes, now, count_max);
+        assert_eq!(calendar.due(queue, TimestampMs(now), count_max).as_ref(), Ok(&expected));
+        for queues in [&[queue][..], &Queue::TIMED] {
+            self.ask_agenda(queues, now, count_max);
         }
     }
 
     /// Page by page, from a time to the end.
-    fn ask_agenda(&self, lanes: &[Lane], from: u64, count_max: usize) {
+    fn ask_agenda(&self, queues: &[Queue], from: u64, count_max: usize) {
         let calendar = self.store.calendar();
         let mut expected: Vec<_> = self
             .map
             .values()
-            .filter(|entry| lanes.contains(&entry.lane) && entry.due.0 >= from)
+            .filter(|entry| queues.contains(&entry.queue) && entry.at >= from)
             .copied()
             .collect();
-        expected.sort_by_key(|entry| (entry.due, order(entry)));
+        expected.sort_by_key(|entry| (entry.due(), order(entry)));
         let mut cursor = Cursor::At(TimestampMs(from));
         for page in expected.chunks(count_max.max(1)).take(20) {
-            let told = calendar.agenda(lanes, cursor, count_max.max(1)).unwrap();
+            let told = calendar.agenda(queues, cursor, count_max.max(1)).unwrap();
             assert_eq!(told, page);
             cursor = Cursor::After(page[page.len() - 1]);
         }
         if expected.len() <= 20 * count_max {
-            assert_eq!(calendar.agenda(lanes, cursor, count_max), Ok(vec![]), "nothing is behind the last");
+            assert_eq!(calendar.agenda(queues, cursor, count_max), Ok(vec![]), "nothing is behind the last");
         }
-        assert_eq!(calendar.agenda(lanes, cursor, 0), Ok(vec![]));
+        assert_eq!(calendar.agenda(queues, cursor, 0), Ok(vec![]));
     }
 
     pub fn contains(&self, entry: &Entry) -> bool {
@@ -204,7 +206,7 @@ impl Twin {
 
     /// What is due at a time, over all lanes.
     pub fn due(&self, now: u64) -> Vec<Entry> {
-        self.map.values().filter(|entry| entry.due.0 <= now).copied().collect()
+        self.map.values().filter(|entry| entry.at <= now).copied().collect()
     }
 
     /// Each wrong change is refused by its name, alone and among right ones.

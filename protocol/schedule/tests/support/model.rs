@@ -2,8 +2,7 @@
 //! outside.
 
 use super::support::{Twin, changed, entry};
-use almanac_primitives::Lane;
-use almanac_schedule::calendar::{Change, Entry};
+use almanac_schedule::calendar::{Change, Entry, Queue};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use std::collections::BTreeSet;
 
@@ -26,7 +25,7 @@ fn any_entry() -> impl Strategy<Value = Entry> {
     // Few times and priorities, so that they coincide; sometimes the ends of the ranges.
     let number = |small: u64| prop_oneof![30 => 0..small, 1 => Just(u64::MAX)];
     (0..4usize, number(TIMES), number(3), number(400))
-        .prop_map(|(lane, due, priority, id)| entry(Lane::ALL[lane], due, priority, id))
+        .prop_map(|(queue, due, priority, id)| entry(Queue::TIMED[queue], due, priority, id))
 }
 
 fn plan(block_max: usize) -> impl Strategy<Value = Plan> {
@@ -73,7 +72,7 @@ fn live(plans: &[Plan]) {
         let expected = twin.store.calendar().apply(&other_order).unwrap();
         assert_eq!(twin.block(&changes), expected, "the order of the list means nothing");
         twin.check();
-        twin.ask(plan.probe.lane, plan.now, plan.count_max);
+        twin.ask(plan.probe.queue, plan.now, plan.count_max);
         changes.iter().for_each(|change| {
             twin.contains(&changed(change));
         });

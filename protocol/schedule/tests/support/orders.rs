@@ -1,8 +1,7 @@
 //! Orders of change that are hard on trees. Run with small nodes in the unit tests, with the real ones outside.
 
 use super::support::{Draw, Twin, cron, entry};
-use almanac_primitives::Lane;
-use almanac_schedule::calendar::{Change, Entry};
+use almanac_schedule::calendar::{Change, Entry, Queue};
 
 /// Entries in blocks of each length, then out again in the same order or backwards, checked at every block.
 fn in_and_out(entries: &[Entry], steps: &[usize]) {
@@ -12,7 +11,7 @@ fn in_and_out(entries: &[Entry], steps: &[usize]) {
             twin.insert(block.iter().copied());
             twin.check();
         }
-        twin.ask(Lane::Cron, 1_000, 7);
+        twin.ask(Queue::Cron, 1_000, 7);
         let mut leaving = entries.to_vec();
         if is_backwards {
             leaving.reverse();
@@ -41,7 +40,7 @@ fn descending() {
 
 #[test]
 fn all_at_one_time() {
-    let entries: Vec<_> = (0..400).map(|n| entry(Lane::Cron, 500, n % 5, n)).collect();
+    let entries: Vec<_> = (0..400).map(|n| entry(Queue::Cron, 500, n % 5, n)).collect();
     in_and_out(&entries, &[1, 13, 400]);
 }
 
@@ -53,7 +52,7 @@ fn from_both_ends_to_the_middle() {
 
 #[test]
 fn lane_by_lane() {
-    let entries: Vec<_> = (0..400).map(|n| entry(Lane::ALL[(n % 4) as usize], n, n % 3, n)).collect();
+    let entries: Vec<_> = (0..400).map(|n| entry(Queue::TIMED[(n % 4) as usize], n, n % 3, n)).collect();
     in_and_out(&entries, &[1, 50]);
 }
 
@@ -62,18 +61,18 @@ fn lane_by_lane() {
 fn everything_due_leaves_and_comes_again() {
     let mut twin = Twin::default();
     let mut draw = Draw::new(1);
-    twin.insert((0..2_000).map(|n| entry(Lane::ALL[(n % 4) as usize], draw.below(5_000), n % 3, n)));
+    twin.insert((0..2_000).map(|n| entry(Queue::TIMED[(n % 4) as usize], draw.below(5_000), n % 3, n)));
     for now in (0..10_000).step_by(100) {
         let due = twin.due(now);
         let again = due.iter().filter(|entry| entry.schedule.0 % 50 != now / 100 % 50).map(|entry| {
-            let due = almanac_primitives::TimestampMs(entry.due.0 + 1_000 + entry.schedule.0);
-            Change::Insert(Entry { due, ..*entry })
+            let at = entry.at + 1_000 + entry.schedule.0;
+            Change::Insert(Entry { at, ..*entry })
         });
         let changes: Vec<_> = due.iter().copied().map(Change::Remove).chain(again).collect();
         twin.block(&changes);
         twin.check();
         assert_eq!(
-            twin.store.calendar().due(Lane::Cron, almanac_primitives::TimestampMs(now), 9),
+            twin.store.calendar().due(Queue::Cron, almanac_primitives::TimestampMs(now), 9),
             Ok(vec![])
         );
     }

@@ -6,7 +6,7 @@ use almanac_primitives::{Lane, StateRead, StateReadError};
 use almanac_rpc::types::proof::EntryJson;
 use almanac_schedule::{
     Calendar,
-    calendar::{Change, Entry, Priority},
+    calendar::{Change, Entry, Priority, Queue},
 };
 use almanac_state::StateProof;
 use commonware_runtime::deterministic;
@@ -24,8 +24,7 @@ const FROM: TimestampMs = TimestampMs(20_000);
 const TO: TimestampMs = TimestampMs(120_000);
 
 fn entry(n: u64) -> Entry {
-    let (lane, due) = (Lane::Cron, TimestampMs(n * 1_000));
-    Entry { lane, due, priority: Priority(0), schedule: ScheduleId(n) }
+    Entry { queue: Queue::Cron, at: n * 1_000, priority: Priority(0), schedule: ScheduleId(n) }
 }
 
 /// A calendar with a job for every second, and the leaves of a part of it with their proofs.

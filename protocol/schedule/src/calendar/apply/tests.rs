@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::calendar::node::ITEMS_MAX;
-use almanac_primitives::{ScheduleId, StateReadError, TimestampMs};
+use almanac_primitives::{ScheduleId, StateReadError};
 
 struct Values(BTreeMap<u64, Bytes>);
 
@@ -15,14 +15,20 @@ impl almanac_primitives::StateRead for Values {
 
 fn entry(due: u64) -> Entry {
     let schedule = ScheduleId(due);
-    Entry { lane: Lane::Cron, due: TimestampMs(due), priority: Default::default(), schedule }
+    Entry { queue: Queue::Cron, at: due, priority: Default::default(), schedule }
 }
 
 /// A tree of full nodes, of which only the way to its first leaf is there.
 fn full(levels: u8, next: u64, cron: u64) -> Values {
     let mut values = BTreeMap::new();
     let mut span = Span::ALL;
-    let top = Head { levels, root: levels.into(), next, counts: [0, cron, 0, 0], firsts: Head::EMPTY.firsts };
+    let top = Head {
+        levels,
+        root: levels.into(),
+        next,
+        counts: [0, cron, 0, 0, 0, 0, 0],
+        firsts: Head::EMPTY.firsts,
+    };
     for level in (0..levels).rev() {
         let number = u64::from(level) + 1;
         let step = 1_000 * number;
@@ -58,7 +64,7 @@ fn counts_that_the_leaves_contradict_are_refused() {
     assert_eq!(insert(u64::MAX), Err(ApplyError::Full { what: "entry" }));
     let remove = |count| Calendar::new(&full(1, 9, count)).apply(&[Change::Remove(entry(1_000))]).map(drop);
     assert_eq!(remove(1), Ok(()));
-    assert_eq!(remove(0), Err(CalendarError::Miscounted { lane: Lane::Cron, count: 0 }.into()));
+    assert_eq!(remove(0), Err(CalendarError::Miscounted { queue: Queue::Cron, count: 0 }.into()));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Both sides of what makes a node, and bytes that are none.
 
 use super::*;
-use almanac_primitives::{Lane, TimestampMs};
+use crate::calendar::Queue;
 use proptest::{collection::vec, prelude::*};
 
 fn at(time: u64) -> Key {
-    Key::at(Lane::Cron, TimestampMs(time))
+    Key::at(Queue::Cron, time)
 }
 
 fn span(from: u64, until: u64) -> Span {
@@ -70,7 +70,7 @@ fn bounds_hold_something_and_are_places_of_entries() {
     for bad in [span(3, 3), span(4, 3), Span { from: Key::END, until: Key::END }] {
         assert_eq!(refused(&leaf(bad, [])), NodeError::BadSpan, "{bad:?}");
     }
-    let behind_all = Key::end_of(Lane::Spare);
+    let behind_all = Key::end_of(Queue::Kept);
     assert_eq!(refused(&leaf(Span { from: at(0), until: behind_all }, [])), NodeError::BadSpan);
     assert_eq!(refused(&leaf(Span { from: behind_all, until: Key::END }, [])), NodeError::BadSpan);
 }
