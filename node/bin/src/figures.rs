@@ -98,5 +98,5 @@ fn due_before(output: &BlockOutput, schedule: ScheduleId) -> Option<TimestampMs>
     let key = StateKey::Slot(LEDGER, head_slot(schedule));
     let changes = output.diff.changes();
     let old = changes[changes.binary_search_by_key(&key, |change| change.key).ok()?].old.as_ref()?;
-    Some(Head::from_word(decode_slot(old).ok()?).ok()?.due)
+    Head::from_word(decode_slot(old).ok()?).ok()?.due
 }

@@ -1,7 +1,7 @@
 //! What waits in the calendar, for the banner, the log and the figures.
 
 use almanac_index::Index;
-use almanac_primitives::{Lane, TimestampMs};
+use almanac_primitives::TimestampMs;
 use almanac_rpc::types::time::iso;
 use almanac_schedule::{
     Calendar,

@@ -7,7 +7,7 @@ use almanac_primitives::{
 use almanac_rpc::{revert, types::time::iso};
 use almanac_schedule::{
     calendar::Entry,
-    record::{Body, Head, LastRun, Status},
+    record::{Body, Head, LastRun, Status, Terms},
 };
 use almanac_state::ProvenValue;
 use std::fmt::{Display, Write as _};
@@ -84,10 +84,12 @@ impl Words {
         words.line(format_args!("Proven: schedule {id} after block {block}"));
         words.fact("status", status(head.status));
         words.fact("owner", body.owner);
-        words.fact("target", body.to);
+        words.fact("door", body.door().name());
+        words.fact("target", body.call().to);
         words.fact("lane", lane_name(head.lane));
-        words.fact("next due", moment(head.due));
-        let how_often = match (body.interval(), body.runs_max) {
+        words.fact("next due", head.due.map_or_else(|| "at no time".to_owned(), moment));
+        let Terms::Cron(terms) = &body.terms;
+        let how_often = match (terms.interval(), terms.runs_max) {
             (None, _) => "once".to_owned(),
             (Some(every), None) => format!("every {every}, while the escrow pays"),
             (Some(every), Some(max)) => format!("every {every}, {max} times"),
@@ -96,7 +98,7 @@ impl Words {
         words.fact("runs so far", head.runs);
         words.fact("last run", last(head.last));
         words.fact("gas limit", body.gas_limit.0);
-        words.fact("calldata", shown(&body.input));
+        words.fact("calldata", shown(&body.call().input));
         match escrow {
             Some(wei) => words.fact("escrow", money(wei)),
             None => words.fact("escrow", "not shown; an empty one cannot be"),
@@ -189,6 +191,13 @@ fn status(status: Status) -> &'static str {
         Status::Pending => "pending",
         Status::Running => "its last run is under way",
         Status::Quarantined => "put aside by a fault; its owner may cancel it",
+        Status::Waiting => "waits for a better price",
+        Status::Processed => "its run is under way",
+        Status::Succeeded => "ended: its run succeeded",
+        Status::Failed => "ended: its run failed",
+        Status::Cancelled => "ended: its owner cancelled it",
+        Status::Expired => "ended: it waited too long",
+        Status::Shutdown => "ended: its door was shut down",
     }
 }
 

@@ -21,7 +21,7 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Calendar, Record, budget,
-    calendar::{Queue, Cursor, Entry},
+    calendar::{Cursor, Entry, Queue},
     is_held,
 };
 use jsonrpsee::core::RpcResult;

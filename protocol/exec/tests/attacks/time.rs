@@ -9,14 +9,14 @@ use alloy_primitives::{Bytes, U256};
 use alloy_sol_types::{SolCall, SolError};
 use almanac_exec::{BlockError, Call, Candidates, Environment, execute, simulate};
 use almanac_primitives::{
-    Gas, Genesis, Lane, Outcome, StateRead, TimestampMs,
+    Gas, Genesis, Outcome, StateRead, TimestampMs,
     addresses::CRON_REGISTRY,
     ids::ID_NTH_MAX,
     params::{Parameters, SCHEDULE_AHEAD_SECONDS_MAX},
 };
 use almanac_schedule::{
     Agenda, CalendarAgenda, Due,
-    calendar::{CalendarError, Entry},
+    calendar::{CalendarError, Entry, Queue},
 };
 use std::collections::BTreeSet;
 

@@ -5,7 +5,7 @@ use alloy_primitives::U256;
 use almanac_primitives::{ScheduleId, StateKey, TimestampMs, addresses::LEDGER};
 use almanac_schedule::{
     Calendar, Record,
-    calendar::Cursor,
+    calendar::{Cursor, Queue},
     record::{Status, schedule_of_head_slot},
 };
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 
 use super::*;
 use alloy_primitives::U64;
-use almanac_primitives::{Lane, StateRead, StateReadError};
+use almanac_primitives::{StateRead, StateReadError};
 use almanac_rpc::types::proof::EntryJson;
 use almanac_schedule::{
     Calendar,
@@ -34,7 +34,7 @@ fn proven() -> (Header, Vec<StateProof>) {
     for change in Calendar::new(&state).apply(&changes).unwrap() {
         state.0.insert(change.key, change.new.expect("nothing is removed"));
     }
-    let leaves = Calendar::new(&state).leaves(Lane::Cron, FROM, TO, usize::MAX).unwrap();
+    let leaves = Calendar::new(&state).leaves(Queue::Cron, FROM, TO, usize::MAX).unwrap();
     deterministic::Runner::default().start(|context| async move {
         let store = QmdbStore::open(context, &QmdbConfig::new("calendar"), &state.0).await.unwrap();
         let header = Header { commitment: store.head().commitment(), ..Header::default() };
