@@ -58,9 +58,9 @@ fn keys_ascend_within_the_bounds() {
     for (bad, index) in [([3, 3, 5], 1), ([4, 3, 5], 1), ([2, 4, 5], 0), ([3, 4, 6], 2), ([3, 5, 4], 2)] {
         assert_eq!(refused(&leaf(span(3, 6), bad)), NodeError::KeyOutOfPlace { index }, "{bad:?}");
     }
-    let mut no_lane = leaf(Span::ALL, [1, 2]);
-    no_lane.items[1].key.0[0] = 4;
-    assert_eq!(refused(&no_lane), NodeError::KeyOutOfPlace { index: 1 });
+    let mut no_queue = leaf(Span::ALL, [1, 2]);
+    no_queue.items[1].key.0[0] = 7;
+    assert_eq!(refused(&no_queue), NodeError::KeyOutOfPlace { index: 1 });
     assert_eq!(refused(&branch([1, 100])), NodeError::KeyOutOfPlace { index: 1 });
     is_taken(&branch([1, 99]));
 }
