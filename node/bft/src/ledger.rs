@@ -89,7 +89,9 @@ impl LedgerError {
             Self::NoAncestors => true,
             Self::Local(error) => match &**error {
                 ApplicationError::Block(BlockError::State(fault)) => match fault {
-                    StateFault::Read(_) | StateFault::Corrupt { .. } | StateFault::Missing { .. } => true,
+                    // A closed store stays closed until the node starts again.
+                    StateFault::Read(error) => !error.is_closed,
+                    StateFault::Corrupt { .. } | StateFault::Missing { .. } => true,
                     StateFault::LedgerShort { .. } => false,
                 },
                 ApplicationError::Seal(SealError::StaleParent(_) | SealError::Store { .. }) => true,

@@ -89,7 +89,7 @@ fn job(nonce: u64, first: u64) -> UserTransaction {
 }
 
 /// Four validators at 100 ms whose cron lane is as large as it may be and full of the dearest precompile.
-fn due_work_fits_the_view(timeout_ns_per_gas: Option<u64>) {
+fn due_work_fits_the_view(timeout_ns_per_gas: Option<u64>, gap_max: Duration) {
     let net = Network::with(100, |genesis, config| {
         genesis["parameters"]["block_gas_max"] = json!(120_000_000);
         genesis["parameters"]["cron_block_gas_max"] = json!(60_000_000);
@@ -115,6 +115,8 @@ fn due_work_fits_the_view(timeout_ns_per_gas: Option<u64>) {
     while runs.len() < BLOCKS_WITH_RUNS {
         assert!(begin.elapsed() < RUNS_WITHIN, "the lane stands still after {runs:?}");
         gaps.watch(&net, Duration::from_secs(1));
+        let gap = gaps.longest;
+        assert!(gap < gap_max, "{gap:?} without a block: the work does not fit a view");
         let last = net.nodes[0].height();
         runs.extend((looked..=last).map(|block| runs_of(&net, block)).filter(|runs| *runs > 0));
         looked = last + 1;
@@ -131,6 +133,11 @@ fn due_work_fits_the_view(timeout_ns_per_gas: Option<u64>) {
 const BLOCKS_WITH_RUNS: usize = 4;
 const RUNS_WITHIN: Duration = Duration::from_secs(240);
 
+/// Longest time without a block while the lane is full and timeouts have a floor: some failed views, each as long as
+/// its timeout. It was 33 s with seven times as much to do as the machine has processors; with neither a floor nor
+/// budgets that halve, no block comes at all.
+const FULL_LANE_GAP_MAX: Duration = Duration::from_secs(90);
+
 fn runs_of(net: &Network, block: u64) -> usize {
     let receipts = net.nodes[0].result("eth_getBlockReceipts", json!([format!("{block:#x}")]));
     let is_run = |receipt: &&Value| receipt["type"] == "0x71";
@@ -140,13 +147,14 @@ fn runs_of(net: &Network, block: u64) -> usize {
 /// With timeouts that have room for a full block.
 #[test]
 fn due_work_fits_views_with_a_floor() {
-    due_work_fits_the_view(None);
+    due_work_fits_the_view(None, FULL_LANE_GAP_MAX);
 }
 
-/// With timeouts for the block time alone: the budgets halve until the work fits.
+/// With timeouts for the block time alone: the budgets halve until the work fits. There is no bound on a single gap: on
+/// a machine with much else to do, the largest run alone may outlast such a view again and again.
 #[test]
 fn due_work_fits_views_without_a_floor() {
-    due_work_fits_the_view(Some(0));
+    due_work_fits_the_view(Some(0), RUNS_WITHIN);
 }
 
 /// Times without a new block.

@@ -3,10 +3,11 @@
 use crate::{
     admission::SharedPool,
     deadline::{Deadline, InTime, LeftOut},
+    narrow::Narrow,
 };
 use alloy_primitives::{Address, B256, BlockHash, TxHash};
 use almanac_exec::{
-    BlockError, BlockInput, BlockOutput, Body, Environment, HeaderMismatch, Rules, StateFault,
+    BlockError, BlockInput, BlockOutput, Body, Environment, Fault, HeaderMismatch, Rules, StateFault,
     TransactionError, check_header, environment::read_parameters, execute, prefetch, recover_unknown,
 };
 use almanac_primitives::{
@@ -30,6 +31,8 @@ pub struct Application<S> {
     archive: Option<Arc<dyn BlockArchive>>,
     /// Knows senders that need not be recovered again.
     pool: Option<Arc<SharedPool>>,
+    /// How many candidates a proposal takes, while a fault of a whole block is being looked for.
+    narrow: Narrow,
 }
 
 /// A block to build on: its header, and the state after it.
@@ -162,7 +165,8 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         }
         let origin = (header.number == 0).then(|| header.clone());
         let tip = Tip { hash: header.hash(), header, state };
-        Ok((Self { store, agenda, chain_id: genesis.chain_id, origin, archive: None, pool: None }, tip))
+        let (chain_id, narrow) = (genesis.chain_id, Narrow::default());
+        Ok((Self { store, agenda, chain_id, origin, archive: None, pool: None, narrow }, tip))
     }
 
     /// Takes everything back and answers with block 0, or changes nothing where what was committed is kept for
@@ -193,8 +197,8 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         self.chain_id
     }
 
-    /// Makes a block on `parent` from the candidates that pass. One that meets a fault is left out; where a fault
-    /// remains, the body is empty.
+    /// Makes a block on `parent` from the candidates that pass. One that meets a fault is left out. Where a fault
+    /// remains, the body is empty, and the next proposals take fewer until it is known which candidate it was.
     pub async fn propose(
         &self,
         parent: &Tip<S::Batch>,
@@ -209,15 +213,25 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
             fee_recipient,
             consensus,
         };
-        let is_empty = candidates.is_empty();
         let source = InTime::new(candidates, deadline.clone(), consensus.failed_views());
-        match self.make(parent, input.clone(), source).await {
-            Err(error) if !is_empty && is_fault(&error) => {
-                tracing::error!("proposing an empty body, since a full one meets a fault: {error}");
-                self.make(parent, input, InTime::new(Vec::new(), deadline, 0)).await
+        let Unmade { error, taken } = match self.make(parent, input.clone(), self.narrow.limit(source)).await
+        {
+            Ok(made) => {
+                self.narrow.widen();
+                return Ok(made);
             }
-            made => made,
+            Err(unmade) => unmade,
+        };
+        if taken.is_empty() || !is_fault(&error) {
+            return Err(error);
         }
+        tracing::error!("proposing an empty body, since one of {} meets a fault: {error}", taken.len());
+        let mut made = self.make(parent, input, InTime::new(Vec::new(), deadline, 0)).await?;
+        // A read that failed says nothing of the candidates, and an empty body that fails as well acquits them.
+        if let Some(fault) = fault_of_candidates(error) {
+            made.faulted.extend(self.narrow.after_fault(&taken).map(|culprit| (culprit, fault)));
+        }
+        Ok(made)
     }
 
     async fn make(
@@ -225,17 +239,20 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         parent: &Tip<S::Batch>,
         input: BlockInput,
         mut source: InTime,
-    ) -> Result<MadeBlock<S::Batch>, ApplicationError> {
+    ) -> Result<MadeBlock<S::Batch>, Unmade> {
         let keys = prefetch(parent.header.number.saturating_add(1), input.fee_recipient);
         let agenda = self.agenda.clone();
-        let (output, left_out) = with_reader(&parent.state, &keys, move |state| {
-            let output = execute(state, &*agenda, &input, &mut source)?;
-            Ok::<_, BlockError>((output, source.left_out()))
-        })
-        .await??;
-        let state = self.store.seal(&parent.state, &output.diff).await?;
+        let executed = with_reader(&parent.state, &keys, move |state| {
+            let output = execute(state, &*agenda, &input, &mut source);
+            (output, source)
+        });
+        let (output, source) = executed.await.map_err(ApplicationError::from)?;
+        let unmade = |error: ApplicationError| Unmade { error, taken: source.taken().to_vec() };
+        let output = output.map_err(|error| unmade(error.into()))?;
+        let sealed = self.store.seal(&parent.state, &output.diff).await;
+        let state = sealed.map_err(|error| unmade(error.into()))?;
         let block = output.block(state.commitment());
-        let LeftOut { refused, faulted } = left_out;
+        let LeftOut { refused, faulted } = source.left_out();
         for (hash, error) in &faulted {
             tracing::error!("transaction {hash} is left out of block {}: {error}", block.header.number);
         }
@@ -340,6 +357,34 @@ fn made<B>(block: Block, output: BlockOutput, state: B) -> MadeBlock<B> {
     let tip = Tip { header: block.header.clone(), hash: block.hash(), state };
     let (block, output) = (Arc::new(block), Arc::new(output));
     MadeBlock { block, output, tip, refused: Vec::new(), faulted: Vec::new() }
+}
+
+/// A block that could not be made.
+struct Unmade {
+    error: ApplicationError,
+    /// The candidates that would have been in it.
+    taken: Vec<TxHash>,
+}
+
+impl From<ApplicationError> for Unmade {
+    fn from(error: ApplicationError) -> Self {
+        Self { error, taken: Vec::new() }
+    }
+}
+
+impl From<Unmade> for ApplicationError {
+    fn from(unmade: Unmade) -> Self {
+        unmade.error
+    }
+}
+
+/// The fault of a whole block that a candidate may have brought about: not a disk that gave no answer.
+fn fault_of_candidates(error: ApplicationError) -> Option<BlockError> {
+    match error {
+        ApplicationError::Block(BlockError::State(StateFault::Read(_))) => None,
+        ApplicationError::Block(error) => Some(error),
+        error => Some(Fault::Unsealable { reason: error.to_string() }.into()),
+    }
 }
 
 /// Whether something is wrong with this node or its state, rather than with what it was given.

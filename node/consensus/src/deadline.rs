@@ -43,7 +43,9 @@ const STRICT_FAILED_VIEWS: u64 = 2;
 pub(crate) struct InTime {
     candidates: Candidates,
     deadline: Deadline,
-    offered: usize,
+    /// Those that were offered and neither refused nor met a fault.
+    taken: Vec<TxHash>,
+    taken_max: usize,
     late_tries_left: usize,
 }
 
@@ -51,7 +53,19 @@ impl InTime {
     /// Offers `candidates` until `deadline`, after so many views in a row that gave no block.
     pub(crate) fn new(candidates: Vec<RecoveredTransaction>, deadline: Deadline, failed_views: u64) -> Self {
         let late_tries_left = if failed_views < STRICT_FAILED_VIEWS { LATE_TRIES_MAX } else { 0 };
-        Self { candidates: Candidates::new(candidates), deadline, offered: 0, late_tries_left }
+        let candidates = Candidates::new(candidates);
+        Self { candidates, deadline, taken: Vec::new(), taken_max: usize::MAX, late_tries_left }
+    }
+
+    /// Offers no more once so many are taken.
+    pub(crate) fn at_most(mut self, taken_max: usize) -> Self {
+        self.taken_max = taken_max;
+        self
+    }
+
+    /// Those that would be in the block.
+    pub(crate) fn taken(&self) -> &[TxHash] {
+        &self.taken
     }
 
     /// Which candidates were refused, and why; and which met a fault.
@@ -59,15 +73,11 @@ impl InTime {
         LeftOut { refused: self.candidates.refusals().to_vec(), faulted: self.candidates.faults().to_vec() }
     }
 
-    fn is_any_taken(&self) -> bool {
-        self.offered > self.candidates.refusals().len() + self.candidates.faults().len()
-    }
-
     fn has_time(&mut self) -> bool {
         if !self.deadline.has_come() {
             return true;
         }
-        let is_allowed = !self.is_any_taken() && self.late_tries_left > 0;
+        let is_allowed = self.taken.is_empty() && self.late_tries_left > 0;
         self.late_tries_left = self.late_tries_left.saturating_sub(1);
         is_allowed
     }
@@ -82,11 +92,11 @@ pub(crate) struct LeftOut {
 
 impl TransactionSource for InTime {
     fn next(&mut self, room: Room) -> Option<RecoveredTransaction> {
-        if !self.has_time() {
+        if self.taken.len() >= self.taken_max || !self.has_time() {
             return None;
         }
         let next = self.candidates.next(room)?;
-        self.offered += 1;
+        self.taken.push(next.hash());
         Some(next)
     }
 
@@ -95,10 +105,12 @@ impl TransactionSource for InTime {
         transaction: RecoveredTransaction,
         error: TransactionError,
     ) -> Result<(), BlockError> {
+        self.taken.pop();
         self.candidates.refused(transaction, error)
     }
 
     fn faulted(&mut self, transaction: RecoveredTransaction, error: BlockError) -> Result<(), BlockError> {
+        self.taken.pop();
         self.candidates.faulted(transaction, error)
     }
 

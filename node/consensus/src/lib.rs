@@ -5,6 +5,7 @@ pub mod application;
 pub mod clock;
 pub mod deadline;
 pub mod engine;
+mod narrow;
 pub mod snapshots;
 pub mod solo;
 

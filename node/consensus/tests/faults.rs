@@ -120,3 +120,51 @@ async fn a_fault_of_the_whole_block_leaves_an_empty_body() {
     let made = propose(&application, &tip, &pool_of(&[bad, good])).await;
     assert!(made.block.transactions.is_empty());
 }
+
+/// The next proposals find out which candidate it was and drop it. The others are included and none of them is dropped.
+#[tokio::test]
+async fn the_culprit_of_a_fault_of_the_whole_block_leaves_the_pool() {
+    let genesis = genesis();
+    let store = Picky(MemoryStore::from_genesis(genesis.state().unwrap()));
+    let (application, mut tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
+    let bad = transfer(person(0), 0, person(2).address, 1);
+    let good: Vec<_> = (1..6).map(|n| transfer(person(n), 0, person(7).address, 1)).collect();
+    let pool = pool_of(&[&good[..3], std::slice::from_ref(&bad), &good[3..]].concat());
+    let mut included_ever = Vec::new();
+    for _ in 0..8 {
+        let made = propose(&application, &tip, &pool).await;
+        application.commit(&made).await.unwrap();
+        included_ever.extend(included(&made));
+        pool.settle(&made, BASE_FEE);
+        tip = made.tip;
+    }
+    assert!(!pool.lock().contains(bad.hash()), "it is tried in every proposal, and empties each");
+    included_ever.sort_unstable();
+    let mut expected: Vec<_> = good.iter().map(UserTransaction::hash).collect();
+    expected.sort_unstable();
+    assert_eq!(included_ever, expected);
+}
+
+/// A disk that gives no answer says nothing of the candidates.
+#[tokio::test]
+async fn a_read_that_fails_accuses_nobody() {
+    let genesis = genesis();
+    let store = MemoryStore::from_genesis(genesis.state().unwrap());
+    let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
+    let first = transfer(person(1), 0, person(2).address, 1);
+    let other = propose(&application, &tip, &pool_of(&[])).await;
+    application.commit(&other).await.unwrap();
+    let next = propose(&application, &other.tip, &pool_of(&[])).await;
+    application.commit(&next).await.unwrap();
+    // The state after the first block is gone: every read of it fails.
+    let pool = pool_of(std::slice::from_ref(&first));
+    let proposal = Proposal {
+        timestamp: TimestampMs(tip.header.timestamp.0 + 1_000),
+        fee_recipient: FEE_RECIPIENT,
+        consensus: ConsensusContext::default(),
+        candidates: pool.candidates(),
+        deadline: Deadline::NEVER,
+    };
+    application.propose(&tip, proposal).await.unwrap_err();
+    assert!(pool.lock().contains(first.hash()));
+}

@@ -54,7 +54,7 @@ impl HistoricalState {
 
 impl StateRead for HistoricalState {
     fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
-        self.value(&key).map_err(|reason| StateReadError { key, reason })
+        self.value(&key).map_err(|reason| StateReadError::failed(key, reason))
     }
 }
 

@@ -115,6 +115,12 @@ pub enum Fault {
         /// What the EVM said.
         reason: String,
     },
+    /// The state below refused the changes of a block that was executed.
+    #[error("the state refused the changes of a block: {reason}")]
+    Unsealable {
+        /// What the state said.
+        reason: String,
+    },
     /// A block so full that a receipt has no index.
     #[error(transparent)]
     Id(#[from] ScheduleIdError),

@@ -14,21 +14,26 @@ use alloy_primitives::{Log, U256};
 use almanac_primitives::{
     Gas, Lane, RunTransaction, StateKey, Wei,
     addresses::{LEDGER, PARAMETERS},
-    params::{CRON_BLOCK_EXHAUSTIONS_MAX, CRON_PAUSED, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX, Parameter},
+    params::{CRON_BLOCK_EXHAUSTIONS_MAX, CRON_PAUSED, LANE_BLOCK_RUNS_MAX, Parameter},
 };
 use almanac_schedule::{
     Agenda, Budget, Due, budget,
     calendar::{CalendarError, Entry},
     halved, is_held, ledger,
     life::{self, Moment, Verdict},
-    mark,
+    looks_max,
+    mark::{self, Mark},
     record::{Broken, Head, Record, head_slot},
+    runs_max,
 };
 use revm::{Database, Inspector};
-use std::ops::ControlFlow;
+use std::{collections::VecDeque, ops::ControlFlow};
 
 /// Records that are fetched at a time. Where the budget ends early, so many were fetched for nothing.
 const ANNOUNCED_SCHEDULES: usize = 64;
+
+/// Due entries that a block asks the calendar for at a time.
+const PAGE: usize = LANE_BLOCK_RUNS_MAX;
 
 /// Due schedules that a block looks at after any number of failed views: one step of what is fetched together.
 const LOOKS_LEAST: u64 = ANNOUNCED_SCHEDULES as u64;
@@ -85,15 +90,17 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
 pub(crate) struct Walk {
     lane: Lane,
     budget: Budget,
-    looks_left: usize,
-    runs_left: usize,
+    looks_left: u64,
+    runs_left: u64,
     endings_left: u64,
     /// The lane's mark as the parent left it.
-    stored: Option<Entry>,
-    /// Where the walk goes on.
+    stored: Option<Mark>,
+    /// Entries before the mark with a run to come, which the walk has not met yet.
+    late: VecDeque<Entry>,
+    /// Where the walk goes on behind those.
     next: Option<Entry>,
-    /// The first entry behind which the mark may not be: it has a run to come.
-    kept: Option<Entry>,
+    /// Entries that have a run to come in a later block.
+    kept: Vec<Entry>,
     /// Whether entries before `next` wait for their end.
     has_aside: bool,
 }
@@ -123,17 +130,18 @@ impl Walk {
         };
         // Looks and endings are due work, too: no proposer may leave them out.
         let failed_views = execution.environment.consensus.failed_views();
-        let endings_max = execution.environment.parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX);
+        let parameters = &execution.environment.parameters;
+        let endings_max = parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX);
         Ok(Self {
             lane,
             budget,
-            looks_left: usize::try_from(halved(LANE_BLOCK_LOOKS_MAX as u64, failed_views, LOOKS_LEAST))
-                .expect("no more than LANE_BLOCK_LOOKS_MAX"),
-            runs_left: LANE_BLOCK_RUNS_MAX,
+            looks_left: looks_max(lane, parameters, failed_views, LOOKS_LEAST),
+            runs_left: runs_max(lane, parameters),
             endings_left: halved(endings_max, failed_views, 1),
+            late: stored.iter().flat_map(Mark::late).copied().collect(),
+            next: stored.as_ref().map(|mark| mark.next),
             stored,
-            next: stored,
-            kept: None,
+            kept: Vec::new(),
             has_aside: false,
         })
     }
@@ -147,23 +155,25 @@ impl Walk {
     ) -> Result<Vec<SelectedRun>, WalkError> {
         self.end_aside(execution, agenda, logs)?;
         let mut runs = Vec::new();
-        self.select(execution, agenda, LANE_BLOCK_RUNS_MAX, &mut runs, logs)?;
+        self.select(execution, agenda, PAGE, &mut runs, logs)?;
         self.endings_left = 0;
         Ok(runs)
     }
 
-    /// Ends what is before the mark, oldest first. It is not asked again whether it can pay: its turn is over.
+    /// Ends what was set aside, oldest first. It is not asked again whether it can pay: its turn is over.
     fn end_aside<'a, I: Inspector<EvmContext<'a>>>(
         &mut self,
         execution: &mut Execution<'a, '_, I>,
         agenda: &dyn Agenda,
         logs: &mut Vec<Log>,
     ) -> Result<(), WalkError> {
-        let Some(mark) = self.stored else { return Ok(()) };
+        let Some(mark) = self.stored.clone() else { return Ok(()) };
         let (parent, now) = (execution.machine.state().parent(), execution.environment.timestamp);
-        let count_max = usize::try_from(self.endings_left).unwrap_or(usize::MAX).saturating_add(1);
+        let endings = usize::try_from(self.endings_left).unwrap_or(usize::MAX).saturating_add(1);
+        let count_max = endings.saturating_add(mark.late().len());
         let due = agenda.due_from(parent, self.lane, now, None, count_max).map_err(WalkError::Calendar)?;
-        let aside: Vec<_> = due.iter().filter_map(Due::entry).take_while(|entry| *entry < mark).collect();
+        let aside = due.iter().filter_map(Due::entry).filter(|entry| mark.is_aside(*entry));
+        let aside: Vec<_> = aside.take(endings).collect();
         for entries in aside.chunks(ANNOUNCED_SCHEDULES) {
             announce(execution, entries, |entry| Record::keys(entry.schedule));
             for entry in entries {
@@ -183,20 +193,22 @@ impl Walk {
         runs: &mut Vec<SelectedRun>,
         logs: &mut Vec<Log>,
     ) -> Result<(), WalkError> {
+        if self.select_late(execution, runs, logs)?.is_break() {
+            return Ok(());
+        }
         let (parent, now) = (execution.machine.state().parent(), execution.environment.timestamp);
         loop {
-            let count_max = self.looks_left.min(page);
+            let count_max = usize::try_from(self.looks_left).unwrap_or(usize::MAX).min(page);
             let due = agenda.due_from(parent, self.lane, now, self.next, count_max);
             let due = due.map_err(WalkError::Calendar)?;
             for part in due.chunks(ANNOUNCED_SCHEDULES) {
                 let entries: Vec<_> = part.iter().filter_map(Due::entry).collect();
-                announce(execution, &entries, |entry| [StateKey::Slot(LEDGER, head_slot(entry.schedule))]);
                 let running = self.may_run(execution, &entries)?;
-                announce(execution, &running, |entry| Record::keys(entry.schedule));
                 for next in part {
                     if self.step(execution, next, &running, runs, logs)?.is_break() {
                         return Ok(());
                     }
+                    self.next = next.entry().map(mark::behind).or(self.next);
                 }
             }
             // Bare runs have no place to go on from, and none follow the first page.
@@ -207,19 +219,49 @@ impl Walk {
         }
     }
 
-    /// Those whose heads do not say that they will not run.
+    /// Selects those before the mark that have a run to come: they are first in order. Breaks off where the walk ends
+    /// before it has met all of them.
+    fn select_late<'a, I: Inspector<EvmContext<'a>>>(
+        &mut self,
+        execution: &mut Execution<'a, '_, I>,
+        runs: &mut Vec<SelectedRun>,
+        logs: &mut Vec<Log>,
+    ) -> Result<ControlFlow<()>, WalkError> {
+        while !self.late.is_empty() {
+            let entries: Vec<_> = self.late.iter().take(ANNOUNCED_SCHEDULES).copied().collect();
+            let running = self.may_run(execution, &entries)?;
+            for entry in entries {
+                if self.looks_left == 0 {
+                    return Ok(ControlFlow::Break(()));
+                }
+                let is_waiting = is_waiting(execution, entry)?;
+                if is_waiting {
+                    let next = Due::Schedule(entry);
+                    if self.step(execution, &next, &running, runs, logs)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+                self.late.pop_front();
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Those whose heads do not say that they will not run. Has a store fetch what is read of each.
     fn may_run<'a, I: Inspector<EvmContext<'a>>>(
         &self,
         execution: &mut Execution<'a, '_, I>,
         entries: &[Entry],
     ) -> Result<Vec<Entry>, StateFault> {
         let (moment, mut running) = (execution.moment(), Vec::new());
+        announce(execution, entries, |entry| [StateKey::Slot(LEDGER, head_slot(entry.schedule))]);
         for entry in entries {
             let head = execution.machine.state().storage(LEDGER, head_slot(entry.schedule))?;
             if Head::from_word(head).is_ok_and(|head| !head.is_passed_over(moment)) {
                 running.push(*entry);
             }
         }
+        announce(execution, &running, |entry| Record::keys(entry.schedule));
         Ok(running)
     }
 
@@ -253,7 +295,6 @@ impl Walk {
             (None, _) => return Ok(ControlFlow::Break(())),
         }
         self.looks_left = self.looks_left.saturating_sub(1);
-        self.next = entry.map(mark::behind).or(self.next);
         Ok(ControlFlow::Continue(()))
     }
 
@@ -297,9 +338,9 @@ impl Walk {
         self.budget.give_back(gas_limit);
     }
 
-    /// Keeps an entry behind the mark: it has a run to come.
+    /// Keeps an entry from being set aside: it has a run to come.
     pub(crate) fn keep(&mut self, entry: Entry) {
-        self.kept = Some(self.kept.map_or(entry, |kept| kept.min(entry)));
+        self.kept.push(entry);
     }
 
     /// Leaves the mark for the next block.
@@ -307,12 +348,12 @@ impl Walk {
         self,
         execution: &mut Execution<'a, '_, I>,
     ) -> Result<(), BlockError> {
-        let next = self.next.map(|next| self.kept.map_or(next, |kept| kept.min(next)));
-        let mark = next.filter(|_| self.has_aside);
+        let next = self.next.filter(|_| self.has_aside);
+        let mark = next.map(|next| Mark::new(next, self.late.into_iter().chain(self.kept)));
         if mark == self.stored {
             return Ok(());
         }
-        execution.act(|ledger| Ok(mark::store(ledger, self.lane, mark)?))
+        execution.act(|ledger| Ok(mark::store(ledger, self.lane, self.stored.as_ref(), mark.as_ref())?))
     }
 }
 
@@ -324,6 +365,15 @@ fn announce<'a, I: Inspector<EvmContext<'a>>, const N: usize>(
 ) {
     let keys: Vec<StateKey> = entries.iter().flat_map(keys).collect();
     execution.machine.state().parent().announce(&keys);
+}
+
+/// Whether a schedule still waits at this place: a late one may have been cancelled since.
+fn is_waiting<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    entry: Entry,
+) -> Result<bool, StateFault> {
+    let head = execution.machine.state().storage(LEDGER, head_slot(entry.schedule))?;
+    Ok(Head::from_word(head).is_ok_and(|head| head.entry(entry.schedule) == Some(entry)))
 }
 
 /// The run of a due schedule, or `None` where it does not run. Nothing changes.

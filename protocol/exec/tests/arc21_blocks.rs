@@ -552,7 +552,7 @@ fn arc21_17_looks_halve_with_failed_views() {
     assert_eq!(ran, [vec![], vec![rich_id]]);
 }
 
-fn mark_of(chain: &TestChain) -> Option<almanac_schedule::calendar::Entry> {
+fn mark_of(chain: &TestChain) -> Option<almanac_schedule::mark::Mark> {
     let slots = chain.state.0.iter().filter_map(|(key, value)| match key {
         StateKey::Slot(LEDGER, slot) => Some((*slot, almanac_primitives::state::decode_slot(value).unwrap())),
         _ => None,
@@ -575,7 +575,7 @@ fn arc21_12_a_job_that_could_not_pay_at_its_turn_ends_even_if_it_could_later() {
         chain.state.0.remove(&StateKey::Slot(LEDGER, almanac_schedule::record::escrow_slot(id_of(id))));
     }
     assert_eq!(exhausted(&chain.at(due)), [(ids[0], "insufficient escrow".to_owned())]);
-    assert!(mark_of(&chain).is_some_and(|mark| mark.schedule > id_of(ids[3])), "all four were judged");
+    assert!(mark_of(&chain).is_some_and(|mark| mark.next.schedule > id_of(ids[3])), "all four were judged");
     let before = chain.balance(owner().address);
     let top_up = paid_call(person(1), 0, CRON_REGISTRY, rich(), top_up_data(ids[3]));
     let input = chain.input_at(TimestampMs(due * 1_000 + 500));
@@ -612,6 +612,38 @@ fn arc21_19_a_series_that_is_behind_is_not_set_aside() {
         assert_eq!(exhausted(&block)[0].0, poor[n as usize]);
     }
     assert_eq!(chain.job(series).nextRunAt, U256::from(due + 3 * MINUTE));
+}
+
+/// Where its owner cancels it meanwhile, nobody waits for it, and nothing is said of it.
+#[test]
+fn arc21_19_a_series_that_is_behind_may_be_cancelled() {
+    let mut chain = TestChain::new();
+    chain.state.set_slot(PARAMETERS, CRON_BLOCK_EXHAUSTIONS_MAX.slot, Parameter::slot_value(3));
+    let due = chain.next_seconds() + HOUR;
+    let [gone, series] = [0, 1].map(|n| {
+        let series = order(&chain).at(due + n).every(MINUTE).with_value(rich());
+        chain.schedule(owner(), &series).unwrap()
+    });
+    let poor = [0; 5].map(|_| {
+        let order = order(&chain).at(due + 3 * MINUTE);
+        chain.schedule(owner(), &order).unwrap()
+    });
+    for id in poor {
+        chain.state.0.remove(&StateKey::Slot(LEDGER, almanac_schedule::record::escrow_slot(id_of(id))));
+    }
+    let nonce = chain.nonce(owner().address);
+    let cancel = almanac_primitives::testing::call(owner(), nonce, CRON_REGISTRY, cancel_data(gone), 300_000);
+    let input = chain.input_at(TimestampMs((due + 3 * MINUTE + 1) * 1_000));
+    let block = chain.produce_with(&input, vec![cancel]);
+    assert_eq!((block.ran(), exhausted(&block).len()), (vec![gone, series], 3));
+    assert!(block.receipt(0).outcome.is_success());
+    let late: Vec<_> = mark_of(&chain).unwrap().late().iter().map(|entry| entry.schedule).collect();
+    assert_eq!(late, [gone, series].map(id_of), "the mark knows both");
+    let block = chain.at(due + 3 * MINUTE + 2);
+    let ended: Vec<_> = exhausted(&block).into_iter().map(|(id, _)| id).collect();
+    assert_eq!((block.ran(), ended), (vec![series], poor[3..].to_vec()), "one more could have ended");
+    let is_quiet = block.logs().iter().all(|log| log.address != LEDGER);
+    assert!(is_quiet, "the ledger logs faults alone: {:?}", block.logs());
 }
 
 /// A series of a minute with options, its first time and its money.

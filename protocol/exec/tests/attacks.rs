@@ -40,7 +40,7 @@ use almanac_primitives::{
     Genesis, UserTransaction,
     addresses::PARAMETERS,
     genesis::Allocation,
-    params::{BLOCK_GAS_MAX, Parameter},
+    params::{BLOCK_GAS_MAX, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_MAX, Parameter},
 };
 use support::{cron::*, *};
 
@@ -66,6 +66,15 @@ pub fn governor() -> Person {
 pub fn wide_chain() -> TestChain {
     let mut genesis = flooded(Genesis { governance: governor().address, ..genesis() });
     genesis.parameters.insert(BLOCK_GAS_MAX.name.into(), BLOCK_GAS_MAX.max);
+    TestChain::from_genesis(&genesis)
+}
+
+/// A chain whose lanes are as large as governance may make them.
+pub fn largest_chain() -> TestChain {
+    let mut genesis = genesis();
+    for parameter in [BLOCK_GAS_MAX, CRON_BLOCK_GAS_MAX, CRON_BLOCK_EXHAUSTIONS_MAX] {
+        genesis.parameters.insert(parameter.name.into(), parameter.max);
+    }
     TestChain::from_genesis(&genesis)
 }
 

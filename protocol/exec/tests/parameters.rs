@@ -715,7 +715,7 @@ struct Broken<'a>(&'a MapState, StateKey);
 impl StateRead for Broken<'_> {
     fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
         if key == self.1 {
-            return Err(StateReadError { key, reason: "the disk is on fire".into() });
+            return Err(StateReadError::failed(key, "the disk is on fire"));
         }
         self.0.read(key)
     }

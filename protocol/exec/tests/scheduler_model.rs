@@ -50,7 +50,7 @@ const BLOCKS: usize = 120;
 const FULL_CARE_EVERY: u32 = 16;
 
 /// What must have happened in a hundred histories, so that the generator cannot become boring unnoticed.
-const INTERESTING: [&str; 33] = [
+const INTERESTING: [&str; 34] = [
     "CronDisabled",
     "CronPaused",
     "EscrowTooLow",
@@ -73,6 +73,7 @@ const INTERESTING: [&str; 33] = [
     "cancelled in its own run",
     "exhausted",
     "failed",
+    "late",
     "latest",
     "less than intrinsic gas",
     "made by a run",

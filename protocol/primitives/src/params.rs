@@ -98,21 +98,28 @@ const _: () = assert!(
     "one block can run all that one second can book"
 );
 
-/// Most runs that one lane collects for one block. With the gas budgets it bounds the prologue's work.
+/// Most runs that one lane collects for one block, where its gas does not allow more. With the gas budgets it bounds
+/// the prologue's work.
 pub const LANE_BLOCK_RUNS_MAX: usize = 1_000;
 
-/// Most due schedules that one block looks at in a lane, whether they run or not. One that does not run costs the
-/// read of a slot, so all of them cost less than the lane's runs. Whoever puts jobs that will not run in front of
-/// others has paid for the creation of so many per block: docs/denial-prices.md says what that comes to.
+/// Most due schedules that one block looks at in a lane, whether they run or not, where its gas does not allow more.
+/// An attacker who puts jobs that will not run in front of others has paid for the creation of so many per block:
+/// docs/denial-prices.md has the price.
 pub const LANE_BLOCK_LOOKS_MAX: usize = 6_000;
+
+/// Gas of the lane for each due schedule that a block looks at: the read of a slot, and the schedule's share of the
+/// calendar.
+pub const LANE_LOOK_GAS: u64 = 2_500;
 
 /// Gas of the end of a schedule, paid when it is made, since the block in which it ends may charge nobody: two
 /// slots, the body, a change of the calendar, a payment that may make an account, and an event.
 pub const SCHEDULE_ENDING_GAS: u64 = 60_000;
 
+const _: () = assert!(COLD_READ_GAS <= LANE_LOOK_GAS, "looking costs less than the lane's runs");
+
 const _: () = assert!(
-    LANE_BLOCK_LOOKS_MAX as u64 * COLD_READ_GAS <= CRON_BLOCK_GAS_DEFAULT,
-    "looking costs less than the lane's runs"
+    LANE_BLOCK_LOOKS_MAX as u64 * LANE_LOOK_GAS == CRON_BLOCK_GAS_DEFAULT,
+    "a lane of the default size looks at as many as its gas allows"
 );
 
 /// What Ethereum asks for reading a slot that nobody has read yet (EIP-2929).

@@ -115,6 +115,20 @@ pub struct StateReadError {
     pub key: StateKey,
     /// What the store said.
     pub reason: String,
+    /// Whether an earlier failure has closed the store: it answers nothing any more until the node starts again.
+    pub is_closed: bool,
+}
+
+impl StateReadError {
+    /// A read that failed, and may succeed another time.
+    pub fn failed(key: StateKey, reason: impl Into<String>) -> Self {
+        Self { key, reason: reason.into(), is_closed: false }
+    }
+
+    /// A read of a store that an earlier failure has closed.
+    pub fn closed(key: StateKey, reason: impl Into<String>) -> Self {
+        Self { key, reason: reason.into(), is_closed: true }
+    }
 }
 
 /// The state that a block starts from, as execution sees it.

@@ -10,18 +10,10 @@ use almanac_primitives::{
 ///
 /// Execution sees the calendar only through this, so that a block can be tested with any agenda.
 pub trait Agenda: Send + Sync {
-    /// What is due in a lane at `now`, in the lane's own order, at most `count_max` of it.
+    /// What is due in a lane at `now`, in the lane's own order, at most `count_max` of it: all of it, or from an entry
+    /// on. What is before that entry was met in another block. Bare runs have no entry, and come from the front alone.
     ///
     /// The state is the parent's: nothing that a block schedules can run in that block.
-    fn due(
-        &self,
-        state: &dyn StateRead,
-        lane: Lane,
-        now: TimestampMs,
-        count_max: usize,
-    ) -> Result<Vec<Due>, CalendarError>;
-
-    /// As [`Agenda::due`], from an entry on: what is before it was met in another block.
     fn due_from(
         &self,
         state: &dyn StateRead,
@@ -29,12 +21,7 @@ pub trait Agenda: Send + Sync {
         now: TimestampMs,
         from: Option<Entry>,
         count_max: usize,
-    ) -> Result<Vec<Due>, CalendarError> {
-        let Some(from) = from else { return self.due(state, lane, now, count_max) };
-        let is_before = |due: &Due| matches!(due, Due::Schedule(entry) if *entry < from);
-        let due = self.due(state, lane, now, usize::MAX)?;
-        Ok(due.into_iter().skip_while(is_before).take(count_max).collect())
-    }
+    ) -> Result<Vec<Due>, CalendarError>;
 
     /// The earliest moment at which anything becomes due, or `None` where nothing is scheduled. What a pause
     /// holds back is not due.
@@ -78,16 +65,6 @@ pub fn is_held(lane: Lane, parameters: &Parameters) -> bool {
 pub struct CalendarAgenda;
 
 impl Agenda for CalendarAgenda {
-    fn due(
-        &self,
-        state: &dyn StateRead,
-        lane: Lane,
-        now: TimestampMs,
-        count_max: usize,
-    ) -> Result<Vec<Due>, CalendarError> {
-        self.due_from(state, lane, now, None, count_max)
-    }
-
     fn due_from(
         &self,
         state: &dyn StateRead,

@@ -3,8 +3,9 @@
 use almanac_primitives::{
     Gas, Lane,
     params::{
-        BLOCK_GAS_MAX, CALLBACK_EFFORT_LARGEST, CRON_BLOCK_GAS_MAX, CRON_RUN_GAS_LARGEST, EFFORT_GAS,
-        Parameters, RESERVED_BLOCK_GAS_MAX, SPARE_BLOCK_GAS_MAX,
+        BLOCK_GAS_MAX, CALLBACK_EFFORT_LARGEST, CRON_BLOCK_GAS_MAX, CRON_RUN_GAS_LARGEST, CRON_RUN_GAS_MIN,
+        EFFORT_GAS, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX, LANE_LOOK_GAS, Parameters,
+        RESERVED_BLOCK_GAS_MAX, SPARE_BLOCK_GAS_MAX,
     },
 };
 
@@ -39,6 +40,28 @@ pub fn budget(lane: Lane, parameters: &Parameters, reserved_gas: Gas, failed_vie
         Lane::Spare => Gas(parameters.get(SPARE_BLOCK_GAS_MAX).saturating_sub(reserved_gas.0)),
     };
     Gas(halved(full.0, failed_views, run_gas_largest(lane).0))
+}
+
+/// Most runs that a block collects of this lane: as many of the smallest as its gas holds, so that the number never
+/// closes the lane before the gas does.
+pub fn runs_max(lane: Lane, parameters: &Parameters) -> u64 {
+    grown(lane, parameters, LANE_BLOCK_RUNS_MAX as u64, CRON_RUN_GAS_MIN)
+}
+
+/// Most due schedules that a block looks at in this lane, after `failed_views` views in a row that gave no block; at
+/// least `least`. A larger lane looks at more: the price of holding it with jobs that do not run has to grow with the
+/// price of filling it.
+pub fn looks_max(lane: Lane, parameters: &Parameters, failed_views: u64, least: u64) -> u64 {
+    halved(grown(lane, parameters, LANE_BLOCK_LOOKS_MAX as u64, LANE_LOOK_GAS), failed_views, least)
+}
+
+/// A bound that grows with the lane's gas, one for each `gas_each`, and is `floor` for smaller lanes.
+fn grown(lane: Lane, parameters: &Parameters, floor: u64, gas_each: u64) -> u64 {
+    match lane {
+        Lane::Cron => floor.max(parameters.get(CRON_BLOCK_GAS_MAX) / gas_each),
+        // No door leads to these lanes yet.
+        Lane::Reserved | Lane::Market | Lane::Spare => floor,
+    }
 }
 
 /// A bound on a block's due work after `failed_views` views in a row that gave no block: halved with every one beyond
@@ -183,6 +206,31 @@ mod tests {
             [250, 250, 125, 62, 40, 40, 40]
         );
         assert_eq!(halved(3, 9, 40), 3, "a bound that was smaller all along");
+    }
+
+    fn with_cron_gas(gas: u64) -> Parameters {
+        let mut parameters = Parameters::default();
+        parameters.load(CRON_BLOCK_GAS_MAX, gas);
+        parameters
+    }
+
+    #[test]
+    fn runs_and_looks_grow_with_the_gas_of_the_lane() {
+        let of = |gas| {
+            let parameters = with_cron_gas(gas);
+            (runs_max(Lane::Cron, &parameters), looks_max(Lane::Cron, &parameters, 0, 64))
+        };
+        assert_eq!(of(CRON_BLOCK_GAS_MAX.min), (1_000, 6_000));
+        assert_eq!(of(CRON_BLOCK_GAS_MAX.default), (1_000, 6_000));
+        assert_eq!((of(15_002_499).1, of(15_002_500).1), (6_000, 6_001), "both sides of the floor");
+        assert_eq!((of(21_020_999).0, of(21_021_000).0), (1_000, 1_001), "both sides of the floor");
+        assert_eq!(of(CRON_BLOCK_GAS_MAX.max), (2_857, 24_000));
+        let largest = with_cron_gas(CRON_BLOCK_GAS_MAX.max);
+        let after = |failed| looks_max(Lane::Cron, &largest, failed, 64);
+        assert_eq!([1, 2, 3, 8, 9, 10, u64::MAX].map(after), [24_000, 12_000, 6_000, 187, 93, 64, 64]);
+        for lane in [Lane::Reserved, Lane::Market, Lane::Spare] {
+            assert_eq!((runs_max(lane, &largest), looks_max(lane, &largest, 0, 64)), (1_000, 6_000));
+        }
     }
 
     #[test]

@@ -24,6 +24,6 @@ pub mod record;
 
 pub use agenda::{Agenda, CalendarAgenda, Due, is_held};
 pub use calendar::Calendar;
-pub use lane::{Budget, GasPool, block_gas, budget, halved, pool};
+pub use lane::{Budget, GasPool, block_gas, budget, halved, looks_max, pool, runs_max};
 pub use ledger::{Failure, Ledger};
 pub use record::Record;

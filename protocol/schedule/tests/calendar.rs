@@ -183,14 +183,14 @@ struct Failing;
 
 impl StateRead for Failing {
     fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
-        Err(StateReadError { key, reason: "the disk is gone".into() })
+        Err(StateReadError::failed(key, "the disk is gone"))
     }
 }
 
 /// A store that cannot be read is never an empty calendar.
 #[test]
 fn a_failing_store_is_an_error() {
-    let failed = StateReadError { key: StateKey::Calendar(0), reason: "the disk is gone".into() };
+    let failed = StateReadError::failed(StateKey::Calendar(0), "the disk is gone");
     let calendar = Calendar::new(&Failing);
     assert_eq!(calendar.due(Lane::Cron, TimestampMs(1), 1), Err(CalendarError::Read(failed.clone())));
     assert_eq!(calendar.first(), Err(CalendarError::Read(failed.clone())));

@@ -89,9 +89,8 @@ impl StateRead for SuspendingState<'_> {
         if let Some(answer) = self.known.borrow().get(&key) {
             return answer.clone();
         }
-        let answers = self.asker.ask(vec![key]).map_err(|_| StateReadError {
-            key,
-            reason: "the code that reads it is being unwound and cannot wait".to_owned(),
+        let answers = self.asker.ask(vec![key]).map_err(|_| {
+            StateReadError::failed(key, "the code that reads it is being unwound and cannot wait")
         })?;
         let answer = answers.map(|values| values.into_iter().next().expect("every key is answered"));
         self.known.borrow_mut().insert(key, answer.clone());

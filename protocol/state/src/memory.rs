@@ -99,9 +99,8 @@ impl StateView for MemoryBatch {
             return Ok(Vec::new());
         };
         let committed = self.store.read();
-        let state = committed
-            .at(&self.layer)
-            .map_err(|stale| StateReadError { key: first, reason: stale.to_string() })?;
+        let state =
+            committed.at(&self.layer).map_err(|stale| StateReadError::failed(first, stale.to_string()))?;
         Ok(keys.iter().map(|key| state.get(key).cloned()).collect())
     }
 }

@@ -104,7 +104,7 @@ impl StateView for PendingView {
         let first = keys.first().map_or(0, |key| u64::from(key.hashed()[0]));
         (self.pause)(1 + first % 5).await;
         if let Some(&key) = keys.iter().find(|key| self.failing.contains(key)) {
-            return Err(StateReadError { key, reason: "the disk is gone".to_owned() });
+            return Err(StateReadError::failed(key, "the disk is gone"));
         }
         Ok(keys.iter().map(|key| self.values.get(key).cloned()).collect())
     }
@@ -241,7 +241,7 @@ fn an_error_of_the_view_is_the_answer_to_the_read() {
         .await
         .expect("the prefetch works");
 
-        let failed = Err(StateReadError { key: node(5), reason: "the disk is gone".to_owned() });
+        let failed = Err(StateReadError::failed(node(5), "the disk is gone"));
         assert_eq!(outcome, (failed.clone(), Some(20), failed));
         assert_eq!(view.asked(), [[node(1)], [node(5)], [node(2)]]);
     });

@@ -510,7 +510,7 @@ fn a_store_that_failed_answers_closed_and_is_whole_when_it_is_opened_again() {
             assert_eq!(store.seal(&next, &StateDiff::default()).await.unwrap_err(), SealError::Closed);
             assert_eq!(store.prune(&before).await, Err(CommitError::Closed));
             let error = store.head().get_many(&[key(1)]).await.unwrap_err();
-            assert_eq!(error.reason, CommitError::Closed.to_string());
+            assert_eq!((error.is_closed, error.reason), (true, CommitError::Closed.to_string()));
             assert_eq!((store.height(), store.head().commitment()), (height, before));
             let sealed = next.commitment();
             drop((store, next));

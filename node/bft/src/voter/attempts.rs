@@ -6,7 +6,7 @@ use almanac_consensus::Application;
 use almanac_exec::Fault;
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::{
-    Block, DurationMs, Genesis, StateDiff,
+    Block, DurationMs, Genesis, StateDiff, StateKey, StateReadError,
     genesis::Validator,
     testing::{self, FEE_RECIPIENT},
 };
@@ -143,6 +143,9 @@ fn a_verdict_is_given_as_soon_as_the_disk_answers_again() {
 #[test]
 fn what_cannot_pass_is_not_tried_again() {
     assert_eq!(verdicts(1, &SealError::Closed), (None, None));
+    let read = |error| LedgerError::from(ApplicationError::from(error)).is_transient();
+    let key = StateKey::Account(FEE_RECIPIENT);
+    assert!(read(StateReadError::failed(key, "disk")) && !read(StateReadError::closed(key, "closed")));
     let fault = BlockError::from(Fault::RulesDisagree { reason: "nonce".to_owned() });
     assert!(!LedgerError::from(ApplicationError::from(fault)).is_transient());
     let stopped = LedgerError::Stopped { reason: String::new() };

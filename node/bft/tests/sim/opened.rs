@@ -97,7 +97,7 @@ impl StateRead for SimState {
     fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
         let batch = self.0.lock().unwrap().clone();
         let answer = batch.get_many(&[key]).now_or_never();
-        let busy = || StateReadError { key, reason: "a block is being committed".to_owned() };
+        let busy = || StateReadError::failed(key, "a block is being committed");
         Ok(answer.ok_or_else(busy)??.remove(0))
     }
 }

@@ -2,19 +2,23 @@
 
 use crate::liar::Lie;
 use almanac_primitives::{Lane, StateRead, TimestampMs, params::Parameters};
-use almanac_schedule::{Agenda, CalendarAgenda, Due, calendar::CalendarError};
+use almanac_schedule::{
+    Agenda, CalendarAgenda, Due,
+    calendar::{CalendarError, Entry},
+};
 
 pub struct Tampered(pub Lie);
 
 impl Agenda for Tampered {
-    fn due(
+    fn due_from(
         &self,
         state: &dyn StateRead,
         lane: Lane,
         now: TimestampMs,
+        from: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError> {
-        let mut due = CalendarAgenda.due(state, lane, now, count_max)?;
+        let mut due = CalendarAgenda.due_from(state, lane, now, from, count_max)?;
         match self.0 {
             Lie::DropRun if !due.is_empty() => {
                 due.remove(0);

@@ -13,7 +13,10 @@ use almanac_primitives::{
     params::Parameters,
     testing::{contracts::COUNTER, eip1559, genesis, person, sign},
 };
-use almanac_schedule::{Agenda, CalendarAgenda, Due, calendar::CalendarError};
+use almanac_schedule::{
+    Agenda, CalendarAgenda, Due,
+    calendar::{CalendarError, Entry},
+};
 use almanac_state::{CommitError, MemoryBatch, MemoryStore, SealError, SealedBatch, StateStore, StateView};
 use std::{
     future::Future,
@@ -122,11 +125,12 @@ impl CounterAgenda {
 }
 
 impl Agenda for CounterAgenda {
-    fn due(
+    fn due_from(
         &self,
         state: &dyn StateRead,
         lane: Lane,
         now: TimestampMs,
+        _: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError> {
         let done = Self::done(state)?;

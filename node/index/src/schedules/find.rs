@@ -53,7 +53,7 @@ pub(super) struct Tip<'v, 's>(pub(super) &'v View<'s>);
 impl StateRead for Tip<'_, '_> {
     fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
         let value = self.0.get(Table::State, &rows::state_key(&key), |row| Ok(Bytes::copy_from_slice(row)));
-        value.map_err(|fault| StateReadError { key, reason: fault.to_string() })
+        value.map_err(|fault| StateReadError::failed(key, fault.to_string()))
     }
 }
 

@@ -1,7 +1,11 @@
 //! An agenda on which there is one schedule, so that a block holds its run and no other.
 
 use almanac_primitives::{Lane, ScheduleId, StateRead, TimestampMs, params::Parameters};
-use almanac_schedule::{Agenda, Due, Record, calendar::CalendarError, record::RecordError};
+use almanac_schedule::{
+    Agenda, Due, Record,
+    calendar::{CalendarError, Entry},
+    record::RecordError,
+};
 
 /// An agenda on which there is one schedule.
 pub(super) struct Only(pub(super) ScheduleId);
@@ -17,15 +21,17 @@ impl Only {
 }
 
 impl Agenda for Only {
-    fn due(
+    fn due_from(
         &self,
         state: &dyn StateRead,
         lane: Lane,
         now: TimestampMs,
+        from: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError> {
         let entry = self.record(state)?.and_then(|record| record.entry());
         let due = entry.filter(|entry| entry.lane == lane && entry.due <= now);
+        let due = due.filter(|entry| from.is_none_or(|from| from <= *entry));
         Ok(due.into_iter().take(count_max).map(Due::Schedule).collect())
     }
 

@@ -11,7 +11,10 @@ use almanac_primitives::{
     StateCommitment, StateKey, StateRead, TimestampMs, UserTransaction, Wei, params::Parameters,
     state::decode_slot,
 };
-use almanac_schedule::{Agenda, Due, calendar::CalendarError};
+use almanac_schedule::{
+    Agenda, Due,
+    calendar::{CalendarError, Entry},
+};
 use almanac_trace::{Limits, Replay, TraceError, Tracer};
 use std::sync::{Arc, Mutex};
 
@@ -20,11 +23,12 @@ use std::sync::{Arc, Mutex};
 pub struct Runs(Mutex<Vec<(TimestampMs, RunTransaction)>>);
 
 impl Agenda for Runs {
-    fn due(
+    fn due_from(
         &self,
         _: &dyn StateRead,
         lane: Lane,
         now: TimestampMs,
+        _: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError> {
         let runs = self.0.lock().unwrap();

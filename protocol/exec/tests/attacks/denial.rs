@@ -4,18 +4,19 @@
 //! Whoever builds a lane or a door adds its rows to [`rows`].
 
 use crate::{
-    LEAST_RUN_GAS, NOBODY, cheap_order, flood,
+    LEAST_RUN_GAS, NOBODY, cheap_order, flood, largest_chain,
     support::{cron::*, *},
     wide_chain,
 };
 use alloy_primitives::U256;
 use almanac_primitives::{
-    Gas, GasPrice,
+    Gas, GasPrice, Lane,
     params::{
         BASE_FEE_FLOOR_WEI, BLOCK_GAS_MAX, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_MAX,
-        CRON_RUN_GAS_LARGEST, LANE_BLOCK_LOOKS_MAX,
+        CRON_RUN_GAS_LARGEST, CRON_RUN_GAS_MIN, Parameters,
     },
 };
+use almanac_schedule::{Budget, looks_max, runs_max};
 use std::{fs, path::PathBuf};
 
 /// The lowest price that gas can have.
@@ -34,47 +35,87 @@ struct Row {
     /// Gas of honest users who fill the same room.
     honest: Gas,
     /// What the figures leave out, all of it to the attacker's disadvantage.
-    note: &'static str,
+    note: String,
+}
+
+/// Parameters under which the prices are computed.
+struct Case {
+    /// Introduces its table.
+    title: String,
+    parameters: Parameters,
+    /// A chain with these parameters.
+    chain: fn() -> TestChain,
+}
+
+/// The parameters that a chain starts with, and the largest that governance may choose for its lanes.
+fn cases() -> [Case; 2] {
+    let mut largest = Parameters::default();
+    for parameter in [BLOCK_GAS_MAX, CRON_BLOCK_GAS_MAX, CRON_BLOCK_EXHAUSTIONS_MAX] {
+        largest.load(parameter, parameter.max);
+    }
+    [(Parameters::default(), TestChain::new as fn() -> TestChain), (largest, largest_chain)].map(
+        |(parameters, chain)| {
+            let named = |parameter| parameters.get(parameter) / 1_000_000;
+            let title = format!(
+                "`block_gas_max` {} M, `cron_block_gas_max` {} M, `cron_block_exhaustions_max` {}:",
+                named(BLOCK_GAS_MAX),
+                named(CRON_BLOCK_GAS_MAX),
+                parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX)
+            );
+            Case { title, parameters, chain }
+        },
+    )
 }
 
 /// Every way that is known, of every lane that exists.
-fn rows() -> Vec<Row> {
-    let lane = Gas(CRON_BLOCK_GAS_MAX.default);
-    let (held, paid) = tightest_lane();
-    let created = creation_gas();
+fn rows(case: &Case, created: Gas) -> Vec<Row> {
+    let parameters = &case.parameters;
+    let lane = Gas(parameters.get(CRON_BLOCK_GAS_MAX));
+    let block = parameters.block_gas_max();
+    let (held, paid) = tightest_lane((case.chain)(), lane);
+    let small = Gas(lane.0.min(runs_max(Lane::Cron, parameters) * CRON_RUN_GAS_MIN));
     // Series that a block has let skip may be in the way again when they are late again.
-    let lost = LANE_BLOCK_LOOKS_MAX as u64 - CRON_BLOCK_EXHAUSTIONS_MAX.default;
-    let looks = Gas(lost * created.0);
+    let skipping = parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX);
+    let looks = Gas((looks_max(Lane::Cron, parameters, 0, 1) - skipping) * created.0);
     vec![
         Row {
             what: "cron lane: runs that pay for their whole limit".into(),
             denial: Box::new(move |price| (lane, price)),
             honest: lane,
-            note: "and the gas of creating them",
+            note: "and the gas of creating them".into(),
         },
         Row {
             what: "cron lane: runs that want their unused gas back".into(),
             denial: Box::new(move |price| (Gas(lane.0 / 2), price)),
             honest: lane,
-            note: "and the gas of creating them",
+            note: "and the gas of creating them".into(),
         },
         Row {
-            what: format!("cron lane: the same, so cut that the lane closes at {} M gas", millions(held)),
+            what: "cron lane: runs that are as small as can be".into(),
+            denial: Box::new(move |price| (small, price)),
+            honest: lane,
+            note: "and the gas of creating them".into(),
+        },
+        Row {
+            what: format!("cron lane: runs that want it back, so cut that the lane closes at {} M gas", millions(held)),
             denial: Box::new(move |price| (paid, price)),
             honest: held,
-            note: "honest runs of these sizes fill it as soon; the part that stays free is too small for the next",
+            note: "honest runs of these sizes fill it as soon; the part that stays free is too small for the next".into(),
         },
         Row {
             what: "cron lane: jobs that cannot pay or skip, made at the floor".into(),
             denial: Box::new(move |_| (looks, FLOOR)),
             honest: lane,
-            note: "and the escrow that is locked until then; each can be used once, but for 250 that skip",
+            note: format!(
+                "and the escrow that is locked until then; each can be used once, but for {skipping} that skip"
+            ),
         },
         Row {
             what: "user transactions: a full block".into(),
-            denial: Box::new(|price| (Gas(BLOCK_GAS_MAX.default), price)),
-            honest: Gas(BLOCK_GAS_MAX.default),
-            note: "one block: each full one raises the price by an eighth, so a day at one price cannot be had",
+            denial: Box::new(move |price| (block, price)),
+            honest: block,
+            note: "one block: each full one raises the price by an eighth, so a day at one price cannot be had"
+                .into(),
         },
     ]
 }
@@ -94,34 +135,42 @@ fn creation_gas() -> Gas {
 
 /// The least that closes the lane for the largest job behind it: what it asks for, and what is paid for it by jobs
 /// that use next to nothing and want the rest back. Tried out on a chain.
-fn tightest_lane() -> (Gas, Gas) {
-    let mut chain = TestChain::new();
+fn tightest_lane(mut chain: TestChain, lane: Gas) -> (Gas, Gas) {
     let due = chain.next_seconds() + HOUR;
     let order = order(&chain).calling(NOBODY, [1, 2, 3, 4]).at(due).refunding(NOBODY).with_options(1);
     let order = order.with_value(U256::from(10u64.pow(17)));
-    let limits = [CRON_RUN_GAS_LARGEST, CRON_RUN_GAS_LARGEST, LEAST_RUN_GAS, CRON_RUN_GAS_LARGEST];
-    let ids = limits.map(|gas| chain.schedule(person(0), &order.clone().gas(gas)).unwrap());
+    let giants = (lane.0 / CRON_RUN_GAS_LARGEST) as usize;
+    let mut limits = vec![CRON_RUN_GAS_LARGEST; giants + 1];
+    limits[giants - 1] = LEAST_RUN_GAS;
+    let ids: Vec<_> =
+        limits.iter().map(|gas| chain.schedule(person(0), &order.clone().gas(*gas)).unwrap()).collect();
     let produced = chain.at(due);
-    assert_eq!(produced.ran(), ids[..3], "the fourth is kept out");
+    assert_eq!(produced.ran(), ids[..giants], "the last is kept out");
     let paid = produced.output.burned.0 / U256::from(base_fee(&produced.output).0);
-    (Gas(limits[..3].iter().sum()), Gas(paid.to()))
+    (Gas(limits[..giants].iter().sum()), Gas(paid.to()))
 }
 
 /// Holding a lane or a block costs at least half of what using it costs, and the page says how much that is.
 #[test]
 fn denying_a_lane_costs_at_least_half_of_filling_it() {
-    let rows = rows();
-    for row in &rows {
-        for price in [FLOOR, BUSY] {
-            let (gas, paid_at) = (row.denial)(price);
-            let (denial, honest) = (gas.cost(paid_at).0, row.honest.cost(price).0);
-            assert!(denial * U256::from(2) >= honest, "{}: {denial} against {honest} at {price}", row.what);
+    let created = creation_gas();
+    let mut computed = String::from("\n");
+    for case in cases() {
+        let rows = rows(&case, created);
+        for row in &rows {
+            for price in [FLOOR, BUSY] {
+                let (gas, paid_at) = (row.denial)(price);
+                let (denial, honest) = (gas.cost(paid_at).0, row.honest.cost(price).0);
+                let (title, what) = (&case.title, &row.what);
+                assert!(denial * U256::from(2) >= honest, "{title} {what}: {denial} of {honest} at {price}");
+            }
         }
+        computed += &format!("{}\n{}", case.title, table(&rows));
     }
+    computed += &closing_table();
     let page = fs::read_to_string(path()).expect("docs/denial-prices.md is part of the repository");
     let (head, rest) = page.split_once(BEGIN).expect("the table has a beginning");
     let (recorded, tail) = rest.split_once(END).expect("the table has an end");
-    let computed = table(&rows);
     if is_update() {
         fs::write(path(), format!("{head}{BEGIN}{computed}{END}{tail}")).unwrap();
         return;
@@ -170,6 +219,46 @@ fn table(rows: &[Row]) -> String {
         }
     }
     out + "\n"
+}
+
+/// Lanes of these sizes: the smallest, the default and the largest that governance may choose.
+const LANES: [u64; 3] = [CRON_BLOCK_GAS_MAX.min, CRON_BLOCK_GAS_MAX.default, CRON_BLOCK_GAS_MAX.max];
+
+/// Blocks over which the use of a lane is averaged.
+const BLOCKS: u64 = 1_000;
+
+/// What a lane that stops at the first job that does not fit can be held with, by jobs that are cut for it.
+fn closing_table() -> String {
+    let mut out = String::from(
+        "Jobs so cut that the lane closes early, as a part of the whole lane, on an average of many blocks:\n\n\
+         | lane | least gas that closes it | paid where half is given back | rule: what is left is added to the next \
+         block | paid |\n|---|---|---|---|---|\n",
+    );
+    for lane in LANES {
+        let [stop, carry] = [false, true].map(|is_carried| mean_held(lane, is_carried));
+        let part = |gas: u64| format!("{} M | {} %", millions(Gas(gas)), gas / 2 * 100 / lane);
+        out += &format!("| {} M | {} | {} |\n", millions(Gas(lane)), part(stop), part(carry));
+    }
+    out + "\n"
+}
+
+/// Gas that each block of a lane takes on average of a queue that is cut to close it as early as can be: giants, and
+/// a dwarf before the last that would have fitted. With `is_carried`, what a block leaves is added to the next.
+fn mean_held(lane: u64, is_carried: bool) -> u64 {
+    let giants = (lane / CRON_RUN_GAS_LARGEST - 1).max(1);
+    let cycle = (0..=giants).map(|n| if n == giants { LEAST_RUN_GAS } else { CRON_RUN_GAS_LARGEST });
+    let mut queue = cycle.cycle().peekable();
+    let (mut held, mut left) = (0, 0);
+    for _ in 0..BLOCKS {
+        let gas = lane + if is_carried { left } else { 0 };
+        let mut budget = Budget::new(Gas(gas));
+        left = gas;
+        while let Some(taken) = queue.next_if(|next| budget.take(Gas(*next))) {
+            left -= taken;
+            held += taken;
+        }
+    }
+    held / BLOCKS
 }
 
 /// Gas in millions, to a hundredth.

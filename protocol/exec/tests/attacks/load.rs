@@ -1,8 +1,8 @@
 //! Attacks by number and size: floods, giants, storms after a halt, jobs that make jobs.
 
 use crate::{
-    FLOODER, LEAST_RUN_GAS, NOBODY, cheap_order, fill, flooded, flooder_data, governor, set_parameter,
-    shrink,
+    FLOODER, LEAST_RUN_GAS, NOBODY, cheap_order, fill, flooded, flooder_data, governor, largest_chain,
+    set_parameter, shrink,
     support::{contracts::*, cron::*, *},
     wide_chain,
 };
@@ -12,8 +12,8 @@ use almanac_primitives::{
     GasPrice, Genesis, Lane, ScheduleId, StateKey, StateRead, StateReadError, TimestampMs, Wei,
     addresses::{CRON_REGISTRY, LEDGER},
     params::{
-        BASE_FEE_FLOOR_WEI, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_DEFAULT, CRON_BLOCK_GAS_MAX,
-        CRON_RUN_GAS_LARGEST, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX,
+        BASE_FEE_FLOOR_WEI, BLOCK_GAS_MAX, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_DEFAULT,
+        CRON_BLOCK_GAS_MAX, CRON_RUN_GAS_LARGEST, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX, LANE_LOOK_GAS,
     },
     state::encode_slot,
 };
@@ -270,27 +270,60 @@ fn attack_26_exhaustion_flood() {
 fn attack_26_a_block_looks_at_a_bounded_number() {
     // The last flood is so large that only the mark gets the second block past it.
     for (more, is_held_up) in [(0, false), (1, true), (1 + ENDINGS_PER_BLOCK as u64, true)] {
-        let mut chain = TestChain::new();
-        let due = chain.next_seconds() + HOUR;
-        let escrow = Wei(U256::from(LEAST_RUN_GAS) * U256::from(BASE_FEE_FLOOR_WEI.default));
-        put_by_hand(&mut chain, LANE_BLOCK_LOOKS_MAX as u64 - 1 + more, due, escrow);
-        let rich = order(&chain).at(due + 1).with_value(U256::from(10u64.pow(17)));
-        let victim = chain.schedule(person(0), &rich).unwrap();
-        let first = chain.produce_once(&chain.input_at(TimestampMs((due + 1) * 1_000)), vec![]);
-        assert!(base_fee(&first.output).0 > BASE_FEE_FLOOR_WEI.default.into(), "none of them can pay");
-        assert_eq!(ended(&first).len(), ENDINGS_PER_BLOCK);
-        assert_eq!(first.ran(), if is_held_up { vec![] } else { vec![victim] }, "{more} more");
-        let second = chain.produce_once(&chain.input_at(TimestampMs((due + 2) * 1_000)), vec![]);
-        assert_eq!(second.ran(), if is_held_up { vec![victim] } else { vec![] });
+        looks_at(TestChain::new(), LANE_BLOCK_LOOKS_MAX as u64, ENDINGS_PER_BLOCK, more, is_held_up);
     }
 }
 
-/// After a halt, a series that runs once for every time it has missed keeps the mark at its next time, in front of what
-/// was set aside: blocks look at the same jobs again, and only endings get them past a flood (docs/denial-prices.md).
+/// A lane with more gas looks at more: otherwise the price of holding it would stay where it was.
 #[test]
-fn attack_26_a_late_series_makes_a_flood_last_longer() {
+fn attack_26_looks_grow_with_the_lane() {
+    const GAS: u64 = 16_000_000;
+    for (more, is_held_up) in [(0, false), (1, true)] {
+        let mut genesis = genesis();
+        genesis.parameters.insert(BLOCK_GAS_MAX.name.into(), 2 * GAS);
+        genesis.parameters.insert(CRON_BLOCK_GAS_MAX.name.into(), GAS);
+        let chain = TestChain::from_genesis(&genesis);
+        looks_at(chain, GAS / LANE_LOOK_GAS, ENDINGS_PER_BLOCK, more, is_held_up);
+    }
+}
+
+/// Puts jobs that cannot pay in front of one that can: `more` than leave it the last of a block's looks.
+fn looks_at(mut chain: TestChain, looks: u64, endings: usize, more: u64, is_held_up: bool) {
+    let due = chain.next_seconds() + HOUR;
+    let escrow = Wei(U256::from(LEAST_RUN_GAS) * U256::from(BASE_FEE_FLOOR_WEI.default));
+    put_by_hand(&mut chain, looks - 1 + more, due, escrow);
+    let rich = order(&chain).at(due + 1).with_value(U256::from(10u64.pow(17)));
+    let victim = chain.schedule(person(0), &rich).unwrap();
+    let first = chain.produce_once(&chain.input_at(TimestampMs((due + 1) * 1_000)), vec![]);
+    assert!(base_fee(&first.output).0 > BASE_FEE_FLOOR_WEI.default.into(), "none of them can pay");
+    assert_eq!(ended(&first).len(), endings);
+    assert_eq!(first.ran(), if is_held_up { vec![] } else { vec![victim] }, "{looks} looks, {more} more");
+    let second = chain.produce_once(&chain.input_at(TimestampMs((due + 2) * 1_000)), vec![]);
+    assert_eq!(second.ran(), if is_held_up { vec![victim] } else { vec![] });
+}
+
+/// As many of the smallest runs as the lane's gas holds run in a block, whatever the lane's size: their number never
+/// closes it first.
+#[test]
+fn attack_01_the_number_of_runs_closes_no_lane() {
+    for (mut chain, gas) in
+        [(TestChain::new(), CRON_BLOCK_GAS_DEFAULT), (largest_chain(), CRON_BLOCK_GAS_MAX.max)]
+    {
+        let due = chain.next_seconds() + HOUR;
+        let escrow = Wei(U256::from(LEAST_RUN_GAS) * U256::from(chain.next_base_fee().0));
+        let fitting = gas / LEAST_RUN_GAS;
+        put_by_hand(&mut chain, fitting + 1, due, escrow);
+        let produced = chain.produce_once(&chain.input_at(TimestampMs(due * 1_000)), vec![]);
+        assert_eq!(produced.ran().len() as u64, fitting, "of {gas} gas");
+    }
+}
+
+/// After a halt, a series that runs once for every time it has missed waits in front of what was set aside. Blocks run
+/// it first and go on behind the mark: they do not look at the same flood again.
+#[test]
+fn attack_26_a_late_series_makes_no_flood_last_longer() {
     const MORE: u64 = 2;
-    for (has_late_series, blocks) in [(false, 2), (true, 2 + MORE)] {
+    for has_late_series in [false, true] {
         let mut chain = TestChain::new();
         let start = chain.next_seconds() + HOUR;
         let due = start + HOUR;
@@ -305,7 +338,7 @@ fn attack_26_a_late_series_makes_a_flood_last_longer() {
             let time = TimestampMs((due + 1) * 1_000 + block * 100);
             chain.produce_once(&chain.input_at(time), vec![]).ran().contains(&victim)
         });
-        assert_eq!(waited, Some(blocks), "with a late series: {has_late_series}");
+        assert_eq!(waited, Some(2), "with a late series: {has_late_series}");
     }
 }
 
@@ -452,7 +485,7 @@ fn place(chain: &mut TestChain, jobs: Vec<Placed>, due: u64) {
 }
 
 /// Writes jobs into a state as blocks would have, without executing them.
-fn put_by_hand(chain: &mut TestChain, count: u64, due: u64, escrow: Wei) {
+pub fn put_by_hand(chain: &mut TestChain, count: u64, due: u64, escrow: Wei) {
     let order = Order { next_run_at: U256::from(due), ..plain_order(escrow) };
     put_all(chain, order, (0..count).map(|n| ScheduleId(due << 28 | n)));
 }

@@ -3,7 +3,8 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a stopwatch beside the transition")]
 
 use crate::{
-    FLOODER, IParameters, LEAST_RUN_GAS, NOBODY, TRIER, cheap_order, fill, flooder_data,
+    FLOODER, IParameters, LEAST_RUN_GAS, NOBODY, TRIER, cheap_order, fill, flooder_data, largest_chain,
+    load::put_by_hand,
     stopwatch::process_time,
     support::{contracts::*, cron::*, *},
     wide_chain,
@@ -12,9 +13,11 @@ use alloy_primitives::{Address, Bytes, TxKind, U256};
 use alloy_sol_types::SolCall;
 use almanac_exec::{Candidates, execute, prefetch};
 use almanac_primitives::{
-    RecoveredTransaction, StateRead, TimestampMs,
+    RecoveredTransaction, StateRead, TimestampMs, Wei,
     addresses::{CRON_REGISTRY, LEDGER, PARAMETERS},
-    params::BLOCK_GAS_MAX,
+    params::{
+        BASE_FEE_FLOOR_WEI, BLOCK_GAS_MAX, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_MAX, LANE_LOOK_GAS,
+    },
 };
 use almanac_state::{QmdbConfig, QmdbStore, StateStore as _, with_reader};
 use commonware_runtime::{Runner as _, tokio};
@@ -40,6 +43,30 @@ fn attack_27_undercharged_operations() {
     println!("worst: {} at {:.2} x the median of plain work", worst.0, worst.1);
     let slow: Vec<_> = measured.iter().filter(|(_, ratio)| *ratio > SLOWER_MAX).collect();
     assert!(slow.is_empty(), "more than {SLOWER_MAX} times plain work: {slow:?}");
+}
+
+/// A block looks at one due job for so much gas of its lane, and looking is no slower for that gas than an operation may
+/// be: a lane that looks at more because it has more gas stays within the time that its gas has.
+#[test]
+#[ignore = "measures time; make bench-prices"]
+fn attack_27_a_look_takes_the_time_of_its_gas() {
+    let median = plain_median();
+    let endings = CRON_BLOCK_EXHAUSTIONS_MAX.max;
+    let looks = CRON_BLOCK_GAS_MAX.max / LANE_LOOK_GAS;
+    let [few, many] = [endings, looks].map(|count| {
+        let mut chain = largest_chain();
+        let seconds = chain.next_seconds() + HOUR;
+        let escrow = Wei(U256::from(LEAST_RUN_GAS) * U256::from(BASE_FEE_FLOOR_WEI.default));
+        put_by_hand(&mut chain, count, seconds, escrow);
+        let work = Work { name: "looks", chain, seconds, transactions: Vec::new() };
+        let best = (0..TRIES).map(|_| work.on_disk(Vec::new(), seconds).executed).min().unwrap();
+        println!("{count} looks, {endings} of them endings: {best:?}");
+        best
+    });
+    let look = (many.as_nanos() as f64 - few.as_nanos() as f64) / (looks - endings) as f64;
+    let share = median * LANE_LOOK_GAS as f64;
+    println!("one look: {look:.0} ns; {LANE_LOOK_GAS} gas of plain work: {share:.0} ns");
+    assert!(look <= SLOWER_MAX * share, "{look} ns against {share} ns");
 }
 
 /// Nanoseconds per gas of plain work: the median of its kinds.

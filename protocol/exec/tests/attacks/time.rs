@@ -14,7 +14,10 @@ use almanac_primitives::{
     ids::ID_NTH_MAX,
     params::{Parameters, SCHEDULE_AHEAD_SECONDS_MAX},
 };
-use almanac_schedule::{Agenda, CalendarAgenda, Due, calendar::CalendarError};
+use almanac_schedule::{
+    Agenda, CalendarAgenda, Due,
+    calendar::{CalendarError, Entry},
+};
 use std::collections::BTreeSet;
 
 alloy_sol_types::sol!("../../contracts/IDoor.sol");
@@ -135,14 +138,15 @@ fn attack_15_overflow_and_unit_confusion() {
 struct Tampered(fn(&mut Vec<Due>));
 
 impl Agenda for Tampered {
-    fn due(
+    fn due_from(
         &self,
         state: &dyn StateRead,
         lane: Lane,
         now: TimestampMs,
+        from: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Due>, CalendarError> {
-        let mut due = CalendarAgenda.due(state, lane, now, count_max)?;
+        let mut due = CalendarAgenda.due_from(state, lane, now, from, count_max)?;
         (self.0)(&mut due);
         Ok(due)
     }

@@ -78,6 +78,8 @@ pub struct Model {
     pub place: (u64, u64),
     /// Due jobs before this time and id did not run when their turn came, and wait for their end.
     pub mark: Option<(u64, u64)>,
+    /// But for these, which have a run to come.
+    pub late: Vec<(u64, u64)>,
     /// The pass of the block that is being made.
     pub pass: Pass,
 }
@@ -87,17 +89,20 @@ pub struct Model {
 pub struct Pass {
     /// Times and ids of what was due when the block began.
     due: Vec<(u64, u64)>,
-    looks_left: usize,
+    looks_left: u64,
     gas_left: u64,
     endings_left: u64,
     has_aside: bool,
     next: Option<(u64, u64)>,
-    /// Times and ids of jobs with a run to come, which the mark must not pass.
+    /// Times and ids of jobs with a run to come in a later block.
     kept: Vec<(u64, u64)>,
+    /// Those of them that the blocks before have left, and this one has not met.
+    late: Vec<(u64, u64)>,
 }
 
-/// Most that one block looks at.
-const LOOKED_AT_MAX: usize = 6_000;
+/// Most that one block looks at, where the lane's gas does not allow more: one for so much gas.
+const LOOKED_AT_MAX: u64 = 6_000;
+const GAS_PER_LOOK: u64 = 2_500;
 
 impl Job {
     /// Whether it has missed a time and wants none of those.
@@ -132,6 +137,7 @@ impl Model {
             seen: BTreeMap::new(),
             place: (0, 0),
             mark: None,
+            late: Vec::new(),
             pass: Pass::default(),
         }
     }
@@ -164,15 +170,16 @@ impl Model {
         self.rules = self.rules_next.clone();
         self.pass = Pass {
             due: self.due(now),
-            looks_left: LOOKED_AT_MAX,
+            looks_left: LOOKED_AT_MAX.max(self.rules.block_gas / GAS_PER_LOOK),
             gas_left: self.rules.block_gas,
             endings_left: self.rules.exhaustions_max,
             next: self.mark,
+            late: self.late.clone(),
             ..Pass::default()
         };
         let mut events = Vec::new();
         for (at, id) in self.pass.due.clone() {
-            if self.mark.is_some_and(|mark| (at, id) < mark) {
+            if self.mark.is_some_and(|mark| (at, id) < mark) && !self.late.contains(&(at, id)) {
                 self.end_or_set_aside(id, now, &mut events);
             }
         }
@@ -196,7 +203,8 @@ impl Model {
     pub fn choose(&mut self, now: Now, events: &mut Vec<Event>) -> Vec<(u64, u64)> {
         let mut chosen = Vec::new();
         for (at, id) in self.pass.due.clone() {
-            if self.pass.next.is_some_and(|next| (at, id) < next) {
+            let is_late = self.pass.late.contains(&(at, id));
+            if self.pass.next.is_some_and(|next| (at, id) < next) && !is_late {
                 continue;
             }
             if self.pass.looks_left == 0 {
@@ -214,7 +222,12 @@ impl Model {
                 chosen.push((id, gas));
             }
             self.pass.looks_left -= 1;
-            self.pass.next = Some((at, id + 1));
+            if is_late {
+                self.pass.late.retain(|late| *late != (at, id));
+                self.saw("late");
+            } else {
+                self.pass.next = Some((at, id + 1));
+            }
         }
         chosen
     }
@@ -252,9 +265,10 @@ impl Model {
         if !self.rules.is_enabled || self.rules.is_paused {
             return;
         }
-        let Pass { has_aside, next, kept, .. } = std::mem::take(&mut self.pass);
-        let mark = kept.into_iter().chain(next).min();
-        self.mark = mark.filter(|_| has_aside && next.is_some());
+        let Pass { has_aside, next, kept, late, .. } = std::mem::take(&mut self.pass);
+        self.mark = next.filter(|_| has_aside);
+        let before = |waiting: &(u64, u64)| self.mark.is_some_and(|mark| *waiting < mark);
+        self.late = late.into_iter().chain(kept).filter(before).collect();
     }
 
     /// A run, if it takes place. `gas_used` is what the chain says: gas is the EVM's business.

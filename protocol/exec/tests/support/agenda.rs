@@ -6,7 +6,10 @@ use almanac_primitives::{
     Gas, GasPrice, Lane, RunTransaction, ScheduleId, ScheduleRef, StateKey, StateRead, TimestampMs, Wei,
     params::Parameters,
 };
-use almanac_schedule::{Agenda, Due as Scheduled, calendar::CalendarError};
+use almanac_schedule::{
+    Agenda, Due as Scheduled,
+    calendar::{CalendarError, Entry},
+};
 use std::sync::Mutex;
 
 /// Runs with the moment from which each is due, in the order of their lane.
@@ -33,11 +36,12 @@ impl TestAgenda {
 }
 
 impl Agenda for TestAgenda {
-    fn due(
+    fn due_from(
         &self,
         state: &dyn StateRead,
         lane: Lane,
         now: TimestampMs,
+        _: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Scheduled>, CalendarError> {
         self.asked.lock().unwrap().push((lane, now, count_max));

@@ -316,10 +316,11 @@ impl<E: Context + Spawner> StateView for QmdbBatch<E> {
         let Some(&first) = keys.first() else {
             return Ok(Vec::new());
         };
-        let failed = |reason: String| StateReadError { key: first, reason };
+        let failed = |reason: String| StateReadError::failed(first, reason);
         let guard = self.shared.database.read().await;
         let head = self.shared.head();
-        let database = self.shared.opened(&guard).ok_or_else(|| failed(CommitError::Closed.to_string()))?;
+        let closed = || StateReadError::closed(first, CommitError::Closed.to_string());
+        let database = self.shared.opened(&guard).ok_or_else(closed)?;
         self.layer.check_live(&head).map_err(|stale| failed(stale.to_string()))?;
         let hashed: Vec<Key> = keys.iter().map(key).collect();
         let hashed: Vec<&Key> = hashed.iter().collect();
