@@ -27,6 +27,7 @@ pub mod transport;
 pub mod validators;
 pub mod voter;
 pub mod votes;
+pub mod wiring;
 
 pub use block::ConsensusBlock;
 pub use certificate::{CertificateError, Certified};

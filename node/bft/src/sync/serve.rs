@@ -3,13 +3,13 @@
 use super::message::{Answer, KEYS_MAX, Question};
 use crate::{engine::Marshal, ledger::Ledger};
 use almanac_primitives::StateKey;
-use almanac_state::QmdbStore;
+use almanac_state::{QmdbStore, StateStore};
 use commonware_codec::Encode as _;
 use commonware_consensus::{marshal::Identifier, types::Height};
 use commonware_p2p::{Receiver, Recipients, Sender};
 use commonware_runtime::Spawner;
 use commonware_storage::Context;
-use std::sync::Arc;
+use std::{borrow::Borrow, sync::Arc};
 
 /// Blocks below the last one that are looked at for a certificate. Without faults each block has its own.
 const LOOK_BACK: u64 = 256;
@@ -28,9 +28,9 @@ pub trait KnownKeys: Send + Sync {
 }
 
 /// Answers from what this node has.
-pub struct Server<E: Context + Spawner> {
+pub struct Server<E, T: StateStore> {
     /// The chain.
-    pub ledger: Arc<Ledger<QmdbStore<E>>>,
+    pub ledger: Arc<Ledger<T>>,
     /// Its certificates.
     pub marshal: Marshal,
     /// The names of its values.
@@ -39,7 +39,11 @@ pub struct Server<E: Context + Spawner> {
     pub clock: E,
 }
 
-impl<E: Context + Spawner> Server<E> {
+impl<E, T> Server<E, T>
+where
+    E: Context + Spawner,
+    T: StateStore<Batch: Send + 'static> + Borrow<QmdbStore<E>>,
+{
     /// Answers one question after the other until the network ends. Peers that ask for more than the channel's
     /// quota have to wait.
     pub async fn run<S: Sender, R: Receiver<PublicKey = S::PublicKey>>(self, mut sender: S, mut receiver: R) {
@@ -63,7 +67,8 @@ impl<E: Context + Spawner> Server<E> {
         match question {
             Question::Tip => self.tip().await.ok_or_else(|| "nothing is final yet".to_owned()),
             Question::Operations(request) => {
-                let served = self.ledger.application().store().serve(request).await;
+                let store: &QmdbStore<E> = self.ledger.application().store().borrow();
+                let served = store.serve(request).await;
                 served.map(|response| Answer::Operations(response.into())).map_err(|error| error.to_string())
             }
             Question::Keys { after, limit } => {
