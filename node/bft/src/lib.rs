@@ -16,6 +16,7 @@ pub mod keys;
 pub mod ledger;
 mod meter;
 pub mod network;
+mod newest;
 pub mod prover;
 mod questions;
 pub mod recent;

@@ -15,10 +15,9 @@
 
 use crate::{
     digest::BlockDigest,
-    engine::Marshal,
     evidence::NewestVotes,
     fair::Share,
-    ledger::Ledger,
+    newest::Newest,
     sync::Floor,
     validators::{Namespace, ValidatorSet},
     votes::{OwnVote, VotesOnDisk},
@@ -30,13 +29,9 @@ use almanac_primitives::{
 };
 use almanac_state::StateStore;
 use commonware_codec::{Copying, DecodeExt as _, Encode as _};
-use commonware_consensus::{
-    marshal::Identifier,
-    simplex::{
-        scheme::ed25519::Scheme,
-        types::{Attributable as _, Vote},
-    },
-    types::Height,
+use commonware_consensus::simplex::{
+    scheme::ed25519::Scheme,
+    types::{Attributable as _, Vote},
 };
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::{Receiver, Recipients, Sender};
@@ -46,7 +41,6 @@ use commonware_utils::{NZU32, NZUsize};
 use rand_core::CryptoRng;
 use std::{
     collections::BTreeMap,
-    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -68,9 +62,6 @@ const STRAGGLERS: Duration = Duration::from_secs(5);
 
 /// Time between two lines about too few answers.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
-
-/// Blocks below the last one that are looked at for a certificate. Without faults each block has its own.
-const LOOK_BACK: u64 = 256;
 
 /// The version of both messages.
 const VERSION: u8 = 1;
@@ -116,8 +107,7 @@ pub(crate) struct Registrar<E, S: StateStore> {
     pub(crate) own: PublicKey,
     pub(crate) validators: ValidatorSet,
     pub(crate) namespace: Namespace,
-    pub(crate) ledger: Arc<Ledger<S>>,
-    pub(crate) marshal: Marshal,
+    pub(crate) newest: Newest<S>,
     pub(crate) votes: NewestVotes,
 }
 
@@ -175,24 +165,14 @@ where
     }
 
     /// `None` where this node does not know itself yet.
-    async fn answer(&self, peer: &PublicKey) -> Option<Vec<u8>> {
-        let newest = match self.ledger.tip().header.number {
+    async fn answer(&mut self, peer: &PublicKey) -> Option<Vec<u8>> {
+        let newest = match self.newest.height() {
             0 => None,
-            height => Some(self.newest(height).await?),
+            _ => Some(self.newest.find().await?),
         };
         let vote = self.validators.keys().position(peer).and_then(|index| self.votes.of(index));
         let vote = vote.map(|vote| vote.encode()).unwrap_or_default();
-        Some(answer(newest.as_ref(), &vote))
-    }
-
-    async fn newest(&self, height: u64) -> Option<Floor> {
-        for number in (height.saturating_sub(LOOK_BACK).max(1)..=height).rev().map(Height::new) {
-            let Some(signed) = self.marshal.get_finalization(number).await else { continue };
-            let block = self.marshal.get_block(Identifier::Height(number)).await?;
-            let header = block.inner().block().header.clone();
-            return Some(Floor { header, certificate: signed.encode().into() });
-        }
-        None
+        Some(answer(newest, &vote))
     }
 
     /// Believes what is signed, by validators only.

@@ -10,6 +10,7 @@ use crate::{
     gossip::{self, Gossip},
     meter::{Meter, MeteredSender},
     network::{Parts, Voice},
+    newest::Newest,
     questions::Questions,
     standing::{self, Leave, Registrar, Standing},
     sync::{self, Floor, Server},
@@ -241,8 +242,7 @@ where
         own,
         validators,
         namespace,
-        ledger: ledger.clone(),
-        marshal: marshal.clone(),
+        newest: Newest::new(ledger.clone(), marshal.clone()),
         votes: newest_votes,
     };
     let decide = move |leave: Leave| {
