@@ -67,7 +67,7 @@ sim: ## Run networks with faults in the simulator; SEED=n runs that seed (CAMPAI
 	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-bft --test sim $(if $(SEED),$(or $(CAMPAIGN),swarm)_of_ )-- --nocapture
 
 sim-long: ## Run 1,000 seeds of each campaign of networks with faults, or SEEDS=n
-	ALMANAC_SIM_SEEDS=$(or $(SEEDS),1000) cargo test --release -p almanac-bft --test sim _seeds -- --nocapture
+	ALMANAC_SIM_SEEDS=$(or $(SEEDS),1000) cargo test --release -p almanac-bft --test sim _seeds -- --nocapture --test-threads 2
 
 mutants: ## Plant bugs in a copy of the sources and expect tests to fail; MUTANTS="name …" chooses some
 	scripts/mutants $(MUTANTS)

@@ -14,8 +14,11 @@
 //! cut: one file would have to be damaged in the very moment in which the other is lost.
 
 use alloy_primitives::{B256, keccak256};
-use almanac_bft::{OwnVote, VoteBook, VoteKind};
-use almanac_primitives::codec::{DecodeError, Reader, Writer};
+use almanac_bft::{OwnVote, VoteBook, VoteKind, sync::Floor};
+use almanac_primitives::{
+    Header,
+    codec::{DecodeError, Reader, Writer},
+};
 use anyhow::Context as _;
 use std::{
     collections::VecDeque,
@@ -237,6 +240,18 @@ impl VoteBook for MarkedVotes {
             Some(open) => open.note(vote),
             None => Err(io::Error::other("a validator without a mark must not vote")),
         }
+    }
+
+    fn begin_after(&self, floor: &Floor) -> io::Result<()> {
+        let open = self.open.lock().expect("nothing panics while it holds this");
+        let key = open.as_ref().map(|open| open.mark.key);
+        let key = key.ok_or_else(|| io::Error::other("a validator without a mark must not vote"))?;
+        let Header { number, consensus, .. } = &floor.header;
+        tracing::info!(
+            "this validator votes after block {number} of view {}, which is final",
+            consensus.view
+        );
+        super::votes::note(&self.voter, key, Some(floor.clone())).map_err(io::Error::other)
     }
 
     fn distrust(&self) -> io::Result<()> {

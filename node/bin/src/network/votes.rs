@@ -8,7 +8,8 @@
 //!
 //! A validator without the first two has lost its votes, or its directory came from elsewhere: it is silent at first,
 //! and follows until it knows a block that it signed nothing after (`almanac_bft::silence`). The same where they do not
-//! agree with each other, and where the other validators know more than they tell (`almanac_bft::standing`).
+//! agree with each other, and where another validator has a vote that they lack, in a view that is not over. Where they
+//! only end before the newest final block, it votes after that block (`almanac_bft::standing`).
 
 use super::{
     keys,
@@ -49,7 +50,7 @@ impl Role {
         match (self, leave) {
             (Self::Follower, _) => "follower",
             (_, None) => "waiting",
-            (_, Some(Leave::Given)) => "validator",
+            (_, Some(Leave::Given { .. })) => "validator",
             (_, Some(Leave::Denied { .. })) => "silent",
         }
     }
@@ -171,7 +172,12 @@ pub(super) fn remove_durably(path: &Path) -> io::Result<()> {
 pub(super) fn begin(datadir: &Datadir, key: B256, after: Option<Floor>) -> anyhow::Result<()> {
     let chain = datadir.chain();
     fs::create_dir_all(&chain).with_context(|| format!("cannot make {}", chain.display()))?;
-    write_durably(&place(datadir), &Votes { key, after }.encode())
+    note(&place(datadir), key, after)
+}
+
+/// The same where the directory is there.
+pub(super) fn note(place: &Path, key: B256, after: Option<Floor>) -> anyhow::Result<()> {
+    write_durably(place, &Votes { key, after }.encode())
 }
 
 /// The same for a validator that was silent so far: it votes at its next start, which is now.
@@ -400,6 +406,22 @@ mod tests {
         let seen = on_disk(1..=30).after(30);
         assert_eq!(compare(&mark, seen, Moment::now().as_ref()), Standing::Sure);
         assert_eq!(home.role(), Role::Voter { after: Some(floor(7).into()) });
+    }
+
+    /// Where the others show a later block, that is on disk before the first vote, and counts at the next start.
+    #[test]
+    fn votes_begin_after_a_block_from_the_moment_in_which_it_is_noted() {
+        let home = home();
+        home.role();
+        let views = keys::views(&home.directory.path().join("key"));
+        let mark = Mark::read(&views, home.key).unwrap();
+        let book = MarkedVotes::open(&views, mark, place(&home.datadir)).unwrap();
+        book.begin_after(&floor(7)).unwrap();
+        assert_eq!(home.role(), Role::Voter { after: Some(floor(7).into()) });
+        book.begin_after(&floor(9)).unwrap();
+        assert_eq!(home.role(), Role::Voter { after: Some(floor(9).into()) });
+        let unmarked = MarkedVotes::open(&views, None, place(&home.datadir)).unwrap();
+        assert!(unmarked.begin_after(&floor(11)).is_err(), "one without a mark does not vote");
     }
 
     #[test]

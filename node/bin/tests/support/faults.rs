@@ -2,7 +2,7 @@
 //! meanwhile.
 
 use super::{
-    network::{Network, PATIENCE, all_vote, wait_for},
+    network::{Network, PATIENCE, wait_for},
     relay::Wire,
 };
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -44,7 +44,6 @@ pub fn strike(net: &mut Network, fault: &Fault, some: &[usize]) {
     go_on(net, &[], 3);
     let recovery = begin.elapsed();
     assert!(recovery < PATIENCE, "{what}: back after {recovery:?}");
-    all_vote(&net.nodes);
     println!("{what}: all go on {:.1} s after its end", recovery.as_secs_f64());
 }
 

@@ -118,8 +118,7 @@ pub fn launch(config: &str, log_level: &str) -> Child {
         .unwrap()
 }
 
-/// Waits until every validator votes. One that starts where blocks are final already, or was away for long, is silent
-/// first.
+/// Waits until every validator votes. One that was away for long asks the others first.
 pub fn all_vote(nodes: &[Node]) {
     let begin = Instant::now();
     for (index, node) in nodes.iter().enumerate() {
@@ -219,7 +218,6 @@ impl Network {
         });
         let wires = wires(&configs);
         let nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
-        all_vote(&nodes);
         Self { nodes, configs, wires, directory }
     }
 
