@@ -1,6 +1,6 @@
 //! How much the pool holds. Node preferences: changing one forks nothing.
 
-use almanac_primitives::DurationMs;
+use almanac_primitives::{DurationMs, params::BLOCK_GAS_DEFAULT};
 
 /// Bounds of a pool. They hold after every operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,11 @@ pub struct PoolConfig {
     pub parked_count_max: usize,
     /// Most bytes of parked transactions.
     pub parked_bytes_max: usize,
+    /// A transaction is wide if it asks for more gas than this, a sixteenth of a block. One that uses little of it
+    /// keeps the next wide one out of its block, so a crowd of them stays for long and pays little.
+    pub wide_gas: u64,
+    /// Most wide transactions that are ready. The other places are for those that blocks take by the thousand.
+    pub wide_count_max: usize,
     /// How long a transaction may stay parked, in block time.
     pub parked_time_max: DurationMs,
     /// Percent by which a replacement must raise both its fee cap and its priority fee. Each replacement
@@ -29,8 +34,8 @@ pub struct PoolConfig {
     pub replacement_bump_percent: u32,
 }
 
-/// Of all places, one in so many may be taken by parked transactions.
-const PARKED_SHARE: usize = 10;
+/// Of all places, one in so many may be taken by parked transactions, and as many by wide ones.
+const SHARE: usize = 10;
 
 impl PoolConfig {
     /// For a developer's chain: scripts send thousands of transactions of one account ahead, in any order, and
@@ -43,6 +48,7 @@ impl PoolConfig {
             parked_sender_count_max: 20_000,
             parked_count_max: default.count_max,
             parked_bytes_max: default.bytes_max,
+            wide_count_max: default.count_max,
             parked_time_max: DurationMs(u64::MAX),
             ..default
         }
@@ -50,7 +56,8 @@ impl PoolConfig {
 
     /// The same bounds for another number of transactions.
     pub fn with_count_max(self, count_max: usize) -> Self {
-        Self { count_max, parked_count_max: count_max.div_ceil(PARKED_SHARE), ..self }
+        let share = count_max.div_ceil(SHARE);
+        Self { count_max, parked_count_max: share, wide_count_max: share, ..self }
     }
 }
 
@@ -62,8 +69,10 @@ impl Default for PoolConfig {
             count_max: 100_000,
             bytes_max: 256 * 1024 * 1024,
             parked_sender_count_max: 64,
-            parked_count_max: 100_000 / PARKED_SHARE,
+            parked_count_max: 100_000 / SHARE,
             parked_bytes_max: 32 * 1024 * 1024,
+            wide_gas: BLOCK_GAS_DEFAULT / 16,
+            wide_count_max: 100_000 / SHARE,
             parked_time_max: DurationMs(10 * 60 * 1_000),
             replacement_bump_percent: 10,
         }

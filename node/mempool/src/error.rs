@@ -78,6 +78,14 @@ pub enum PoolError {
         /// Lowest priority fee that makes room for a transaction of its size.
         needed_tip: GasPrice,
     },
+    /// It asks for much gas, takes the place of one that does not, and there are as many of those as there may be.
+    #[error("txpool is full: it holds {max} transactions that ask for more than {gas} gas")]
+    WideFull {
+        /// Most wide transactions.
+        max: usize,
+        /// Gas above which a transaction is wide.
+        gas: u64,
+    },
     /// It cannot run yet, and its sender has as many of those as one may have.
     #[error(
         "sender {sender} has {max} transactions that wait for an earlier nonce or for funds, which is the \

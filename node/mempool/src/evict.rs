@@ -41,6 +41,11 @@ impl Prices {
         self.by_tip.len()
     }
 
+    /// The cheapest, but for one that leaves in any case.
+    pub(crate) fn cheapest(&self, base_fee: u128, leaving: Option<Slot>) -> Option<(Price, Slot)> {
+        self.iter(base_fee).find(|(_, slot)| leaving != Some(*slot))
+    }
+
     /// All of them by price. Each comes twice; the first time is at its price.
     fn iter(&self, base_fee: u128) -> impl Iterator<Item = (Price, Slot)> + '_ {
         let by_tip = self.by_tip.iter().map(|(&(tip, arrival), &slot)| ((Price::Tip(tip), arrival), slot));
@@ -143,6 +148,21 @@ impl Eviction<'_> {
         }
     }
 
+    /// The transaction whose place a newcomer takes if there can be no more of its kind, or why it must not: the
+    /// cheapest, whose followers are parked.
+    pub(crate) fn cheaper(&self) -> Result<Slot, PoolError> {
+        let Some((price, cheapest)) = self.prices.cheapest(self.base_fee, self.leaving) else {
+            return Err(self.too_cheap(Price::Tip(u128::MAX)));
+        };
+        if cheapest.sender == self.newcomer.slot.sender {
+            return Err(self.behind(cheapest));
+        }
+        if self.newcomer.offer.price_at(self.base_fee) <= price {
+            return Err(self.too_cheap(price));
+        }
+        Ok(cheapest)
+    }
+
     /// The last ready transaction that the owner of the cheapest would have with the newcomer in.
     fn last_of(&self, cheapest: Slot, end: Option<u64>) -> Result<&Facts, PoolError> {
         let sender = &self.senders[&cheapest.sender];
@@ -155,10 +175,14 @@ impl Eviction<'_> {
         let last = last.expect("the cheapest itself is left");
         let own = self.newcomer.slot;
         if own.sender == cheapest.sender && own.nonce > last.slot.nonce {
-            let fee_cap = sender.get(cheapest.nonce).map_or(0, |pending| pending.facts.offer.fee_cap);
-            return Err(PoolError::BehindCheapest { nonce: cheapest.nonce, fee_cap: GasPrice(fee_cap) });
+            return Err(self.behind(cheapest));
         }
         Ok(last)
+    }
+
+    fn behind(&self, Slot { sender, nonce }: Slot) -> PoolError {
+        let cheapest = self.senders[&sender].get(nonce).expect("what has a price is held");
+        PoolError::BehindCheapest { nonce, fee_cap: GasPrice(cheapest.facts.offer.fee_cap) }
     }
 
     fn too_cheap(&self, displaced: Price) -> PoolError {

@@ -26,6 +26,8 @@ pub struct Pool {
     senders: HashMap<Address, Sender>,
     /// The ready ones.
     prices: Prices,
+    /// Those of them that are wide.
+    wide: Prices,
     parked: Parked,
     heads: Heads,
     bytes: usize,
@@ -68,6 +70,7 @@ impl Pool {
             slots: HashMap::new(),
             senders: HashMap::new(),
             prices: Prices::default(),
+            wide: Prices::default(),
             parked: Parked::default(),
             heads: Heads::new(base_fee.0),
             bytes: 0,
@@ -84,11 +87,15 @@ impl Pool {
         let plan = self.plan(&facts, sender)?;
 
         let is_replacement = plan.leaving == Some(facts.slot);
-        let leaving = plan.leaving.filter(|_| !is_replacement).into_iter().chain(plan.evicted);
+        let leaving = plan.leaving.filter(|_| !is_replacement);
+        let leaving = leaving.into_iter().chain(plan.evicted.iter().copied());
         let evicted = leaving.filter_map(|slot| self.take(slot)).map(|pending| pending.facts.hash);
         let mut evicted: Vec<_> = evicted.collect();
         let replaced = self.put(tx, facts, sender).map(|old| old.facts.hash);
         evicted.extend(self.trim(facts.slot.sender));
+        if let Some(leaving) = plan.leaving {
+            evicted.extend(self.trim(leaving.sender));
+        }
         Ok(Insertion { readiness: self.readiness(facts.slot), replaced, evicted })
     }
 
@@ -251,6 +258,10 @@ impl Pool {
             Some(replaced) => Some(replaced),
             None => self.crowded_out_by(newcomer, held, readiness)?,
         };
+        let leaving = match readiness {
+            Readiness::Ready => self.widest_room(newcomer, leaving)?,
+            Readiness::Parked => leaving,
+        };
         let evicted = match readiness {
             Readiness::Ready => self.evicted_by_ready(newcomer, leaving)?,
             Readiness::Parked => self.evicted_by_parked(newcomer, leaving, held)?,
@@ -324,6 +335,29 @@ impl Pool {
         if state.is_delegated { sender_count_max.min(delegated_count_max) } else { sender_count_max }
     }
 
+    /// What leaves for a ready newcomer if it is wide and there can be no more of those.
+    fn widest_room<'a>(
+        &'a self,
+        newcomer: &Facts,
+        leaving: Option<&'a Facts>,
+    ) -> Result<Option<&'a Facts>, PoolError> {
+        let PoolConfig { wide_gas: gas, wide_count_max: max, .. } = self.config;
+        let is_wide_freed = leaving.is_some_and(|facts| self.is_wide(facts) && self.is_ready(facts.hash));
+        if !self.is_wide(newcomer) || is_wide_freed || self.wide.len() < max {
+            return Ok(leaving);
+        }
+        if leaving.is_some() {
+            return Err(PoolError::WideFull { max, gas });
+        }
+        let (prices, senders, base_fee) = (&self.wide, &self.senders, self.heads.base_fee());
+        let cheaper = Eviction { prices, base_fee, senders, newcomer, leaving: None }.cheaper()?;
+        Ok(self.senders[&cheaper.sender].get(cheaper.nonce).map(|pending| &pending.facts))
+    }
+
+    fn is_wide(&self, facts: &Facts) -> bool {
+        facts.gas > self.config.wide_gas
+    }
+
     /// The slots that must become free for a ready newcomer, beside the one that leaves in any case: of parked
     /// transactions first, whatever they offer, then of ready ones that pay less.
     fn evicted_by_ready(&self, newcomer: &Facts, leaving: Option<&Facts>) -> Result<Vec<Slot>, PoolError> {
@@ -373,10 +407,17 @@ impl Pool {
         self.trim(sender);
     }
 
-    /// Makes the bounds hold again that parking some of a sender's transactions may have broken, and answers with
+    /// Makes the bounds hold again that a change of a sender's transactions may have broken, and answers with
     /// those that left for it.
     fn trim(&mut self, sender: Address) -> Vec<TxHash> {
         let mut trimmed = Vec::new();
+        while self.wide.len() > self.config.wide_count_max
+            && let Some(last) =
+                self.senders.get(&sender).and_then(|held| held.last_ready_above(self.config.wide_gas))
+        {
+            let slot = last.slot;
+            trimmed.extend(self.take(slot).map(|pending| pending.facts.hash));
+        }
         while let Some(last) = self.beyond_share(sender) {
             trimmed.extend(self.take(last).map(|pending| pending.facts.hash));
         }
@@ -448,14 +489,22 @@ impl Pool {
 
     fn list(&mut self, facts: &Facts, place: Place) {
         match place {
-            Place::Ready => self.prices.insert(&facts.offer, facts.slot),
+            Place::Ready => {
+                self.prices.insert(&facts.offer, facts.slot);
+                if self.is_wide(facts) {
+                    self.wide.insert(&facts.offer, facts.slot);
+                }
+            }
             Place::Parked(at) => self.parked.insert(facts, at),
         }
     }
 
     fn unlist(&mut self, facts: &Facts, place: Place) {
         match place {
-            Place::Ready => self.prices.remove(&facts.offer),
+            Place::Ready => {
+                self.prices.remove(&facts.offer);
+                self.wide.remove(&facts.offer);
+            }
             Place::Parked(at) => self.parked.remove(facts, at),
         }
     }

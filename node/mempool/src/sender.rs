@@ -54,6 +54,8 @@ pub(crate) struct Facts {
     pub(crate) bytes: usize,
     /// The most it can take from its sender; where that is more than any account can hold, the most there is.
     pub(crate) cost: Wei,
+    /// What it asks for.
+    pub(crate) gas: u64,
 }
 
 impl Facts {
@@ -65,6 +67,7 @@ impl Facts {
             slot: Slot { sender, nonce: transaction.nonce() },
             offer: Offer::new(transaction, arrival),
             bytes: transaction.encoded().len(),
+            gas: envelope.gas_limit(),
             cost: Wei(gas_cost.saturating_add(envelope.value())),
         }
     }
@@ -226,6 +229,12 @@ impl Sender {
             None => last,
         };
         self.ready(last).map(|pending| &pending.facts)
+    }
+
+    /// The last ready transaction that asks for more than so much gas.
+    pub(crate) fn last_ready_above(&self, gas: u64) -> Option<&Facts> {
+        let ready = self.pending.range(..self.next_ready()).rev();
+        ready.map(|(_, pending)| &pending.facts).find(|facts| facts.gas > gas)
     }
 
     /// The parked transactions, the last first.

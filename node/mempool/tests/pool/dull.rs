@@ -77,6 +77,7 @@ impl DullPool {
         }
         after.push(tx.clone());
         let is_ready = self.ready_among(&after, sender).contains(tx);
+        let mut leaving = same_slot.map(|place| self.held[place].clone());
         if replaced.is_none() {
             let own = of_sender(&self.held, sender);
             let (max, parked_max) = (self.share_max(account), self.config.parked_sender_count_max);
@@ -84,6 +85,7 @@ impl DullPool {
             if is_full || !is_ready && own.len() - was_ready.len() >= parked_max {
                 match last_of(&self.held, sender) {
                     Some(last) if nonce(&self.held[last]) > nonce(tx) => {
+                        leaving = Some(after[last].clone());
                         evicted.push(after.remove(last).hash());
                     }
                     _ if is_full => return Err(PoolError::SenderFull { sender, max }),
@@ -92,6 +94,28 @@ impl DullPool {
             }
         }
 
+        let mut displaced_sender = None;
+        if is_ready && self.is_wide(tx) {
+            let wide = self.wide_ready();
+            let is_freed = leaving.as_ref().is_some_and(|leaving| wide.contains(leaving));
+            let max = self.config.wide_count_max;
+            if !is_freed && wide.len() >= max {
+                if leaving.is_some() {
+                    return Err(PoolError::WideFull { max, gas: self.config.wide_gas });
+                }
+                let cheapest = wide.iter().rev().min_by_key(|other| self.price(other)).unwrap();
+                if cheapest.sender() == sender {
+                    let (nonce, fee_cap) = (nonce(cheapest), GasPrice(cap(cheapest)));
+                    return Err(PoolError::BehindCheapest { nonce, fee_cap });
+                }
+                if self.price(tx) <= self.price(cheapest) {
+                    return Err(self.too_cheap(tx, self.price(cheapest)));
+                }
+                displaced_sender = Some(cheapest.sender());
+                evicted.push(cheapest.hash());
+                after.retain(|other| other != cheapest);
+            }
+        }
         if is_ready {
             self.make_room(&mut after, tx, &was_ready, &mut evicted)?;
         } else {
@@ -115,6 +139,9 @@ impl DullPool {
 
         self.held = after;
         evicted.extend(self.trim(sender));
+        if let Some(other) = displaced_sender {
+            evicted.extend(self.trim(other));
+        }
         let is_ready = self.ready_of(sender).contains(tx);
         let readiness = if is_ready { Readiness::Ready } else { Readiness::Parked };
         Ok(Insertion { readiness, replaced, evicted })
@@ -166,18 +193,32 @@ impl DullPool {
         if let Some(displaced) = displaced
             && self.price(tx) <= displaced
         {
-            let (needed_cap, needed_tip) = match displaced.0 {
-                Some(tip) => (self.base_fee.saturating_add(tip).saturating_add(1), tip.saturating_add(1)),
-                None => (displaced.1 + 1, 0),
-            };
-            return Err(PoolError::PoolFull {
-                given_cap: GasPrice(cap(tx)),
-                needed_cap: GasPrice(needed_cap),
-                given_tip: GasPrice(tip(tx)),
-                needed_tip: GasPrice(needed_tip),
-            });
+            return Err(self.too_cheap(tx, displaced));
         }
         Ok(())
+    }
+
+    fn too_cheap(&self, tx: &RecoveredTransaction, displaced: Price) -> PoolError {
+        let (needed_cap, needed_tip) = match displaced.0 {
+            Some(tip) => (self.base_fee.saturating_add(tip).saturating_add(1), tip.saturating_add(1)),
+            None => (displaced.1 + 1, 0),
+        };
+        PoolError::PoolFull {
+            given_cap: GasPrice(cap(tx)),
+            needed_cap: GasPrice(needed_cap),
+            given_tip: GasPrice(tip(tx)),
+            needed_tip: GasPrice(needed_tip),
+        }
+    }
+
+    fn is_wide(&self, tx: &RecoveredTransaction) -> bool {
+        tx.transaction().envelope().gas_limit() > self.config.wide_gas
+    }
+
+    /// In order of arrival.
+    pub(crate) fn wide_ready(&self) -> Vec<RecoveredTransaction> {
+        let is_ready = |tx: &&RecoveredTransaction| self.ready_of(tx.sender()).contains(tx);
+        self.held.iter().filter(|tx| self.is_wide(tx)).filter(is_ready).cloned().collect()
     }
 
     pub(crate) fn set_account(&mut self, sender: Address, account: SenderState) {
@@ -209,6 +250,12 @@ impl DullPool {
     /// A sender's share first, then that of all parked ones.
     fn trim(&mut self, sender: Address) -> Vec<TxHash> {
         let mut trimmed = Vec::new();
+        while self.wide_ready().len() > self.config.wide_count_max
+            && let Some(last) = self.ready_of(sender).into_iter().rev().find(|tx| self.is_wide(tx))
+        {
+            trimmed.push(last.hash());
+            self.held.retain(|tx| *tx != last);
+        }
         loop {
             let own = of_sender(&self.held, sender);
             let parked = own.len() - self.ready_of(sender).len();

@@ -4,6 +4,7 @@ use crate::{
     dull::DullPool,
     signing::{Draft, Signer, account},
 };
+use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, TxHash, U256};
 use almanac_mempool::{Insertion, Pool, PoolConfig, PoolError, Readiness, SenderState};
 use almanac_primitives::{DurationMs, GasPrice, RecoveredTransaction};
@@ -24,6 +25,8 @@ const CONFIG: PoolConfig = PoolConfig {
     parked_sender_count_max: 2,
     parked_count_max: 4,
     parked_bytes_max: 600,
+    wide_gas: 1,
+    wide_count_max: 2,
     parked_time_max: DurationMs(5),
     replacement_bump_percent: 10,
 };
@@ -117,6 +120,7 @@ impl Seen {
             Err(PoolError::SenderFull { .. }) => self.note("sender full"),
             Err(PoolError::ReplacementUnderpriced { .. }) => self.note("replacement underpriced"),
             Err(PoolError::InsufficientFunds { .. }) => self.note("insufficient funds"),
+            Err(PoolError::WideFull { .. }) => self.note("wide full"),
             Err(PoolError::SenderParkedFull { .. }) => self.note("sender parked full"),
             Err(PoolError::ParkedFull { .. }) => self.note("parked full"),
             Err(PoolError::PoolFull { .. }) => self.note("pool full"),
@@ -125,7 +129,8 @@ impl Seen {
     }
 }
 
-const EXPECTED: [&str; 24] = [
+const EXPECTED: [&str; 25] = [
+    "wide full",
     "paid too little",
     "insufficient funds",
     "sender parked full",
@@ -268,9 +273,10 @@ impl<'a> Pair<'a> {
                     "ready for parked"
                 );
             }
-            // Where bytes are not what is short.
+            // Where neither bytes nor places for wide ones are what is short.
             Err(PoolError::PoolFull { .. })
-                if self.clever.bytes() + tx.transaction().encoded().len() <= CONFIG.bytes_max =>
+                if tx.transaction().envelope().gas_limit() <= CONFIG.wide_gas
+                    && self.clever.bytes() + tx.transaction().encoded().len() <= CONFIG.bytes_max =>
             {
                 assert_eq!(self.clever.parked_count(), 0, "a ready one displaces parked ones");
                 let cheapest = ready_before.iter().map(|hash| price(of_hash(hash))).min();
@@ -371,6 +377,7 @@ impl<'a> Pair<'a> {
         assert_eq!(self.clever.parked_count(), held.len() - ready.len());
         assert!(self.clever.len() <= CONFIG.count_max && self.clever.bytes() <= CONFIG.bytes_max);
         assert!(self.clever.parked_count() <= CONFIG.parked_count_max);
+        assert!(self.dull.wide_ready().len() <= CONFIG.wide_count_max);
         assert!(self.clever.parked_bytes() <= CONFIG.parked_bytes_max);
         self.check_best();
     }

@@ -714,3 +714,41 @@ fn who_pays_more_than_a_full_pool_gets_in() {
     assert!(pool.insert(ALICE.sign(draft(0, 501, 401)), rich(0)).is_ok());
     assert_eq!(pool.best().next().map(RecoveredTransaction::sender), Some(ALICE.address()));
 }
+
+/// Each asks for a whole block and uses next to nothing, so that a block takes one of them: they would fill the pool for
+/// hours at hardly any price.
+#[test]
+fn wide_ones_have_a_part_of_the_places_and_compete_for_it() {
+    let config = PoolConfig { wide_gas: 10, wide_count_max: 2, count_max: 4, ..config() };
+    let mut pool = Pool::new(config, GasPrice(0));
+    let wide = |signer: Signer, nonce, price| signer.sign(Draft { gas: 11, ..paying(nonce, price) });
+    let narrow = |signer: Signer, price| signer.sign(Draft { gas: 10, ..paying(0, price) });
+    let first = wide(ALICE, 0, 50);
+    pool.insert(first.clone(), rich(0)).unwrap();
+    pool.insert(wide(BOB, 0, 60), rich(0)).unwrap();
+    assert_eq!(
+        pool.insert(wide(CAROL, 0, 50), rich(0)),
+        Err(full(50, 51)),
+        "though there is room for others"
+    );
+    assert!(
+        pool.insert(narrow(Signer(7), 1), rich(0)).is_ok()
+            && pool.insert(narrow(Signer(8), 1), rich(0)).is_ok()
+    );
+    let newcomer = pool.insert(wide(CAROL, 0, 51), rich(0)).unwrap();
+    assert_eq!(newcomer.evicted, [first.hash()], "the cheapest of its kind, not the cheapest of all");
+    let behind = pool.insert(wide(CAROL, 1, 99), rich(0));
+    assert_eq!(behind, Err(PoolError::BehindCheapest { nonce: 0, fee_cap: GasPrice(51) }));
+    // One that was narrow does not become wide by the back door; a wide one may be replaced.
+    let widened = pool.insert(wide(Signer(7), 0, 99), rich(0));
+    assert_eq!(widened, Err(PoolError::WideFull { max: 2, gas: 10 }));
+    assert!(pool.insert(wide(CAROL, 0, 57), rich(0)).unwrap().replaced.is_some());
+    // Nor by closing a gap.
+    let mut pool = Pool::new(config, GasPrice(0));
+    pool.insert(wide(ALICE, 0, 50), rich(0)).unwrap();
+    for nonce in [1, 2] {
+        pool.insert(wide(BOB, nonce, 99), rich(0)).unwrap();
+    }
+    assert_eq!(pool.insert(narrow(BOB, 99), rich(0)).unwrap().evicted.len(), 1);
+    assert_eq!(held(&pool, BOB.address()), ready(0..2));
+}
