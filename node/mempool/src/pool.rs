@@ -10,12 +10,16 @@ use crate::{
     sender::{Facts, Pending, Place, Readiness, Sender, SenderState, Slot},
 };
 use alloy_primitives::{Address, TxHash, U256};
-use almanac_primitives::{GasPrice, RecoveredTransaction, TimestampMs, UserTransaction, Wei};
+use almanac_primitives::{DurationMs, GasPrice, RecoveredTransaction, TimestampMs, UserTransaction, Wei};
 use std::collections::HashMap;
 
 /// Most transactions that leave with one block because they have been parked too long: bounds the time that the
 /// pool is held. The rest leave with the next ones.
 const EXPIRED_PER_BLOCK_MAX: usize = 4_096;
+
+/// Most time that counts between two blocks. A chain that stood still, or a node that was away, lets nothing expire
+/// that nobody could have included.
+const BLOCK_STEP_MAX: DurationMs = DurationMs(10_000);
 
 /// Pending transactions, bounded and ordered.
 #[derive(Clone, Debug)]
@@ -33,6 +37,8 @@ pub struct Pool {
     bytes: usize,
     arrival_next: u64,
     /// Time of the last block.
+    block_time: TimestampMs,
+    /// Time since the pool was made, as blocks tell it.
     now: TimestampMs,
 }
 
@@ -75,6 +81,7 @@ impl Pool {
             heads: Heads::new(base_fee.0),
             bytes: 0,
             arrival_next: 0,
+            block_time: TimestampMs(0),
             now: TimestampMs(0),
         }
     }
@@ -120,17 +127,18 @@ impl Pool {
     /// have been parked too long. Accounts may also go back, after a block was dropped.
     pub fn on_block(
         &mut self,
-        now: TimestampMs,
+        block_time: TimestampMs,
         base_fee: GasPrice,
         changed: impl IntoIterator<Item = (Address, SenderState)>,
     ) {
-        self.now = now;
+        let step = DurationMs(block_time.0.saturating_sub(self.block_time.0)).min(BLOCK_STEP_MAX);
+        (self.block_time, self.now) = (block_time, TimestampMs(self.now.0.saturating_add(step.0)));
         for (sender, state) in changed {
             self.set_sender_state(sender, state);
         }
         self.heads.set_base_fee(base_fee.0);
         for _ in 0..EXPIRED_PER_BLOCK_MAX {
-            let Some(slot) = self.parked.expired(now, self.config.parked_time_max) else { break };
+            let Some(slot) = self.parked.expired(self.now, self.config.parked_time_max) else { break };
             self.take(slot);
         }
     }
@@ -162,7 +170,8 @@ impl Pool {
 
     /// Takes all transactions out.
     pub fn clear(&mut self) {
-        *self = Self { now: self.now, ..Self::new(self.config, self.base_fee()) };
+        let Self { block_time, now, .. } = *self;
+        *self = Self { block_time, now, ..Self::new(self.config, self.base_fee()) };
     }
 
     /// The transaction with this hash.

@@ -598,24 +598,34 @@ fn of_parked_ones_the_largest_holder_gives_way_then_the_first() {
     assert!(pool.pending_of(ALICE.address()).count() == 0 && pool.contains(bobs));
 }
 
+/// Blocks until so much more time has passed, none more than ten seconds after the one before.
+fn pass(pool: &mut Pool, time: &mut u64, ms: u64) {
+    let end = *time + ms;
+    while *time < end {
+        *time = end.min(*time + 10_000);
+        pool.on_block(TimestampMs(*time), GasPrice(0), []);
+    }
+}
+
 #[test]
 fn what_is_parked_too_long_leaves() {
-    let mut pool = Pool::new(config(), GasPrice(0));
+    let (mut pool, mut time) = (Pool::new(config(), GasPrice(0)), 1_700_000_000_000);
     let limit = config().parked_time_max.0;
-    pool.on_block(TimestampMs(1_000), GasPrice(0), []);
+    pool.on_block(TimestampMs(time), GasPrice(0), []);
     let gapped = add(&mut pool, ALICE, paying(1, 10));
     let ready = add(&mut pool, BOB, paying(0, 10));
-    pool.on_block(TimestampMs(1_000 + limit - 1), GasPrice(0), []);
+    pass(&mut pool, &mut time, limit - 1);
     assert!(pool.contains(gapped));
     // Parked anew, by a balance that covers it alone and not with the one before.
     let second = BOB.sign(paying(1, 10));
     pool.insert(second.clone(), rich(0)).unwrap();
-    pool.on_block(TimestampMs(1_000 + limit), GasPrice(0), [(BOB.address(), account(0, 19))]);
+    time += 1;
+    pool.on_block(TimestampMs(time), GasPrice(0), [(BOB.address(), account(0, 19))]);
     assert!(!pool.contains(gapped), "its time is over");
     assert!(pool.is_ready(ready) && !pool.is_ready(second.hash()) && pool.contains(second.hash()));
-    pool.on_block(TimestampMs(1_000 + 2 * limit - 1), GasPrice(0), []);
+    pass(&mut pool, &mut time, limit - 1);
     assert!(pool.contains(second.hash()), "counted from when it was parked, not from when it came");
-    pool.on_block(TimestampMs(1_000 + 2 * limit), GasPrice(0), []);
+    pass(&mut pool, &mut time, 1);
     assert!(!pool.contains(second.hash()) && pool.is_ready(ready), "what can run stays");
     // A chain that goes back in time drops nothing and breaks nothing.
     add(&mut pool, ALICE, paying(1, 10));
@@ -623,18 +633,32 @@ fn what_is_parked_too_long_leaves() {
     assert_eq!(pool.parked_count(), 1);
 }
 
+/// A node that has just started knows no time, and one that was away hears of hours at once.
+#[test]
+fn a_first_block_and_one_after_a_halt_let_nothing_expire() {
+    let mut pool = Pool::new(config(), GasPrice(0));
+    let gapped = add(&mut pool, ALICE, paying(1, 10));
+    let (day, limit) = (24 * 60 * 60 * 1_000, config().parked_time_max.0);
+    // Each counts for ten seconds.
+    for block in 1..limit / 10_000 {
+        pool.on_block(TimestampMs(1_700_000_000_000 + block * day), GasPrice(0), []);
+        assert!(pool.contains(gapped), "block {block}");
+    }
+    pool.on_block(TimestampMs(1_800_000_000_000), GasPrice(0), []);
+    assert!(!pool.contains(gapped));
+}
+
 /// More than a few thousand leave over several blocks, so that none of them holds the pool for long.
 #[test]
 fn a_crowd_expires_in_parts() {
-    let (limit, count) = (config().parked_time_max.0, 5_000);
-    let mut pool = Pool::new(config(), GasPrice(0));
+    let (mut pool, mut time, count) = (Pool::new(config(), GasPrice(0)), 0, 5_000);
     for index in 0..count {
         let draft = Draft { value: U256::from(index), ..paying(1, 10) };
         pool.insert(sign_as_stranger(draft), rich(0)).unwrap();
     }
-    pool.on_block(TimestampMs(limit), GasPrice(0), []);
+    pass(&mut pool, &mut time, config().parked_time_max.0);
     assert_eq!(pool.parked_count(), count - 4_096);
-    pool.on_block(TimestampMs(limit + 1), GasPrice(0), []);
+    pass(&mut pool, &mut time, 1);
     assert!(pool.is_empty());
 }
 
