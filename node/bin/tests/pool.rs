@@ -166,19 +166,21 @@ fn authorizations_of_a_stranger_cost_a_validator_nothing() {
     let plain: Vec<_> = (0..LISTS)
         .map(|nonce| testing::call(stranger, nonce, Address::ZERO, vec![1; bytes], 8_000_000))
         .collect();
+    // The fastest of each: the machine may be busy with other things for a while.
     let took = |transactions: &[UserTransaction]| {
-        let begin = Instant::now();
-        for transaction in transactions {
+        let times = transactions.iter().map(|transaction| {
+            let begin = Instant::now();
             let refused = net.nodes[0].send(transaction);
             let message = refused["error"]["message"].as_str().unwrap_or_default();
             assert!(message.contains("insufficient funds"), "{refused}");
-        }
-        begin.elapsed() / u32::try_from(LISTS).unwrap()
+            begin.elapsed()
+        });
+        times.min().unwrap()
     };
     let (plain, lists) = (took(&plain), took(&lists));
     println!(
         "{bytes} bytes refused in {plain:?} without a list, in {lists:?} with {AUTHORIZATIONS} authorisations"
     );
-    // Decoding a list takes an unoptimised build a few milliseconds, recovering it fifty and more.
-    assert!(lists < 3 * plain + Duration::from_millis(20), "{lists:?} against {plain:?}");
+    // Recovering a list takes many times as long as anything else that is done with either.
+    assert!(lists < 3 * plain + Duration::from_millis(10), "{lists:?} against {plain:?}");
 }
