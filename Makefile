@@ -1,7 +1,7 @@
 # `make` lists the words. CI uses these words and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar bench-prices bench-network sim model-long kill-long crash-long fault-long fuzz-long soak vectors foreign-vectors contracts bench-rpc sim-long mutants
+.PHONY: help run test lint bench bench-state bench-calendar bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz-long soak vectors foreign-vectors contracts bench-rpc sim-long mutants
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ bench-rpc: ## Measure JSON-RPC against anvil: transactions and reads under load,
 
 bench-network: ## Measure four validators against a chain of one: time to finality, transactions, runs, bytes
 	RUST_LOG=warn cargo bench -p almanac --bench network
+
+bench-pool: ## Measure the pool of pending transactions against a plain map
+	cargo bench -p almanac-mempool --bench insert
 
 bench-calendar: ## Measure schedules through whole blocks, and the calendar against a plain map in memory
 	cargo bench -p almanac-consensus --bench schedules

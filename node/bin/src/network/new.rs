@@ -187,6 +187,7 @@ impl Places<'_> {
             blocks: None,
             index_buffer_mb: None,
             timeout_ns_per_gas: None,
+            pool_max: None,
             sync: match kind {
                 Kind::Validator => Sync::Blocks,
                 Kind::Follower => Sync::State,

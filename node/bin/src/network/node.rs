@@ -77,6 +77,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
         key_file: config.key.clone(),
         vote_now: command.vote_now,
         keeping: config.keeping(),
+        pool: config.pool(),
         moment,
     };
     let (thread, started) = spawn(plan, datadir.clone(), progress)?;
@@ -208,6 +209,7 @@ struct Plan {
     key_file: PathBuf,
     vote_now: bool,
     keeping: Keeping,
+    pool: PoolConfig,
     /// When the process began.
     moment: Option<Moment>,
 }
@@ -284,14 +286,14 @@ async fn start(
     role: Role,
     moment: Option<Moment>,
 ) -> anyhow::Result<(Started, impl Future<Output = ()> + Send)> {
-    let Plan { genesis, network, key_file, keeping, .. } = &plan;
+    let Plan { genesis, network, key_file, keeping, pool, .. } = &plan;
     let floor = datadir.floor()?;
     let header = floor.as_ref().map(|floor| &floor.header);
     let chain = chain::on_disk(&context, genesis, &datadir.index(), keeping.clone(), header).await?;
     let chain::Chain { mut application, tip, index, disk } = chain;
     let chain::Disk { archive, pruning } = disk.context("a node of a network keeps its chain on disk")?;
     let base_fee = application.next_environment(&tip).await?.base_fee;
-    let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
+    let pool = SharedPool::new(Pool::new(*pool, base_fee));
     application.know_senders(pool.clone());
     let heads = Heads::new(index.clone());
     let feed = Arc::new(IndexFeed(index.clone()));
