@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod almanac;
+pub mod bounds;
 mod creator;
 pub mod debug;
 pub mod dev;
@@ -26,6 +27,7 @@ pub mod retrace;
 pub mod revert;
 pub mod server;
 mod trace_filter;
+mod typed_data;
 pub mod types;
 pub mod view;
 pub mod wallet;
