@@ -18,6 +18,7 @@ mod read;
 mod rows;
 pub mod schedules;
 mod store;
+mod tree;
 mod write;
 
 pub use block::{IndexedBlock, Location, Parties};

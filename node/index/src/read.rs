@@ -106,9 +106,10 @@ pub(crate) fn location_of(view: &View<'_>, hash: TxHash) -> Result<Option<Locati
     view.get(Table::Locations, hash.as_slice(), rows::read_place)
 }
 
-/// One receipt. Calldata that the body of a schedule has is not put in its place.
-pub(crate) fn receipt_at(view: &View<'_>, location: Location) -> Result<ReceiptRow, Fault> {
-    let row = view.get(Table::Receipts, &rows::place(location), rows::read_receipt)?;
+/// One receipt, and how many bytes it has. Calldata that the body of a schedule has is not put in its place.
+pub(crate) fn receipt_at(view: &View<'_>, location: Location) -> Result<(ReceiptRow, usize), Fault> {
+    let read = |row: &[u8]| Ok((rows::read_receipt(row)?, row.len()));
+    let row = view.get(Table::Receipts, &rows::place(location), read)?;
     let Location { number, index } = location;
     row.ok_or_else(|| Fault::Missing(format!("receipt {index} of block {number}")))
 }
