@@ -1,7 +1,7 @@
 //! The index: takes final blocks, answers about them.
 
 use crate::{
-    block::{IndexedBlock, Location, Parties},
+    block::{IndexedBlock, Location, Parties, Place},
     cache::BlockCache,
     config::IndexConfig,
     digest::digest,
@@ -231,6 +231,11 @@ impl Index {
     /// Where a transaction ran, without reading the block.
     pub fn location(&self, hash: TxHash) -> Result<Option<Location>, StoreError> {
         self.0.store.ask(|view| read::location_of(view, hash))
+    }
+
+    /// What is known of a receipt's place, without reading the block.
+    pub fn place(&self, location: Location) -> Result<Place, StoreError> {
+        self.0.store.ask(|view| read::place_at(view, location))
     }
 
     /// Where a transaction ran, and in which block.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod almanac;
+pub mod answer;
 pub mod bounds;
 mod creator;
 pub mod debug;
@@ -23,6 +24,7 @@ mod pages;
 pub mod parity;
 pub mod priority;
 mod rate;
+mod reading;
 pub mod retrace;
 pub mod revert;
 pub mod server;

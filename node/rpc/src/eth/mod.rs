@@ -38,6 +38,8 @@ pub struct Eth {
     filters: Arc<Filters>,
     /// Calls and searches wait here; a flood of them leaves traces and blocks alone.
     heavy: Heavy,
+    /// Blocks, transactions and receipts wait here, for each other only.
+    reads: Heavy,
     /// Only on a developer's chain.
     impersonation: Option<Arc<Impersonation>>,
     client_version: Arc<str>,
@@ -66,6 +68,7 @@ impl Eth {
             wallet,
             filters,
             heavy: Heavy::new(HeavyLimits::QUESTIONS),
+            reads: Heavy::new(HeavyLimits::READS),
             impersonation: None,
             client_version: client_version.into(),
             call_time_max,

@@ -1,7 +1,8 @@
 //! Transactions on their way in, signed by their senders.
 
-use super::{Eth, blocks::BlocksApiServer as _, fill::unsigned};
+use super::{Eth, fill::unsigned};
 use crate::{
+    answer::Answer,
     error,
     heads::Head,
     types::{RpcReceipt, RpcTransaction},
@@ -33,7 +34,7 @@ pub(crate) trait SendingApi {
 
     /// Takes a signed transaction and answers with its receipt.
     #[method(name = "eth_sendRawTransactionSync")]
-    async fn send_raw_sync(&self, encoded: Bytes, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt>;
+    async fn send_raw_sync(&self, encoded: Bytes, timeout_ms: Option<U64>) -> RpcResult<Answer<RpcReceipt>>;
 
     /// Completes a transaction without sending it.
     #[method(name = "eth_fillTransaction")]
@@ -53,7 +54,7 @@ impl SendingApiServer for Eth {
         self.submit(encoded).await
     }
 
-    async fn send_raw_sync(&self, encoded: Bytes, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt> {
+    async fn send_raw_sync(&self, encoded: Bytes, timeout_ms: Option<U64>) -> RpcResult<Answer<RpcReceipt>> {
         self.wait_for(self.submit(encoded), timeout_ms).await
     }
 
@@ -113,8 +114,7 @@ impl Eth {
     /// Whether a transaction will be in a block any moment, is in none yet, and is worth waiting for.
     fn is_coming(&self, hash: TxHash) -> bool {
         let pool = self.admission.pool();
-        let is_included = matches!(self.view.index.transaction(hash), Ok(Some(_)));
-        if !pool.is_prompt() || is_included {
+        if !pool.is_prompt() || self.is_included(hash) {
             return false;
         }
         let pool = pool.lock();
@@ -125,14 +125,14 @@ impl Eth {
         &self,
         sending: impl Future<Output = RpcResult<TxHash>>,
         timeout_ms: Option<U64>,
-    ) -> RpcResult<RpcReceipt> {
+    ) -> RpcResult<Answer<RpcReceipt>> {
         let wait = timeout_ms.map_or(WAIT, |ms| Duration::from_millis(ms.to())).min(WAIT_MAX);
         let mut news = self.heads.listen();
         let hash = sending.await?;
         let included = async {
             loop {
-                if let Some(receipt) = self.transaction_receipt(hash)? {
-                    return Ok(receipt);
+                if self.is_included(hash) {
+                    return self.receipt_of(hash).await;
                 }
                 match news.recv().await {
                     Ok(Head::New(_) | Head::Reverted(_)) | Err(RecvError::Lagged(_)) => {}

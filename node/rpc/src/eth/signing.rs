@@ -1,7 +1,7 @@
 //! What the node signs or sends in the name of a developer's accounts. A node without keys does not serve it.
 
 use super::{Eth, fill::unsigned};
-use crate::{error, impersonation::in_the_name_of, typed_data, types::RpcReceipt};
+use crate::{answer::Answer, error, impersonation::in_the_name_of, typed_data, types::RpcReceipt};
 use alloy_primitives::{Address, Bytes, TxHash, U64};
 use alloy_rpc_types_eth::TransactionRequest;
 use almanac_primitives::UserTransaction;
@@ -20,7 +20,11 @@ pub(crate) trait SigningApi {
 
     /// The same as `eth_sendTransaction`, and answers with its receipt.
     #[method(name = "eth_sendTransactionSync")]
-    async fn send_sync(&self, request: TransactionRequest, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt>;
+    async fn send_sync(
+        &self,
+        request: TransactionRequest,
+        timeout_ms: Option<U64>,
+    ) -> RpcResult<Answer<RpcReceipt>>;
 
     /// Completes and signs a transaction without sending it.
     #[method(name = "eth_signTransaction")]
@@ -58,7 +62,11 @@ impl SigningApiServer for Eth {
         self.admit(transaction).await
     }
 
-    async fn send_sync(&self, request: TransactionRequest, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt> {
+    async fn send_sync(
+        &self,
+        request: TransactionRequest,
+        timeout_ms: Option<U64>,
+    ) -> RpcResult<Answer<RpcReceipt>> {
         let transaction = self.made(request).await?;
         self.wait_for(self.admit(transaction), timeout_ms).await
     }
