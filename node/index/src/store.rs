@@ -260,7 +260,7 @@ impl View<'_> {
         let key = table.key(key);
         match self {
             Self::Disk(snapshot, space) => snapshot.get(space, key)?.map(|value| read(&value)).transpose(),
-            Self::Memory(rows) => rows.get(&key).map(|value| read(value)).transpose(),
+            Self::Memory(rows) => rows.get(&key).map(read).transpose(),
         }
     }
 

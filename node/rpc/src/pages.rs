@@ -100,7 +100,10 @@ fn beside(block: u64, order: Order) -> RangeInclusive<Location> {
     Location::first_of(first)..=Location::last_of(last)
 }
 
-fn show(view: &View, found: &[Sent]) -> RpcResult<(Vec<Answer<RpcTransaction>>, Vec<Answer<DatedReceipt>>)> {
+/// Transactions and their receipts, each written.
+type Shown = (Vec<Answer<RpcTransaction>>, Vec<Answer<DatedReceipt>>);
+
+fn show(view: &View, found: &[Sent]) -> RpcResult<Shown> {
     let (mut shown, mut room, mut reading) = (Vec::new(), Room::new(LESS), Reading::new(LESS));
     let mut last: Option<Arc<IndexedBlock>> = None;
     for Sent { location, .. } in found {

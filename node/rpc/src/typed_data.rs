@@ -203,6 +203,7 @@ mod tests {
         json!({ "type": kind, "name": "x" })
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "it is written in place")]
     fn data(types: Value, message: Value) -> Value {
         json!({ "types": types, "primaryType": "A0", "domain": {}, "message": message })
     }
