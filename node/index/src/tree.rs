@@ -247,7 +247,7 @@ mod tests {
     fn key(n: u16) -> Vec<u8> {
         let bytes = n.to_be_bytes();
         // Keys of different lengths, some of which begin others.
-        if n % 3 == 0 { bytes[..1].to_vec() } else { bytes.to_vec() }
+        if n.is_multiple_of(3) { bytes[..1].to_vec() } else { bytes.to_vec() }
     }
 
     fn same(tree: &Tree, model: &Model, first: u16, last: u16) {

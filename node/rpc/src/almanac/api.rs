@@ -25,7 +25,7 @@ use serde_json::Value;
 pub(crate) trait AlmanacApi {
     /// A schedule, also one that has ended, or null.
     #[method(name = "almanac_getSchedule")]
-    fn get_schedule(&self, id: Value) -> RpcResult<Option<RpcSchedule>>;
+    async fn get_schedule(&self, id: Value) -> RpcResult<Answer<Option<RpcSchedule>>>;
 
     /// Schedules by owner, target, status, lane or due time, page by page.
     #[method(name = "almanac_listSchedules")]
@@ -66,10 +66,13 @@ pub(crate) trait AlmanacApi {
 
 #[jsonrpsee::core::async_trait]
 impl AlmanacApiServer for Almanac {
-    fn get_schedule(&self, id: Value) -> RpcResult<Option<RpcSchedule>> {
+    async fn get_schedule(&self, id: Value) -> RpcResult<Answer<Option<RpcSchedule>>> {
         let id = params::schedule_id(&id)?;
-        let known = self.view.index.schedule(id).map_err(error::internal)?;
-        known.map(|known| RpcSchedule::new(&self.view, &known)).transpose()
+        self.answer(move |view| {
+            let known = view.index.schedule(id).map_err(error::internal)?;
+            known.map(|known| RpcSchedule::new(view, &known)).transpose()
+        })
+        .await
     }
 
     async fn list_schedules(&self, filter: Option<Value>) -> RpcResult<Answer<SchedulesPage>> {
