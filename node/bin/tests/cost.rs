@@ -89,7 +89,7 @@ fn overrides_have_a_number() {
         let params = json!([{ "to": BOB }, "latest", overrides(count)]);
         [
             node.call("eth_call", params.clone()),
-            node.call("eth_estimateGas", params.clone()),
+            node.call("eth_estimateGas", params),
             node.call(
                 "debug_traceCall",
                 json!([{ "to": BOB }, "latest", { "stateOverrides": overrides(count) }]),
