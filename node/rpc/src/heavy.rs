@@ -1,8 +1,13 @@
 //! Work that takes long: a little at a time, and no more waiting than can be served soon. Requests never delay
 //! blocks.
 
-use crate::{error, priority::aside};
+use crate::{
+    answer::{Answer, Room},
+    error,
+    priority::aside,
+};
 use jsonrpsee::core::RpcResult;
+use serde::Serialize;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -18,6 +23,10 @@ pub struct HeavyLimits {
 impl HeavyLimits {
     /// For questions that are short and many: calls, searches, what is due.
     pub const QUESTIONS: Self = Self { running_max: 4, waiting_max: 256 };
+
+    /// For reading blocks, transactions and receipts: milliseconds each. They do not wait for calls, which may take
+    /// seconds.
+    pub const READS: Self = Self { running_max: 4, waiting_max: 1_024 };
 }
 
 impl Default for HeavyLimits {
@@ -56,6 +65,15 @@ impl Heavy {
             aside(work)
         });
         task.await.map_err(error::internal)?
+    }
+
+    /// The same, and writes what `work` gives as JSON there too; `instead` says how to ask for less.
+    pub async fn answer<T: Serialize + 'static>(
+        &self,
+        instead: &'static str,
+        work: impl FnOnce() -> RpcResult<T> + Send + 'static,
+    ) -> RpcResult<Answer<T>> {
+        self.run(move || Room::new(instead).write(&work()?)).await
     }
 
     /// Lets nobody in any more, and sends home who waits: a node that stops does not finish a whole queue first.

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 pub mod almanac;
+pub mod answer;
+pub mod bounds;
 mod creator;
 pub mod debug;
 pub mod dev;
@@ -22,10 +24,12 @@ mod pages;
 pub mod parity;
 pub mod priority;
 mod rate;
+mod reading;
 pub mod retrace;
 pub mod revert;
 pub mod server;
 mod trace_filter;
+mod typed_data;
 pub mod types;
 pub mod view;
 pub mod wallet;
