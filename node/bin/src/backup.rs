@@ -5,20 +5,22 @@
 //! ‖ count × block (u32 length, bytes) ‖ keccak-256 of everything before it
 //! ```
 
+use crate::regular_file::{self, GENESIS_BYTES_MAX};
 use alloy_primitives::{B256, Keccak256};
 use almanac_primitives::{Block, Genesis, params::BLOCK_BODY_BYTES_MAX};
 use anyhow::{Context as _, bail, ensure};
 use std::{
     fs::File,
-    io::{self, BufReader, Read, Write},
+    io::{self, BufReader, Read, Seek as _, Write},
     path::Path,
 };
 
 const MAGIC: &[u8; 8] = b"ALMANACB";
 const VERSION: u32 = 1;
 
-/// Largest item: a full body with its header, and any sensible genesis.
-const ITEM_BYTES_MAX: u32 = (BLOCK_BODY_BYTES_MAX as u32) * 16;
+/// Largest item: the largest genesis, which is larger than any block.
+const ITEM_BYTES_MAX: u32 = GENESIS_BYTES_MAX as u32;
+const _: () = assert!(GENESIS_BYTES_MAX >= 2 * BLOCK_BODY_BYTES_MAX as u64, "blocks have room");
 
 /// Writes a backup of `count` blocks. They are asked for one at a time, from the first.
 pub(crate) fn write(
@@ -58,9 +60,15 @@ pub(crate) struct Backup {
 impl Backup {
     /// Opens a backup and checks all of it before anything is done with it.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+        Self::read(regular_file::open(path)?, path)
+    }
+
+    /// The same of an opened file, which is or gets the name `path`.
+    pub(crate) fn read(file: File, path: &Path) -> anyhow::Result<Self> {
         let name = path.display();
-        check_sum(path).with_context(|| format!("{name} is no whole backup"))?;
-        let mut input = BufReader::new(File::open(path).with_context(|| format!("cannot open {name}"))?);
+        let mut input = BufReader::new(file);
+        check_sum(&mut input).with_context(|| format!("{name} is no whole backup"))?;
+        input.rewind()?;
         let mut magic = [0; 8];
         input.read_exact(&mut magic)?;
         ensure!(&magic == MAGIC, "{name} is not a backup made by `almanac db export`");
@@ -82,11 +90,10 @@ impl Backup {
     }
 }
 
-fn check_sum(path: &Path) -> anyhow::Result<()> {
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    let length = file.metadata()?.len();
+fn check_sum(input: &mut BufReader<File>) -> anyhow::Result<()> {
+    let length = input.get_ref().metadata()?.len();
     let Some(content) = length.checked_sub(32) else { bail!("it has only {length} bytes") };
-    let mut input = BufReader::new(file);
+    input.rewind()?;
     let mut hash = Keccak256::new();
     let mut left = content;
     let mut buffer = vec![0; 1 << 16];

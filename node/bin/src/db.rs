@@ -4,8 +4,9 @@ use crate::{
     backup::{self, Backup},
     chain, control,
     datadir::Datadir,
+    private_file::Draft,
 };
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use clap::{Args, Subcommand};
 use commonware_runtime::Runner as _;
 use std::{
@@ -55,16 +56,13 @@ fn export(config: &ExportConfig) -> anyhow::Result<()> {
     let name = config.out.display();
     ensure!(config.datadir.join("genesis.json").exists(), "{} holds no chain", config.datadir.display());
     // Beside and renamed, so that a file with this name is always a whole backup.
-    ensure!(!config.out.exists(), "{name} exists already: choose another name, or remove it");
-    let draft = config.out.with_extension("unfinished");
-    let mut file = File::create(&draft).with_context(|| format!("cannot write {}", draft.display()))?;
-    match Datadir::take(&config.datadir) {
-        Ok(datadir) => export_stopped(&datadir, &file)?,
-        Err(_) => drop(control::request_export(&config.datadir, &mut file)?),
+    let mut draft = Draft::begin(&config.out)?;
+    match Datadir::try_take(&config.datadir)? {
+        Some(datadir) => export_stopped(&datadir, draft.file())?,
+        None => drop(control::request_export(&config.datadir, draft.file())?),
     }
-    file.sync_all()?;
-    let backup = Backup::open(&draft)?;
-    fs::rename(&draft, &config.out).with_context(|| format!("cannot write {name}"))?;
+    let backup = Backup::read(draft.file().try_clone()?, &config.out)?;
+    draft.publish()?;
     println!("{name} holds the chain with id {} up to block {}", backup.genesis.chain_id, backup.count);
     Ok(())
 }
