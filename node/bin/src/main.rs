@@ -23,6 +23,7 @@ mod prune;
 mod regular_file;
 mod run;
 mod shutdown;
+mod signed_backup;
 mod waiting;
 
 use clap::Parser as _;

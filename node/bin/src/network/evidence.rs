@@ -11,7 +11,6 @@ use almanac_bft::{Conflict, ConflictKind, EvidenceStore, Namespace, ValidatorSet
 use almanac_primitives::Genesis;
 use anyhow::{Context as _, bail};
 use clap::Args;
-use commonware_runtime::{Runner as _, deterministic};
 use commonware_utils::sys_rng;
 use std::{
     collections::BTreeMap,
@@ -127,8 +126,7 @@ pub(super) fn run(command: &ShowEvidence) -> anyhow::Result<()> {
         return Ok(());
     }
     let validators = ValidatorSet::new(&genesis)?;
-    let origin = deterministic::Runner::default()
-        .start(|context| async move { chain::genesis_header(&context, &genesis).await })?;
+    let origin = chain::origin_of(&genesis)?;
     let namespace = Namespace(origin.hash());
     for (name, path) in found {
         let evidence = regular_file::read(&path, FILE_BYTES_MAX as u64)?;
