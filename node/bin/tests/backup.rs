@@ -32,6 +32,9 @@ fn sum(bytes: &mut [u8]) {
     checksum.copy_from_slice(keccak256(content).as_slice());
 }
 
+/// Changes the bytes of a backup.
+type Forge<'a> = &'a dyn Fn(&mut Vec<u8>);
+
 #[test]
 fn a_forged_backup_of_a_network_is_refused_and_a_good_one_proves_its_blocks() {
     let directory = tempfile::tempdir().unwrap();
@@ -57,7 +60,7 @@ fn a_forged_backup_of_a_network_is_refused_and_a_good_one_proves_its_blocks() {
     let found = items(&good);
     let [.., (block, _), (certificate, length)] = found[..] else { panic!("{found:?}") };
     assert!(found.len() >= 4 && length > 0, "{found:?}");
-    let forgeries: [(&str, &dyn Fn(&mut Vec<u8>)); 3] = [
+    let forgeries: [(&str, Forge<'_>); 3] = [
         // A byte of its time, behind version, parent and number.
         ("the certificate of another block", &|bytes| bytes[block + 48] ^= 1),
         ("certificate", &|bytes| bytes[certificate + length - 1] ^= 1),
