@@ -1,7 +1,7 @@
 # `make` lists the words. CI uses these words and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz-long soak vectors foreign-vectors contracts bench-rpc sim-long mutants
+.PHONY: help run test lint bench bench-state bench-calendar bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts bench-rpc sim-long mutants
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ soak: ## Run real validators under load and faults for 10 minutes, or SECONDS=n,
 
 crash-long: ## Crash the store at every point of every recovery
 	ALMANAC_CRASH_LONG=1 cargo test --release -p almanac-consensus --test crash -- --nocapture
+
+fuzz: ## Fuzz every decoder and RPC method by coverage, 1 minute each or MINUTES=n; TARGETS="name …" chooses some
+	scripts/fuzz $(or $(MINUTES),1) $(TARGETS)
 
 fuzz-long: ## Send a running node 30,000 bad requests; SEED=n sends those of that seed
 	$(if $(SEED),ALMANAC_FUZZ_SEED=$(SEED) )ALMANAC_FUZZ_MESSAGES=5000 cargo test -p almanac --test fuzz -- --nocapture

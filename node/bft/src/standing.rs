@@ -337,14 +337,25 @@ fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
     let mut input = Reader::versioned(bytes, "standing", VERSION)?;
     let message = match input.u8("kind")? {
         0 => Message::Question,
-        _ => {
+        1 => {
             let floor = input.bytes("newest", bytes.len())?;
             let newest = if floor.is_empty() { None } else { Some(Floor::decode(&floor)?.into()) };
             Message::Answer { newest, vote: input.bytes("vote", bytes.len())? }
         }
+        given => return Err(DecodeError::UnknownValue { what: "kind", given: given.into() }),
     };
     input.finish("standing")?;
     Ok(message)
+}
+
+/// For fuzz targets: decodes a message, and encodes again what that gives.
+#[cfg(feature = "fuzzing")]
+pub fn decodes_to_itself(bytes: &[u8]) {
+    match decode(bytes) {
+        Ok(Message::Question) => assert_eq!(question(), bytes),
+        Ok(Message::Answer { newest, vote }) => assert_eq!(answer(newest.as_deref(), &vote), bytes),
+        Err(_) => {}
+    }
 }
 
 #[cfg(test)]
@@ -353,6 +364,19 @@ mod tests {
     use crate::votes::VoteKind;
     use almanac_primitives::ConsensusContext;
     use commonware_cryptography::{Signer as _, ed25519::PrivateKey};
+
+    /// One message has one encoding: only 0 and 1 name a kind.
+    #[test]
+    fn both_sides_of_the_kinds_of_messages() {
+        let answer = answer(None, b"vote");
+        assert!(decode(&question()).is_ok() && decode(&answer).is_ok());
+        for given in [2, u8::MAX] {
+            let mut other = answer.clone();
+            other[1] = given;
+            let refused = DecodeError::UnknownValue { what: "kind", given: given.into() };
+            assert_eq!(decode(&other).err(), Some(refused));
+        }
+    }
 
     fn final_in(view: u64) -> Option<Floor> {
         let consensus = ConsensusContext { view, ..ConsensusContext::default() };

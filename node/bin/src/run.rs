@@ -6,7 +6,7 @@ use crate::{
     chain::{self, Chain},
     cli::DevConfig,
     console::ConsoleLines,
-    control::Control,
+    control::{BackupSource, Control},
     datadir::Datadir,
     figures::{self, BlockFigures},
     index_command,
@@ -58,10 +58,13 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let lines = Lines::default();
     let setup = Setup { keeping, mode, lines: lines.clone() };
     let (thread, started) = spawn_sequencer(genesis.clone(), datadir, setup)?;
-    let Started { mut solo, pool, index, heads, height } =
+    let Started { mut solo, pool, index, heads, height, source } =
         started.await.context("the sequencer's thread ended before it began")??;
 
-    let _control = directory.map(|path| Control::serve(&path, genesis.clone(), index.clone())).transpose()?;
+    let _control = match (directory, source) {
+        (Some(path), Some(source)) => Some(Control::serve(&path, genesis.clone(), source)?),
+        _ => None,
+    };
     let feed = Arc::new(IndexFeed(index.clone()));
     let admission = Admission::new(genesis.chain_id, pool, feed);
     let (version, controls) = (&config.client_version, solo.controls().clone());
@@ -150,6 +153,8 @@ struct Started {
     index: Arc<Index>,
     heads: Arc<Heads>,
     height: u64,
+    /// What a backup is made from, where the chain is on disk.
+    source: Option<BackupSource>,
 }
 
 /// How the sequencer is to run.
@@ -229,10 +234,11 @@ where
         Arc::new(BlockLines { lines, index: index.clone() }),
         Arc::new(console),
     ];
+    let source = disk.as_ref().map(|disk| BackupSource::new(index.clone(), disk.archive.clone()));
     sinks.extend(disk.map(|disk| disk.pruning));
     let config = SoloConfig { mode, fee_recipient: Address::ZERO };
     let (solo, sequencer) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, SystemClock, config);
-    tell(ready, Ok(Started { solo, pool, index, heads, height }));
+    tell(ready, Ok(Started { solo, pool, index, heads, height, source }));
     sequencer.await;
 }
 

@@ -1,7 +1,12 @@
 //! The configuration file of a node: a validator, or a follower.
 
 use super::keys;
-use crate::{chain::Keeping, index_command, prune::COPIED_BLOCKS};
+use crate::{
+    chain::Keeping,
+    index_command,
+    prune::COPIED_BLOCKS,
+    regular_file::{self, CONFIG_BYTES_MAX},
+};
 use alloy_primitives::B256;
 use almanac_bft::{DEAREST_NS_PER_GAS, NetworkConfig, Peer, TimeConfig};
 use almanac_mempool::PoolConfig;
@@ -9,7 +14,6 @@ use almanac_primitives::DurationMs;
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
@@ -110,7 +114,7 @@ const POOL_MAX: std::ops::RangeInclusive<u64> = 100..=1_000_000;
 impl NodeConfig {
     /// Reads a file, and makes its paths usable from anywhere.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let json = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let json = regular_file::read_text(path, CONFIG_BYTES_MAX)?;
         let mut config: Self = serde_json::from_str(&json)
             .with_context(|| format!("{} is no configuration of a node", path.display()))?;
         let directory = path.parent().unwrap_or(Path::new(""));
@@ -203,7 +207,7 @@ mod tests {
     fn read(block_time: &str) -> anyhow::Result<NodeConfig> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config.json");
-        fs::write(&path, FILE.replace("BLOCK_TIME", block_time)).unwrap();
+        std::fs::write(&path, FILE.replace("BLOCK_TIME", block_time)).unwrap();
         let config = NodeConfig::read(&path)?;
         assert_eq!(config.key, directory.path().join("validator.key"));
         assert_eq!(config.datadir, Path::new("/data"), "what is absolute stays");

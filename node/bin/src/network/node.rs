@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     chain::{self, Keeping},
-    control::Control,
+    control::{BackupSource, Control},
     datadir::{self, Datadir},
     figures::BlockFigures,
     listen::BlockLines,
@@ -104,7 +104,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     if let Some(waiting) = waiting {
         waiting.stop().await;
     }
-    let _control = Control::serve(datadir.path(), genesis.clone(), started.index.clone())?;
+    let _control = Control::serve(datadir.path(), genesis.clone(), started.source.clone())?;
     let heavy = Heavy::new(HeavyLimits::default());
     let server = serve::serve(&config, genesis.chain_id, &started, &heavy).await?;
     // Whoever started us may have closed the pipe; that is no reason to stop.
@@ -222,6 +222,8 @@ pub(super) struct Started {
     pub(super) admission: Admission,
     pub(super) index: Arc<Index>,
     pub(super) heads: Arc<Heads>,
+    /// What a backup is made from.
+    pub(super) source: BackupSource,
     /// Counts what goes over the network and to the disk.
     pub(super) counters: Context,
 }
@@ -310,6 +312,7 @@ async fn start(
     let ledger = Ledger::new(application, tip);
     let (prover, proving) = LedgerProver::new(ledger.clone());
     context.child("prover").spawn(|_| proving);
+    let source = BackupSource::new(index.clone(), archive.clone());
     let history = History { archive, numbers: Arc::new(IndexNumbers(index.clone())) };
     let validators = ValidatorSet::new(genesis)?;
     let signer = Signer { key: network.key.public(), file: key_file, start: moment };
@@ -332,7 +335,7 @@ async fn start(
     };
     let counters = context.child("counters");
     let (bft, node) = Bft::start(context, network.clone(), parts)?;
-    Ok((Started { role, bft, prover, admission, index, heads, counters }, node))
+    Ok((Started { role, bft, prover, admission, index, heads, source, counters }, node))
 }
 
 #[cfg(test)]

@@ -15,7 +15,11 @@ use super::{
     keys,
     mark::{LEASE, Mark, MarkedVotes, Moment},
 };
-use crate::datadir::{Datadir, write_durably};
+use crate::{
+    datadir::Datadir,
+    private_file,
+    regular_file::{self, NOTE_BYTES_MAX},
+};
 use alloy_primitives::B256;
 use almanac_bft::{Leave, Namespace, Standing, ValidatorSet, Voice, VotesOnDisk, sync::Floor};
 use almanac_primitives::{
@@ -25,8 +29,7 @@ use almanac_primitives::{
 use anyhow::Context as _;
 use commonware_runtime::{Supervisor as _, tokio::Context};
 use std::{
-    fs::{self, File},
-    io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -163,21 +166,19 @@ pub(super) fn remove_durably(path: &Path) -> io::Result<()> {
     if !path.exists() {
         return Ok(());
     }
-    let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     fs::remove_file(path)?;
-    File::open(directory)?.sync_all()
+    private_file::sync_directory(private_file::parent(path))
 }
 
 /// Notes, before the first vote, that a directory has all votes of a key after a block.
 pub(super) fn begin(datadir: &Datadir, key: B256, after: Option<Floor>) -> anyhow::Result<()> {
-    let chain = datadir.chain();
-    fs::create_dir_all(&chain).with_context(|| format!("cannot make {}", chain.display()))?;
+    private_file::create_directories(&datadir.chain())?;
     note(&place(datadir), key, after)
 }
 
 /// The same where the directory is there.
 pub(super) fn note(place: &Path, key: B256, after: Option<Floor>) -> anyhow::Result<()> {
-    write_durably(place, &Votes { key, after }.encode())
+    private_file::replace(place, &Votes { key, after }.encode())
 }
 
 /// The same for a validator that was silent so far: it votes at its next start, which is now.
@@ -219,7 +220,7 @@ impl Votes {
         if !path.exists() {
             return Ok(None);
         }
-        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes = regular_file::read(path, NOTE_BYTES_MAX)?;
         Ok(Some(Self::decode(&bytes).with_context(|| format!("{} is damaged", path.display()))?))
     }
 
