@@ -13,12 +13,15 @@ mod db;
 mod figures;
 mod http;
 mod index_command;
+#[cfg(test)]
+mod limits_page;
 mod listen;
 mod logging;
 mod network;
 mod progress;
 mod proof;
 mod prune;
+mod rpc_flags;
 mod run;
 mod shutdown;
 mod waiting;

@@ -1,33 +1,43 @@
 #![doc = include_str!("../README.md")]
 
+mod access;
 pub mod almanac;
+mod budget;
+mod connection;
 mod creator;
 pub mod debug;
 pub mod dev;
+mod dispatch;
 pub mod error;
 pub mod eth;
 pub mod feed;
 mod filters;
 pub mod finality;
+mod frames;
 mod gate;
 pub mod heads;
 pub mod heavy;
-mod idle;
 pub mod impersonation;
+pub mod limits;
 pub mod lines;
 mod meter;
-mod notifications;
 pub mod otterscan;
 mod pages;
 pub mod parity;
+mod peer;
+mod places;
 pub mod priority;
 mod rate;
 pub mod retrace;
 pub mod revert;
 pub mod server;
+mod session;
 mod trace_filter;
 pub mod types;
 pub mod view;
 pub mod wallet;
+mod websocket;
 
-pub use server::{Limits, Server, ServerError};
+pub use access::{Access, AccessFlagError};
+pub use limits::Limits;
+pub use server::{Server, ServerConfig, ServerError};
