@@ -18,6 +18,7 @@ struct Row {
     seen: &'static str,
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "rows are written in place")]
 fn row(name: &'static str, default: impl ToString, flag: &'static str, seen: &'static str) -> Row {
     Row { name, default: default.to_string(), flag, seen }
 }

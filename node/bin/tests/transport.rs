@@ -127,7 +127,7 @@ fn http_2_is_not_spoken() {
 }
 
 /// What comes back for a request with these headers.
-fn call_with(node: &Node, headers: &str, method: &str, params: Value) -> String {
+fn call_with(node: &Node, headers: &str, method: &str, params: &Value) -> String {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
     let length = body.len();
     let head = format!(
@@ -156,8 +156,7 @@ fn a_foreign_page_cannot_use_a_developers_chain() {
     let coins = node.balance(BOB);
     for origin in ["https://evil.example", "null", "http://localhost.evil.example"] {
         for kind in [json_kind, text_kind, ""] {
-            let answer =
-                call_with(&node, &format!("Origin: {origin}\r\n{kind}"), "anvil_setBalance", rich.clone());
+            let answer = call_with(&node, &format!("Origin: {origin}\r\n{kind}"), "anvil_setBalance", &rich);
             assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("--allow-origin"), "{answer}");
             assert!(!answer.contains("access-control-allow-origin"), "{answer}");
         }
@@ -166,13 +165,13 @@ fn a_foreign_page_cannot_use_a_developers_chain() {
     }
     let preflight = b"OPTIONS / HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n\r\n";
     assert!(exchange(&node.address, preflight).starts_with("HTTP/1.1 403"));
-    assert!(call_with(&node, text_kind, "anvil_setBalance", rich.clone()).starts_with("HTTP/1.1 415"));
+    assert!(call_with(&node, text_kind, "anvil_setBalance", &rich).starts_with("HTTP/1.1 415"));
     assert_eq!(node.balance(BOB), coins, "nothing was executed");
 
     for origin in
         ["http://localhost:3000", "https://127.0.0.1", "chrome-extension://abc", "https://app.example"]
     {
-        let answer = call_with(&node, &format!("Origin: {origin}\r\n{json_kind}"), "eth_chainId", json!([]));
+        let answer = call_with(&node, &format!("Origin: {origin}\r\n{json_kind}"), "eth_chainId", &json!([]));
         assert!(answer.contains("0x7a69"), "{answer}");
         assert!(answer.contains(&format!("access-control-allow-origin: {origin}")), "{answer}");
         assert!(upgrade_with(&node, origin).starts_with("HTTP/1.1 101"), "{origin}");
@@ -185,7 +184,7 @@ fn a_foreign_page_cannot_use_a_developers_chain() {
     assert!(!node.banner.contains("WARNING"));
     let open = Node::start(&["--allow-origin", "*", "--allow-host", "node.example"]);
     let answer =
-        call_with(&open, &format!("Origin: https://evil.example\r\n{json_kind}"), "eth_chainId", json!([]));
+        call_with(&open, &format!("Origin: https://evil.example\r\n{json_kind}"), "eth_chainId", &json!([]));
     assert!(answer.contains("0x7a69") && open.banner.contains("WARNING"), "{answer}");
     let named = |host: &str| {
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
@@ -315,7 +314,7 @@ fn a_validator_bears_sockets_that_are_held_and_not_read() {
     let net = Network::direct(200);
     let victim = &net.nodes[0];
     let page = "Origin: http://localhost:3000\r\nContent-Type: application/json\r\n";
-    let refused = call_with(victim, page, "eth_chainId", json!([]));
+    let refused = call_with(victim, page, "eth_chainId", &json!([]));
     assert!(refused.starts_with("HTTP/1.1 403"), "a validator serves no page: {refused}");
     assert!(upgrade_with(victim, "http://localhost:3000").starts_with("HTTP/1.1 403"));
     let preface = exchange(&victim.address, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");

@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body, Incoming};
 use jsonrpsee::Extensions;
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 type Answer = Response<Full<Bytes>>;
 
@@ -58,8 +58,8 @@ impl Gate {
     }
 
     fn upgrade(self: Arc<Self>, mut request: Request<Incoming>, place: Arc<Place>, busy: Busy) -> Answer {
-        if let Err(refused) = self.take_call(place.connection()) {
-            return refused;
+        if let Err(wait) = self.rate.take(place.connection().peer, 1) {
+            return too_fast(wait);
         }
         match soketto::handshake::http::Server::new().receive_request(&request) {
             Ok(response) => {
@@ -84,8 +84,8 @@ impl Gate {
             let text = "JSON-RPC is served to requests with Content-Type: application/json\n";
             return closing(plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text.to_owned()));
         }
-        if let Err(refused) = self.take_call(connection) {
-            return refused;
+        if let Err(wait) = self.rate.take(connection.peer, 1) {
+            return too_fast(wait);
         }
         let mut read_bytes = connection.account.hold();
         let read = self.read(request.into_body(), &mut read_bytes);
@@ -144,13 +144,6 @@ impl Gate {
         Ok(message)
     }
 
-    fn take_call(&self, connection: &Connection) -> Result<(), Answer> {
-        self.rate.take(connection.peer, 1).map_err(|wait| {
-            let text = format!("too many requests: ask again in {} ms\n", wait.as_millis());
-            plain(StatusCode::TOO_MANY_REQUESTS, text)
-        })
-    }
-
     fn page(&self, path: &str, connection: &Connection, busy: Busy) -> Answer {
         let Some((_, page)) = self.pages.iter().find(|(known, _)| *known == path) else {
             let known: Vec<_> = self.pages.iter().map(|(path, _)| *path).collect();
@@ -184,6 +177,11 @@ fn respond(kind: &'static str, text: String, held: Option<Held>, busy: Busy) -> 
     let mut response = Response::new(Full::new(Bytes::from_owner(sent)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response
+}
+
+fn too_fast(wait: Duration) -> Answer {
+    let text = format!("too many requests: ask again in {} ms\n", wait.as_millis());
+    plain(StatusCode::TOO_MANY_REQUESTS, text)
 }
 
 fn plain(status: StatusCode, text: String) -> Answer {

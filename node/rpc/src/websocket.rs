@@ -160,7 +160,7 @@ async fn read(
     while tasks.join_next().await.is_some() {}
     control.close(code);
     // The writing side takes leave, and that ends both.
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 impl Calls {

@@ -223,7 +223,7 @@ async fn a_websocket_has_so_many_calls_in_flight() {
     tokio::task::spawn_blocking(move || {
         upgrade(&mut stream);
         stream.write_all(&frame("slow").repeat(10)).unwrap();
-        let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":"slow"}}"#);
+        let answer = r#"{"jsonrpc":"2.0","id":1,"result":"slow"}"#;
         let mut all = vec![0; 10 * (2 + answer.len())];
         stream.read_exact(&mut all).unwrap();
     })
