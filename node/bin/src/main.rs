@@ -13,6 +13,8 @@ mod db;
 mod figures;
 mod http;
 mod index_command;
+#[cfg(test)]
+mod limits_page;
 mod listen;
 mod logging;
 mod network;
@@ -21,6 +23,7 @@ mod progress;
 mod proof;
 mod prune;
 mod regular_file;
+mod rpc_flags;
 mod run;
 mod shutdown;
 mod signed_backup;

@@ -22,7 +22,7 @@ use almanac_index::{Index, IndexConfig};
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::Genesis;
 use almanac_rpc::{
-    Limits, Server,
+    Server,
     almanac::Almanac,
     dev::Dev,
     eth::Eth,
@@ -40,11 +40,13 @@ use almanac_schedule::CalendarAgenda;
 use almanac_state::StateStore;
 use anyhow::Context as _;
 use commonware_runtime::Runner as _;
-use std::{io::Write as _, net::Ipv4Addr, sync::Arc, thread::JoinHandle, time::Duration};
+use std::{io::Write as _, net::Ipv4Addr, sync::Arc, thread::JoinHandle};
 use tokio::sync::oneshot;
 
 /// Runs a developer's chain until a signal or a failure ends it.
 pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
+    let serving = config.rpc.developer()?;
+    let is_open = serving.access.is_open();
     let mut shutdown = Shutdown::listen()?;
     let datadir = config.datadir.as_deref().map(Datadir::take).transpose()?;
     let now = SystemClock.now();
@@ -81,11 +83,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let figures = figures::start()?;
     let waiting = Waiting::read(&view.index)?;
     figures::count_waiting(waiting);
-    let limits = Limits {
-        calls_per_second_max: config.rate_limit,
-        call_time_max: Duration::from_millis(config.call_time.0),
-        ..Limits::default()
-    };
+    let call_time_max = serving.limits.call_time_max;
     let pages: Vec<(&str, Page)> = vec![
         ("/health", health(view.index.clone(), || "developer")),
         ("/metrics", Arc::new(move || figures.render())),
@@ -93,7 +91,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let impersonation = Arc::new(Impersonation::default());
     let dev =
         Dev::new(view.clone(), admission.clone(), controls.clone(), impersonation.clone(), lines, version);
-    let eth = Eth::new(view.clone(), admission, heads.clone(), wallet, version, limits.call_time_max)
+    let eth = Eth::new(view.clone(), admission, heads.clone(), wallet, version, call_time_max)
         .impersonating(impersonation);
     let mut methods = eth.into_module();
     methods.merge(dev.into_module()).context("a method has two homes")?;
@@ -102,9 +100,9 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let questions = Heavy::new(HeavyLimits::QUESTIONS);
     let almanac = Almanac::new(view.clone(), heads, questions, Arc::new(controls));
     methods.merge(almanac.into_module()).context("a method has two homes")?;
-    let retrace = Retrace::new(view, heavy.clone(), limits.call_time_max);
+    let retrace = Retrace::new(view, heavy.clone(), call_time_max);
     methods.merge(retrace.into_module()).context("a method has two homes")?;
-    let server = Server::start((Ipv4Addr::LOCALHOST, config.port).into(), limits, methods, pages).await?;
+    let server = Server::start((Ipv4Addr::LOCALHOST, config.port).into(), serving, methods, pages).await?;
     let banner = Banner {
         rpc: server.address(),
         chain_id: genesis.chain_id,
@@ -112,6 +110,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
         blocks: describe(mode),
         waiting,
         datadir: config.datadir.as_deref(),
+        is_open,
     };
     let banner = match (config.is_json, config.is_silent) {
         (true, _) => banner.json(),

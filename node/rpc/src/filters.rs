@@ -1,6 +1,6 @@
 //! Filters that a client makes once and asks for news again and again.
 
-use crate::{gate::Client, heads::Heads};
+use crate::{heads::Heads, peer::Client, session::random_bits};
 use alloy_primitives::{B256, TxHash};
 use almanac_index::LogFilter;
 use std::{
@@ -17,15 +17,9 @@ const COUNT_MAX: usize = 1_000;
 /// Most filters of one client: nobody alone can leave others without.
 const CLIENT_COUNT_MAX: usize = 100;
 
-/// All filters.
+/// All filters, by ids that nobody guesses: a client uses and removes only what it made itself.
 #[derive(Debug, Default)]
-pub(crate) struct Filters(Mutex<Table>);
-
-#[derive(Debug, Default)]
-struct Table {
-    made: u64,
-    filters: BTreeMap<u64, Filter>,
-}
+pub(crate) struct Filters(Mutex<BTreeMap<u128, Filter>>);
 
 /// What a filter is about, and how far it got.
 #[derive(Debug)]
@@ -84,44 +78,45 @@ pub(crate) enum FilterError {
          (all HTTP connections from one address are one client, and so is each WebSocket)"
     )]
     TooManyOfClient,
+    #[error("no random number for an id: {0}")]
+    NoId(getrandom::Error),
 }
 
 impl Filters {
-    /// Makes a filter and answers with its number.
-    pub(crate) fn add(&self, client: Option<Client>, kind: Kind) -> Result<u64, FilterError> {
+    /// Makes a filter and answers with its id.
+    pub(crate) fn add(&self, client: Option<Client>, kind: Kind) -> Result<u128, FilterError> {
         let mut table = self.lock();
-        table.filters.retain(|_, filter| filter.asked.elapsed() < IDLE_MAX);
-        if table.filters.len() >= COUNT_MAX {
+        table.retain(|_, filter| filter.asked.elapsed() < IDLE_MAX);
+        if table.len() >= COUNT_MAX {
             return Err(FilterError::TooMany);
         }
-        let has = table.filters.values().filter(|filter| filter.client == client).count();
+        let has = table.values().filter(|filter| filter.client == client).count();
         if has >= CLIENT_COUNT_MAX {
             return Err(FilterError::TooManyOfClient);
         }
-        table.made += 1;
-        let id = table.made;
-        table.filters.insert(id, Filter { client, kind, asked: Instant::now() });
+        let id = random_bits().map_err(FilterError::NoId)?;
+        table.insert(id, Filter { client, kind, asked: Instant::now() });
         Ok(id)
     }
 
     /// Removes a filter; whether there was one.
-    pub(crate) fn remove(&self, id: u64) -> bool {
-        self.lock().filters.remove(&id).is_some()
+    pub(crate) fn remove(&self, id: u128) -> bool {
+        self.lock().remove(&id).is_some()
     }
 
     /// Does something with a filter that is still alive.
-    pub(crate) fn with<T>(&self, id: u64, work: impl FnOnce(&mut Kind) -> T) -> Result<T, FilterError> {
+    pub(crate) fn with<T>(&self, id: u128, work: impl FnOnce(&mut Kind) -> T) -> Result<T, FilterError> {
         let mut table = self.lock();
-        let filter = table.filters.get_mut(&id).ok_or(FilterError::NotFound)?;
+        let filter = table.get_mut(&id).ok_or(FilterError::NotFound)?;
         if filter.asked.elapsed() >= IDLE_MAX {
-            table.filters.remove(&id);
+            table.remove(&id);
             return Err(FilterError::NotFound);
         }
         filter.asked = Instant::now();
         Ok(work(&mut filter.kind))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u128, Filter>> {
         self.0.lock().expect("nobody panics while holding the filters")
     }
 }
@@ -153,10 +148,10 @@ mod tests {
     #[test]
     fn so_many_of_one_client_and_so_many_of_all() {
         let filters = Filters::default();
-        let first: Vec<u64> =
+        let first: Vec<u128> =
             (0..CLIENT_COUNT_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
         assert_eq!(filters.add(connection(0), blocks()), Err(FilterError::TooManyOfClient));
-        let local = Some(Client::Address(std::net::Ipv4Addr::LOCALHOST.into()));
+        let local = Some(Client::Address(crate::peer::Peer::new(std::net::Ipv4Addr::LOCALHOST.into())));
         assert!(filters.add(local, blocks()).is_ok(), "another client has its own");
         assert!(filters.remove(first[7]) && !filters.remove(first[7]));
         assert!(filters.add(connection(0), blocks()).is_ok(), "one less makes room for one");
@@ -172,16 +167,16 @@ mod tests {
     #[test]
     fn a_filter_that_nobody_asked_for_is_gone() {
         let filters = Filters::default();
-        let ids: Vec<u64> =
+        let ids: Vec<u128> =
             (0..CLIENT_COUNT_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
         let Some(long_ago) = Instant::now().checked_sub(IDLE_MAX) else { return };
-        for filter in filters.lock().filters.values_mut() {
+        for filter in filters.lock().values_mut() {
             filter.asked = long_ago;
         }
-        filters.lock().filters.get_mut(&ids[1]).unwrap().asked = long_ago + Duration::from_secs(10);
+        filters.lock().get_mut(&ids[1]).unwrap().asked = long_ago + Duration::from_secs(10);
         assert_eq!(filters.with(ids[0], |_| ()), Err(FilterError::NotFound));
         assert_eq!(filters.with(ids[1], |_| ()), Ok(()));
         filters.add(connection(0), blocks()).unwrap();
-        assert_eq!(filters.lock().filters.len(), 2, "the others made room");
+        assert_eq!(filters.lock().len(), 2, "the others made room");
     }
 }

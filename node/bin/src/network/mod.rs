@@ -16,6 +16,7 @@ mod up;
 mod votes;
 mod watch;
 
+use crate::rpc_flags::RpcFlags;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -62,6 +63,9 @@ pub(crate) struct NodeCommand {
     /// still because too many validators are silent, and only if no other node uses the key: two chains may come of it.
     #[arg(long)]
     pub(crate) vote_now: bool,
+    /// Who may call, and how much.
+    #[command(flatten)]
+    pub(crate) rpc: RpcFlags,
 }
 
 /// Does what the command says.

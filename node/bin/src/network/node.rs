@@ -29,7 +29,7 @@ use almanac_index::Index;
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::{Genesis, TimestampMs};
 use almanac_rpc::{
-    Limits, Server,
+    Server,
     feed::IndexFeed,
     heads::Heads,
     heavy::{Heavy, HeavyLimits},
@@ -46,6 +46,7 @@ use tokio::sync::oneshot;
 pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     let mut shutdown = Shutdown::listen()?;
     let (start, moment) = (SystemClock.now(), Moment::now());
+    let serving = command.rpc.node()?;
     let config = NodeConfig::read(&command.config)?;
     let network = config.network()?;
     let genesis = datadir::read_genesis(&config.genesis)?;
@@ -65,7 +66,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     };
     let waiting = match need {
         Need::Fill | Need::Replace => {
-            Some(Server::start_pages(config.rpc, Limits::default(), watch::pages(&progress)).await?)
+            Some(Server::start_pages(config.rpc, serving.clone(), watch::pages(&progress)).await?)
         }
         Need::Nothing => None,
     };
@@ -106,7 +107,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     }
     let _control = Control::serve(datadir.path(), genesis.clone(), started.source.clone())?;
     let heavy = Heavy::new(HeavyLimits::default());
-    let server = serve::serve(&config, genesis.chain_id, &started, &heavy).await?;
+    let server = serve::serve(&config, serving, genesis.chain_id, &started, &heavy).await?;
     // Whoever started us may have closed the pipe; that is no reason to stop.
     let _ = writeln!(
         std::io::stdout(),

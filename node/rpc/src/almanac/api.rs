@@ -14,11 +14,8 @@ use super::{
     runway::{self, Runway},
     schedule::{self, RpcSchedule, SchedulesPage},
 };
-use crate::{answer::Answer, error, types::proof::ProofJson};
-use jsonrpsee::{
-    core::{RpcResult, SubscriptionResult},
-    proc_macros::rpc,
-};
+use crate::{answer::Answer, error, session::Session, types::proof::ProofJson};
+use jsonrpsee::{Extensions, core::RpcResult, proc_macros::rpc};
 use serde_json::Value;
 
 #[rpc(server)]
@@ -59,9 +56,13 @@ pub(crate) trait AlmanacApi {
     #[method(name = "almanac_getParameters")]
     fn get_parameters(&self) -> RpcResult<Vec<RpcParameter>>;
 
-    /// Tells what happens to schedules, as it happens.
-    #[subscription(name = "almanac_subscribe" => "almanac_subscription", unsubscribe = "almanac_unsubscribe", item = Value)]
-    async fn subscribe(&self, kind: Value, filter: Option<Value>) -> SubscriptionResult;
+    /// Tells what happens to schedules, as it happens. Answers with the subscription's id.
+    #[method(name = "almanac_subscribe", with_extensions)]
+    fn subscribe(&self, kind: Value, filter: Option<Value>) -> RpcResult<String>;
+
+    /// Ends a subscription of the same connection; whether there was one.
+    #[method(name = "almanac_unsubscribe", with_extensions)]
+    fn unsubscribe(&self, id: String) -> RpcResult<bool>;
 }
 
 #[jsonrpsee::core::async_trait]
@@ -116,12 +117,11 @@ impl AlmanacApiServer for Almanac {
         parameters::all(&self.view)
     }
 
-    async fn subscribe(
-        &self,
-        pending: jsonrpsee::PendingSubscriptionSink,
-        kind: Value,
-        filter: Option<Value>,
-    ) -> SubscriptionResult {
-        listen::subscribe(&self.view, &self.heads, pending, kind, filter).await
+    fn subscribe(&self, call: &Extensions, kind: Value, filter: Option<Value>) -> RpcResult<String> {
+        listen::subscribe(&self.view, &self.heads, Session::of(call)?, &kind, filter)
+    }
+
+    fn unsubscribe(&self, call: &Extensions, id: String) -> RpcResult<bool> {
+        Ok(Session::of(call)?.unsubscribe(&id))
     }
 }

@@ -6,19 +6,17 @@
 use super::params::{self, Id, LaneName};
 use crate::{
     error,
-    eth::subscribe::{next, send},
     heads::{Head, Heads},
+    session::{Ended, Session, Sink, next},
     types::{RpcScheduleId, RpcTime},
     view::View,
 };
 use alloy_primitives::{Address, BlockHash, TxHash, U64, U256};
 use almanac_index::{IndexedBlock, LogEntry, ScheduleEvent};
-use jsonrpsee::{
-    PendingSubscriptionSink,
-    core::{RpcResult, SubscriptionResult},
-};
+use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::broadcast;
 
 /// What a client wants to hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -75,34 +73,37 @@ struct Place {
     time: RpcTime,
 }
 
+/// What messages of these subscriptions are called.
+const MESSAGE: &str = "almanac_subscription";
+
 /// Tells a client until it has enough.
-pub(super) async fn subscribe(
+pub(super) fn subscribe(
     view: &View,
     heads: &Heads,
-    pending: PendingSubscriptionSink,
-    kind: Value,
+    session: &Session,
+    kind: &Value,
     filter: Option<Value>,
-) -> SubscriptionResult {
-    let asked = read_kind(&kind).and_then(|kind| Ok((kind, params::options::<Wanted>(filter, "filter")?)));
-    let (kind, wanted) = match asked {
-        Ok(asked) => asked,
-        Err(reason) => {
-            pending.reject(reason).await;
-            return Ok(());
-        }
-    };
+) -> RpcResult<String> {
+    let (kind, wanted) = (read_kind(kind)?, params::options::<Wanted>(filter, "filter")?);
     // News is listened to before the client is answered: whatever it causes after that, it hears of.
-    let mut news = heads.listen();
-    let sink = pending.accept().await?;
-    while let Some(head) = next(&sink, &mut news).await? {
+    let (view, news) = (view.clone(), heads.listen());
+    session.subscribe(MESSAGE, move |sink| tell(view, sink, news, kind, wanted))
+}
+
+async fn tell(
+    view: View,
+    sink: Sink,
+    mut news: broadcast::Receiver<Head>,
+    kind: Kind,
+    wanted: Wanted,
+) -> Result<(), Ended> {
+    while let Some(head) = next(&mut news).await? {
         let told = match head {
-            Head::New(block) => in_block(view, &block, kind, &wanted)?,
+            Head::New(block) => in_block(&view, &block, kind, &wanted).map_err(Ended::Failed)?,
             Head::Reverted(height) => vec![json!({ "event": "reverted", "blockNumber": U64::from(height) })],
         };
         for item in told {
-            if !send(&sink, &item).await? {
-                return Ok(());
-            }
+            sink.send(&item).await?;
         }
     }
     Ok(())

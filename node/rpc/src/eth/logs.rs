@@ -6,11 +6,11 @@ use crate::{
     bounds::{LOG_CHOICES_MAX, LOG_RANGE_MAX, LOGS_MAX},
     error,
     filters::{Kind, Progress, drain},
-    gate::Client,
+    peer::Client,
     types::RpcLog,
 };
 use alloy_eips::BlockNumberOrTag;
-use alloy_primitives::{B256, U64};
+use alloy_primitives::{B256, U128};
 use alloy_rpc_types_eth::{Filter, FilterBlockOption};
 use almanac_index::{Index, LogFilter, LogsError};
 use jsonrpsee::{Extensions, core::RpcResult, proc_macros::rpc};
@@ -24,27 +24,27 @@ pub(crate) trait LogsApi {
 
     /// A filter over the logs of blocks to come.
     #[method(name = "eth_newFilter", with_extensions)]
-    fn new_filter(&self, filter: Filter) -> RpcResult<U64>;
+    fn new_filter(&self, filter: Filter) -> RpcResult<U128>;
 
     /// A filter over blocks to come.
     #[method(name = "eth_newBlockFilter", with_extensions)]
-    fn new_block_filter(&self) -> RpcResult<U64>;
+    fn new_block_filter(&self) -> RpcResult<U128>;
 
     /// A filter over transactions that come into the pool.
     #[method(name = "eth_newPendingTransactionFilter", with_extensions)]
-    fn new_pending_filter(&self) -> RpcResult<U64>;
+    fn new_pending_filter(&self) -> RpcResult<U128>;
 
     /// Removes a filter.
     #[method(name = "eth_uninstallFilter")]
-    fn uninstall(&self, id: U64) -> RpcResult<bool>;
+    fn uninstall(&self, id: U128) -> RpcResult<bool>;
 
     /// What is new since the last time.
     #[method(name = "eth_getFilterChanges")]
-    async fn changes(&self, id: U64) -> RpcResult<Answer<Changes>>;
+    async fn changes(&self, id: U128) -> RpcResult<Answer<Changes>>;
 
     /// All logs that a filter asks for.
     #[method(name = "eth_getFilterLogs")]
-    async fn filter_logs(&self, id: U64) -> RpcResult<Answer<Found>>;
+    async fn filter_logs(&self, id: U128) -> RpcResult<Answer<Found>>;
 }
 
 /// Logs, each written when it was found.
@@ -68,7 +68,7 @@ impl LogsApiServer for Eth {
         self.heavy.answer(NARROWER, move || find_logs(&index, &filter)).await
     }
 
-    fn new_filter(&self, request: &Extensions, filter: Filter) -> RpcResult<U64> {
+    fn new_filter(&self, request: &Extensions, filter: Filter) -> RpcResult<U128> {
         let wanted = self.log_filter(&filter)?;
         // It tells of blocks from now on, or from a later one if the client says so; or up to one.
         let next = wanted.from.max(self.view.index.height().saturating_add(1));
@@ -79,21 +79,21 @@ impl LogsApiServer for Eth {
         self.add_filter(request, Kind::Logs(whole, progress))
     }
 
-    fn new_block_filter(&self, request: &Extensions) -> RpcResult<U64> {
+    fn new_block_filter(&self, request: &Extensions) -> RpcResult<U128> {
         let progress = Progress::after(self.view.index.height(), &self.heads);
         self.add_filter(request, Kind::Blocks(progress))
     }
 
-    fn new_pending_filter(&self, request: &Extensions) -> RpcResult<U64> {
+    fn new_pending_filter(&self, request: &Extensions) -> RpcResult<U128> {
         let pending = self.admission.pool().listen();
         self.add_filter(request, Kind::Pending(pending))
     }
 
-    fn uninstall(&self, id: U64) -> RpcResult<bool> {
+    fn uninstall(&self, id: U128) -> RpcResult<bool> {
         Ok(self.filters.remove(id.to()))
     }
 
-    async fn changes(&self, id: U64) -> RpcResult<Answer<Changes>> {
+    async fn changes(&self, id: U128) -> RpcResult<Answer<Changes>> {
         let tip = self.view.index.height();
         let news = self.filters.with(id.to(), |kind| match kind {
             Kind::Blocks(progress) => News::Blocks(progress.advance(tip, &self.heads)),
@@ -115,7 +115,7 @@ impl LogsApiServer for Eth {
         self.heavy.answer(NARROWER, tell).await
     }
 
-    async fn filter_logs(&self, id: U64) -> RpcResult<Answer<Found>> {
+    async fn filter_logs(&self, id: U128) -> RpcResult<Answer<Found>> {
         let filter = self.filters.with(id.to(), |kind| match kind {
             Kind::Logs(filter, _) => Some(filter.clone()),
             Kind::Blocks(_) | Kind::Pending(_) => None,
@@ -137,9 +137,9 @@ enum News {
 }
 
 impl Eth {
-    fn add_filter(&self, request: &Extensions, kind: Kind) -> RpcResult<U64> {
+    fn add_filter(&self, request: &Extensions, kind: Kind) -> RpcResult<U128> {
         let id = self.filters.add(request.get::<Client>().copied(), kind);
-        id.map(U64::from).map_err(error::limit)
+        id.map(U128::from).map_err(error::limit)
     }
 
     /// A client's filter as the index takes it, within all limits.
