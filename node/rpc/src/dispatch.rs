@@ -7,6 +7,7 @@ use crate::{
     meter::Meter,
     peer::Peer,
     rate::Rate,
+    turns::ASKER,
 };
 use jsonrpsee::{
     BatchResponseBuilder, Extensions, MethodCallback, MethodResponse, Methods,
@@ -124,7 +125,8 @@ impl Dispatcher {
             Some(MethodCallback::Async(callback)) => {
                 let (id, params) = (id.into_owned(), params.into_owned());
                 let connection = usize::try_from(origin.connection).unwrap_or_default();
-                aside(callback(id, params, connection.into(), max, extensions), &origin.writes).await
+                let call = ASKER.scope(origin.peer, callback(id, params, connection.into(), max, extensions));
+                aside(call, &origin.writes).await
             }
             // Subscriptions are methods of ours that look for a `Session`; there is nothing of the library's own kind.
             None | Some(MethodCallback::Subscription(_) | MethodCallback::Unsubscription(_)) => {
