@@ -168,7 +168,7 @@ impl Calls {
         let connection = &self.connection;
         let (is_answered, answered) = watch::channel(false);
         let mut extensions = Extensions::new();
-        extensions.insert(Client::Connection(connection.number));
+        extensions.insert(Client { peer: connection.peer, websocket: Some(connection.number) });
         extensions.insert(self.subscriptions.session(answered));
         let origin = Origin {
             peer: connection.peer,
