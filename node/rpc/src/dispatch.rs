@@ -280,7 +280,7 @@ mod tests {
 
     fn origin(bytes: usize) -> (Origin, Arc<Level>) {
         let level = Level::new("test", bytes);
-        let account = Account::new(level.clone(), Level::new("a", bytes), Level::new("b", bytes));
+        let account = Account::new(level.clone(), Level::new("a", bytes), Level::new("b", 2 * bytes));
         let peer = Peer::new(Ipv4Addr::LOCALHOST.into());
         let writes = Arc::new(Semaphore::new(1));
         let extensions = Extensions::new();
