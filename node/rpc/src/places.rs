@@ -215,10 +215,8 @@ mod tests {
         let mut kept =
             vec![busy(&places, 1, 4), busy(&places, 2, 2), busy(&places, 3, 1), busy(&places, 4, 1)];
         kept.extend((5..=8).map(|n| busy(&places, n, 1)));
-        let table = places.lock();
         let counts: Vec<usize> =
-            table.peers.values().map(|neighbours| neighbours.connections.len()).collect();
-        drop(table);
+            places.lock().peers.values().map(|neighbours| neighbours.connections.len()).collect();
         assert_eq!(counts, [1; 8]);
         for (place, _) in &kept[0][1..] {
             place.connection().displaced().await;
