@@ -1,6 +1,7 @@
 //! Filters that a client makes once and asks for news again and again.
 
 use crate::{
+    bounds::{CLIENT_FILTERS_MAX, FILTER_IDLE_MAX, FILTERS_MAX},
     heads::Heads,
     peer::{Client, Peer},
     session::random_bits,
@@ -10,17 +11,9 @@ use almanac_index::LogFilter;
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard},
-    time::{Duration, Instant},
+    time::Instant,
 };
 use tokio::sync::broadcast;
-
-/// A filter that nobody asked for this long is gone.
-const IDLE_MAX: Duration = Duration::from_secs(300);
-/// Most filters at once, of all clients.
-const COUNT_MAX: usize = 1_000;
-/// Most filters of one client. An address may have many clients; where there is no room, the address that has most
-/// filters loses one, so nobody is left without.
-const CLIENT_COUNT_MAX: usize = 100;
 
 /// All filters, by ids that nobody guesses: a client uses and removes only what it made itself.
 #[derive(Debug, Default)]
@@ -74,15 +67,15 @@ impl Progress {
 /// Why there is no filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FilterError {
-    #[error("filter not found: it was removed, or nobody asked for it for {} s", IDLE_MAX.as_secs())]
+    #[error("filter not found: it was removed, or nobody asked for it for {} s", FILTER_IDLE_MAX.as_secs())]
     NotFound,
     #[error(
-        "there are {COUNT_MAX} filters already, and no other address has more than this one, which has {0}: remove some \
+        "there are {FILTERS_MAX} filters already, and no other address has more than this one, which has {0}: remove some \
          with eth_uninstallFilter, or subscribe"
     )]
     TooMany(usize),
     #[error(
-        "this client has {CLIENT_COUNT_MAX} filters already: remove some with eth_uninstallFilter, or subscribe \
+        "this client has {CLIENT_FILTERS_MAX} filters already: remove some with eth_uninstallFilter, or subscribe \
          (all HTTP connections from one address are one client, and so is each WebSocket)"
     )]
     TooManyOfClient,
@@ -94,12 +87,12 @@ impl Filters {
     /// Makes a filter and answers with its id.
     pub(crate) fn add(&self, client: Option<Client>, kind: Kind) -> Result<u128, FilterError> {
         let mut table = self.lock();
-        table.retain(|_, filter| filter.asked.elapsed() < IDLE_MAX);
+        table.retain(|_, filter| filter.asked.elapsed() < FILTER_IDLE_MAX);
         let has = table.values().filter(|filter| filter.client == client).count();
-        if has >= CLIENT_COUNT_MAX {
+        if has >= CLIENT_FILTERS_MAX {
             return Err(FilterError::TooManyOfClient);
         }
-        if table.len() >= COUNT_MAX {
+        if table.len() >= FILTERS_MAX {
             make_room(&mut table, client.map(|client| client.peer))?;
         }
         let id = random_bits().map_err(FilterError::NoId)?;
@@ -116,7 +109,7 @@ impl Filters {
     pub(crate) fn with<T>(&self, id: u128, work: impl FnOnce(&mut Kind) -> T) -> Result<T, FilterError> {
         let mut table = self.lock();
         let filter = table.get_mut(&id).ok_or(FilterError::NotFound)?;
-        if filter.asked.elapsed() >= IDLE_MAX {
+        if filter.asked.elapsed() >= FILTER_IDLE_MAX {
             table.remove(&id);
             return Err(FilterError::NotFound);
         }
@@ -181,37 +174,37 @@ mod tests {
     fn so_many_of_one_client_and_so_many_of_all() {
         let filters = Filters::default();
         let first: Vec<u128> =
-            (0..CLIENT_COUNT_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
+            (0..CLIENT_FILTERS_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
         assert_eq!(filters.add(connection(0), blocks()), Err(FilterError::TooManyOfClient));
         assert!(filters.add(address(0), blocks()).is_ok(), "another client has its own");
         assert!(filters.remove(first[7]) && !filters.remove(first[7]));
         assert!(filters.add(connection(0), blocks()).is_ok(), "one less makes room for one");
         assert_eq!(filters.add(connection(0), blocks()), Err(FilterError::TooManyOfClient));
 
-        let rest = COUNT_MAX - CLIENT_COUNT_MAX - 1;
+        let rest = FILTERS_MAX - CLIENT_FILTERS_MAX - 1;
         for n in 0..rest {
-            filters.add(connection(1 + n / CLIENT_COUNT_MAX), blocks()).unwrap();
+            filters.add(connection(1 + n / CLIENT_FILTERS_MAX), blocks()).unwrap();
         }
-        assert_eq!(filters.add(connection(99), blocks()), Err(FilterError::TooMany(COUNT_MAX)));
+        assert_eq!(filters.add(connection(99), blocks()), Err(FilterError::TooMany(FILTERS_MAX)));
     }
 
     /// However many WebSockets one address opens.
     #[test]
     fn one_address_does_not_leave_others_without() {
         let filters = Filters::default();
-        let all: Vec<u128> = (0..COUNT_MAX)
-            .map(|n| filters.add(connection(n / CLIENT_COUNT_MAX), blocks()).unwrap())
+        let all: Vec<u128> = (0..FILTERS_MAX)
+            .map(|n| filters.add(connection(n / CLIENT_FILTERS_MAX), blocks()).unwrap())
             .collect();
         let others: Vec<u128> =
-            (0..CLIENT_COUNT_MAX).map(|_| filters.add(address(1), blocks()).unwrap()).collect();
-        assert_eq!(filters.lock().len(), COUNT_MAX);
+            (0..CLIENT_FILTERS_MAX).map(|_| filters.add(address(1), blocks()).unwrap()).collect();
+        assert_eq!(filters.lock().len(), FILTERS_MAX);
         let is_there = |id: &&u128| filters.lock().contains_key(id);
-        assert_eq!(all.iter().filter(is_there).count(), COUNT_MAX - CLIENT_COUNT_MAX);
-        assert_eq!(others.iter().filter(is_there).count(), CLIENT_COUNT_MAX);
-        assert!(!is_there(&&all[0]) && is_there(&&all[COUNT_MAX - 1]), "the oldest went");
+        assert_eq!(all.iter().filter(is_there).count(), FILTERS_MAX - CLIENT_FILTERS_MAX);
+        assert_eq!(others.iter().filter(is_there).count(), CLIENT_FILTERS_MAX);
+        assert!(!is_there(&&all[0]) && is_there(&&all[FILTERS_MAX - 1]), "the oldest went");
         assert_eq!(
             filters.add(connection(99), blocks()),
-            Err(FilterError::TooMany(COUNT_MAX - CLIENT_COUNT_MAX))
+            Err(FilterError::TooMany(FILTERS_MAX - CLIENT_FILTERS_MAX))
         );
     }
 
@@ -219,12 +212,12 @@ mod tests {
     fn a_filter_that_nobody_asked_for_is_gone() {
         let filters = Filters::default();
         let ids: Vec<u128> =
-            (0..CLIENT_COUNT_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
-        let Some(long_ago) = Instant::now().checked_sub(IDLE_MAX) else { return };
+            (0..CLIENT_FILTERS_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
+        let Some(long_ago) = Instant::now().checked_sub(FILTER_IDLE_MAX) else { return };
         for filter in filters.lock().values_mut() {
             filter.asked = long_ago;
         }
-        filters.lock().get_mut(&ids[1]).unwrap().asked = long_ago + Duration::from_secs(10);
+        filters.lock().get_mut(&ids[1]).unwrap().asked = long_ago + std::time::Duration::from_secs(10);
         assert_eq!(filters.with(ids[0], |_| ()), Err(FilterError::NotFound));
         assert_eq!(filters.with(ids[1], |_| ()), Ok(()));
         filters.add(connection(0), blocks()).unwrap();

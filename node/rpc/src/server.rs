@@ -53,13 +53,13 @@ pub struct ServerError {
 pub type Page = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// Most bytes of a request's head, and of what is read ahead.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
+pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Longest that a server waits for its connections when it stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Most headers of a request.
-const HEADERS_MAX: usize = 64;
+pub const HEADERS_MAX: usize = 64;
 
 impl Server {
     /// Listens on `address`, answers calls with `methods`, and GET requests with `pages`.
@@ -110,8 +110,11 @@ async fn accept(listener: TcpListener, gate: Arc<Gate>) {
     let mut stopping = gate.stopping.clone();
     loop {
         let (socket, from) = tokio::select! {
-            // The listener goes before the last half of the stop: the next server may want the same port.
-            () = stopping.wait() => return,
+            () = stopping.wait() => {
+                // Before the gate, whose end says that all is over: the next server may want the same port.
+                drop(listener);
+                return;
+            }
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
@@ -164,6 +167,7 @@ fn turn_away(socket: TcpStream, refused: &Refused) {
     let head =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close";
     if let Ok(mut socket) = socket.into_std() {
-        let _ = write!(socket, "{head}\r\nContent-Length: {length}\r\n\r\n{text}");
+        // In one piece: the socket is closed behind it.
+        let _ = socket.write_all(format!("{head}\r\nContent-Length: {length}\r\n\r\n{text}").as_bytes());
     }
 }
