@@ -43,7 +43,13 @@ const _: () =
 /// Signatures of a peer that may be recovered, at 40 µs each, without the pool holding more for it: of transactions
 /// that are refused, and of those that only take the place of others. Honest peers have few of the first: what they
 /// took themselves a moment ago is refused only where the chain or the pool has moved on.
-const FRUITLESS: Allowance = Allowance { per_second: 2_000, burst: 4_096 };
+const FRUITLESS: Allowance = Allowance { per_second: FRUITLESS_PER_SECOND, burst: FRUITLESS_AT_ONCE };
+
+/// How many of them in a second.
+pub const FRUITLESS_PER_SECOND: u64 = 2_000;
+
+/// How many of them at once.
+pub const FRUITLESS_AT_ONCE: u64 = 4_096;
 
 /// What is kept of a peer's messages while others are worked on: a second of what an honest one sends at most.
 pub(crate) const SHARE: Share = Share { messages: NZUsize!(64), bytes: 2 << 20 };

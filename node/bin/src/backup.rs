@@ -25,7 +25,7 @@ const MAGIC: &[u8; 8] = b"ALMANACB";
 const VERSION: u32 = 2;
 
 /// Largest item: the largest genesis, which is larger than any block.
-const ITEM_BYTES_MAX: u32 = GENESIS_BYTES_MAX as u32;
+pub(crate) const ITEM_BYTES_MAX: u32 = GENESIS_BYTES_MAX as u32;
 const _: () = assert!(GENESIS_BYTES_MAX >= 2 * BLOCK_BODY_BYTES_MAX as u64, "blocks have room");
 
 /// Writes a backup, block by block.

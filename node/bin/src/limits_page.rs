@@ -1,11 +1,16 @@
-//! Compares docs/limits.md with the limits that the code has. To add a limit, add a row here and run the test with
-//! `ALMANAC_BLESS=1`, which writes the table into the page.
+//! Compares docs/limits.md with the limits that the code has. To add a limit, add a row in the file of its group and run
+//! the test with `ALMANAC_BLESS=1`, which writes the tables into the page.
+
+mod calls;
+mod files;
+mod pool;
+mod transport;
 
 use crate::{
     cli::Cli,
+    network,
     rpc_flags::{HEADING, RpcFlags},
 };
-use almanac_rpc::{Limits, limits::FREE_BYTES};
 use clap::{Args as _, CommandFactory as _};
 use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
 
@@ -13,20 +18,45 @@ use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
 struct Row {
     name: &'static str,
     default: String,
-    /// Without dashes; empty where there is none.
-    flag: &'static str,
+    setting: Setting,
     seen: &'static str,
 }
 
+/// What changes a limit.
+enum Setting {
+    /// Nothing.
+    Fixed,
+    /// A flag of `dev` and `node`, without dashes.
+    Flag(&'static str),
+    /// A key in the configuration of a node.
+    Key(&'static str),
+    /// A parameter of the chain.
+    Governance,
+}
+
+impl Row {
+    fn flag(&self) -> Option<&'static str> {
+        if let Setting::Flag(flag) = self.setting { Some(flag) } else { None }
+    }
+
+    /// The same with a key in the configuration of a node.
+    fn key(self, key: &'static str) -> Self {
+        Self { setting: Setting::Key(key), ..self }
+    }
+}
+
+/// A limit with a flag, or, where that is empty, without.
 #[allow(clippy::needless_pass_by_value, reason = "rows are written in place")]
 fn row(name: &'static str, default: impl ToString, flag: &'static str, seen: &'static str) -> Row {
-    Row { name, default: default.to_string(), flag, seen }
+    let setting = if flag.is_empty() { Setting::Fixed } else { Setting::Flag(flag) };
+    Row { name, default: default.to_string(), setting, seen }
 }
 
 fn bytes(count: usize) -> String {
     match count {
         _ if count.is_multiple_of(1 << 20) => format!("{} MiB", count >> 20),
-        _ => format!("{} KiB", count >> 10),
+        _ if count.is_multiple_of(1 << 10) => format!("{} KiB", self::count(count >> 10)),
+        _ => format!("{count} bytes"),
     }
 }
 
@@ -34,128 +64,49 @@ fn time(duration: Duration) -> String {
     format!("{} s", duration.as_secs())
 }
 
-/// Every limit of the transport. A new field of `Limits` does not compile until it is named here.
-fn transport() -> Vec<Row> {
-    let Limits {
-        connections_max,
-        address_connections_max,
-        connections_kept,
-        connection_calls_max,
-        address_calls_max,
-        address_writes_max,
-        connection_bytes_max,
-        address_bytes_max,
-        total_bytes_max,
-        request_bytes_max,
-        response_bytes_max,
-        batch_max,
-        subscriptions_max,
-        notification_bytes_max,
-        notification_time_max,
-        call_time_max,
-        calls_per_second_max,
-        request_time_max,
-        send_time_max,
-        idle_time_max,
-    } = Limits::default();
-    let rate = calls_per_second_max.map_or_else(|| "none".to_owned(), |rate| rate.to_string());
-    let silent = "the longest silent connection is closed; without one, HTTP 503";
-    let budget = "error -32005 with the bytes and the scope; HTTP 503 while a body is read; a WebSocket closes with 1013";
+/// A number with a comma between thousands.
+fn count(number: impl TryInto<u64>) -> String {
+    let Ok(number) = number.try_into() else { panic!("limits fit 64 bits") };
+    match number {
+        0..1_000 => number.to_string(),
+        _ => format!("{},{:03}", count(number / 1_000), number % 1_000),
+    }
+}
+
+/// Every table of the page, by the name that the page has for it.
+fn tables() -> Vec<(&'static str, Vec<Row>)> {
     vec![
-        row("connections", connections_max, "rpc-connections", silent),
-        row("connections of one address", address_connections_max, "rpc-connections-per-address", silent),
-        row("connections kept for addresses without one", connections_kept, "", "others get HTTP 503"),
-        row(
-            "calls in flight of a WebSocket",
-            connection_calls_max,
-            "rpc-calls-per-connection",
-            "it is not read until an answer is sent",
-        ),
-        row(
-            "calls of one address that are worked on",
-            address_calls_max,
-            "rpc-calls-per-address",
-            "further calls wait",
-        ),
-        row(
-            "results of one address that are written down at once",
-            address_writes_max,
-            "",
-            "further answers wait",
-        ),
-        row("bytes in flight of a connection", bytes(connection_bytes_max), "", budget),
-        row("bytes in flight of one address", bytes(address_bytes_max), "rpc-memory-per-address", budget),
-        row("bytes in flight of all connections", bytes(total_bytes_max), "rpc-memory", budget),
-        row(
-            "bytes of an answer that need no budget",
-            bytes(FREE_BYTES),
-            "",
-            "small answers come while the budget is full",
-        ),
-        row("request", bytes(request_bytes_max), "", "HTTP 413; over WebSocket error -32007 and close 1009"),
-        row(
-            "answer, and notification",
-            bytes(response_bytes_max),
-            "rpc-answer",
-            "error -32008; a batch -32011; a subscription ends",
-        ),
-        row("calls in a batch", batch_max, "rpc-batch", "error -32010"),
-        row("subscriptions of a WebSocket", subscriptions_max, "rpc-subscriptions", "error -32005"),
-        row("unread notifications of a WebSocket", bytes(notification_bytes_max), "", "the next one waits"),
-        row(
-            "time that a notification waits",
-            time(notification_time_max),
-            "",
-            "the subscription ends with \"too slow\"",
-        ),
-        row("time of the EVM for a request", time(call_time_max), "call-time", "error -32005"),
-        row(
-            "calls per second of one address",
-            rate,
-            "rate-limit",
-            "HTTP 429, or error -32005, with the time to wait",
-        ),
-        row(
-            "time to send a request's head, and its body",
-            time(request_time_max),
-            "",
-            "HTTP 408, or the connection is closed",
-        ),
-        row("time to read an answer", time(send_time_max), "rpc-send-time", "the connection is closed"),
-        row(
-            "time without a request, or without a pong",
-            time(idle_time_max),
-            "rpc-idle-time",
-            "the connection is closed",
-        ),
+        ("connections", transport::transport()),
+        ("access", transport::access()),
+        ("answers", calls::answers()),
+        ("logs", calls::logs()),
+        ("calls", calls::tries()),
+        ("traces", calls::traces()),
+        ("schedules", calls::schedules()),
+        ("typed data", calls::typed_data()),
+        ("work at a time", calls::queues()),
+        ("pool", pool::pool()),
+        ("gossip", pool::gossip()),
+        ("files", files::files()),
     ]
 }
 
-/// Who may call at all.
-fn access() -> Vec<Row> {
-    vec![
-        row(
-            "origins of web pages",
-            "dev: loopback and browser extensions; node: none",
-            "allow-origin",
-            "HTTP 403",
-        ),
-        row("host names", "localhost and IP addresses", "allow-host", "HTTP 403"),
-    ]
+fn begin(name: &str) -> String {
+    format!("<!-- table of {name}: written by ALMANAC_BLESS=1 cargo test -p almanac limits_page -->\n")
 }
 
-fn all() -> Vec<Row> {
-    [transport(), access()].into_iter().flatten().collect()
-}
-
-const BEGIN: &str = "<!-- table: written by ALMANAC_BLESS=1 cargo test -p almanac limits_page -->\n";
 const END: &str = "<!-- end of table -->\n";
 
 fn table(rows: &[Row]) -> String {
-    let mut out = "| limit | default | flag | what the caller sees |\n|---|---|---|---|\n".to_owned();
-    for Row { name, default, flag, seen } in rows {
-        let flag = if flag.is_empty() { "—".to_owned() } else { format!("`--{flag}`") };
-        writeln!(out, "| {name} | {default} | {flag} | {seen} |").expect("a String takes any text");
+    let mut out = "| limit | default | set by | what the caller sees |\n|---|---|---|---|\n".to_owned();
+    for Row { name, default, setting, seen } in rows {
+        let setting = match setting {
+            Setting::Fixed => "—".to_owned(),
+            Setting::Flag(flag) => format!("`--{flag}`"),
+            Setting::Key(key) => format!("`\"{key}\"`"),
+            Setting::Governance => "governance".to_owned(),
+        };
+        writeln!(out, "| {name} | {default} | {setting} | {seen} |").expect("a String takes any text");
     }
     out
 }
@@ -163,40 +114,78 @@ fn table(rows: &[Row]) -> String {
 #[test]
 fn the_page_has_every_limit() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/limits.md");
-    let page = std::fs::read_to_string(path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).expect("the page has a table");
-    let (shown, after) = rest.split_once(END).expect("the table has an end");
-    let expected = table(&all());
-    if std::env::var_os("ALMANAC_BLESS").is_some() {
-        std::fs::write(path, [before, BEGIN, &expected, END, after].concat()).unwrap();
-        return;
+    let mut page = std::fs::read_to_string(path).unwrap();
+    let is_blessed = std::env::var_os("ALMANAC_BLESS").is_some();
+    let tables = tables();
+    assert_eq!(page.matches(END).count(), tables.len());
+    for (name, rows) in tables {
+        let (begin, expected) = (begin(name), table(&rows));
+        let (before, rest) = page.split_once(&begin).unwrap_or_else(|| panic!("the page lacks {begin}"));
+        let (shown, after) = rest.split_once(END).expect("the table has an end");
+        if is_blessed {
+            page = [before, &begin, &expected, END, after].concat();
+            continue;
+        }
+        for (shown, expected) in shown.lines().zip(expected.lines()) {
+            assert_eq!(shown, expected, "docs/limits.md differs from the code; see {}", file!());
+        }
+        assert_eq!(shown, expected, "docs/limits.md has a row too many or too few; see {}", file!());
     }
-    for (shown, expected) in shown.lines().zip(expected.lines()) {
-        assert_eq!(shown, expected, "docs/limits.md differs from the code; see {}", file!());
+    if is_blessed {
+        std::fs::write(path, page).unwrap();
     }
-    assert_eq!(shown, expected, "docs/limits.md has a row too many or too few; see {}", file!());
 }
 
-/// Every flag of the table is one of `dev` and of `node`, with the same default; every flag of theirs is in the table.
+/// Every flag of the tables is one of `dev` and of `node`, with the same default; every flag of theirs is in a table.
 #[test]
 fn every_flag_has_a_row() {
-    let rows = all();
-    let named: BTreeSet<&str> = rows.iter().map(|row| row.flag).filter(|flag| !flag.is_empty()).collect();
+    let rows: Vec<Row> = tables().into_iter().flat_map(|(_, rows)| rows).collect();
+    let named: BTreeSet<&str> = rows.iter().filter_map(Row::flag).collect();
     let flags = RpcFlags::augment_args(clap::Command::new("flags"));
     let own: BTreeSet<&str> = flags.get_arguments().filter_map(|flag| flag.get_long()).collect();
     assert_eq!(named, own);
     let cli = Cli::command();
     for command in ["dev", "node"] {
         let command = cli.find_subcommand(command).unwrap();
-        for row in rows.iter().filter(|row| !row.flag.is_empty()) {
-            let flag = command.get_arguments().find(|flag| flag.get_long() == Some(row.flag));
-            let flag = flag.unwrap_or_else(|| panic!("{} has no --{}", command.get_name(), row.flag));
-            assert_eq!(flag.get_help_heading(), Some(HEADING), "--{}", row.flag);
+        for (name, shown) in rows.iter().filter_map(|row| Some((row.flag()?, &row.default))) {
+            let flag = command.get_arguments().find(|flag| flag.get_long() == Some(name));
+            let flag = flag.unwrap_or_else(|| panic!("{} has no --{name}", command.get_name()));
+            assert_eq!(flag.get_help_heading(), Some(HEADING), "--{name}");
             for default in flag.get_default_values() {
                 let default = default.to_str().unwrap().trim_end_matches('s');
-                let is_same = row.default.split(' ').next() == Some(default);
-                assert!(is_same, "--{} is {default} by default, the table has {}", row.flag, row.default);
+                let is_same = shown.split(' ').next() == Some(default);
+                assert!(is_same, "--{name} is {default} by default, the table has {shown}");
             }
         }
     }
+}
+
+/// A key of the tables is one that the configuration of a node may have.
+#[test]
+fn keys_are_those_of_the_configuration() {
+    assert!(!network::is_config_key("nonsense"));
+    for (_, rows) in tables() {
+        for row in rows {
+            let Setting::Key(key) = row.setting else { continue };
+            assert!(network::is_config_key(key), "{key}");
+        }
+    }
+}
+
+/// A new number in `bounds.rs` or `regular_file.rs` gets a row.
+#[test]
+fn every_bound_has_a_row() {
+    let bounds = include_str!("../../rpc/src/bounds.rs").lines();
+    let bounds = bounds.filter_map(|line| line.strip_prefix("pub const "));
+    let sizes = include_str!("regular_file.rs").lines();
+    let sizes = sizes.filter_map(|line| line.strip_prefix("pub(crate) const "));
+    let (calls, files) = (include_str!("limits_page/calls.rs"), include_str!("limits_page/files.rs"));
+    let is_named = |rows: &str, before: &str, line: &str| {
+        line.split(':').next().is_some_and(|name| rows.contains(&format!("{before}{name})")))
+    };
+    let missing: Vec<&str> = bounds
+        .filter(|line| !is_named(calls, "bounds::", line))
+        .chain(sizes.filter(|line| !is_named(files, "", line)))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -19,6 +19,15 @@ pub(crate) const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// Largest file that a node writes for itself: a header with the certificate of 256 validators takes 20 kB.
 pub(crate) const NOTE_BYTES_MAX: u64 = 1 << 20;
 
+/// Largest file with a key: 64 digits, and what an editor may add.
+pub(crate) const KEY_BYTES_MAX: u64 = 1 << 10;
+
+/// Largest proof: above the largest answer of a node.
+pub(crate) const PROOF_BYTES_MAX: u64 = 32 << 20;
+
+/// Largest file with evidence. Two votes have less.
+pub(crate) const EVIDENCE_BYTES_MAX: u64 = 4 << 10;
+
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {

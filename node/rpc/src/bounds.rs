@@ -22,6 +22,16 @@ pub const LOG_RANGE_MAX: u64 = 10_000;
 /// Contracts of a filter, and topics at one position.
 pub const LOG_CHOICES_MAX: usize = 100;
 
+/// Filters at once, of all clients.
+pub const FILTERS_MAX: usize = 1_000;
+/// Filters of one client: nobody alone can leave others without.
+pub const CLIENT_FILTERS_MAX: usize = 100;
+/// A filter that nobody asked for this long is gone.
+pub const FILTER_IDLE_MAX: Duration = Duration::from_secs(300);
+
+/// How long a client may wait for the receipt of what it sends.
+pub const RECEIPT_WAIT_MAX: Duration = Duration::from_secs(30);
+
 /// Blocks that one fee history tells of.
 pub const FEE_BLOCKS_MAX: u64 = 1_024;
 /// Percentiles that one fee history computes.

@@ -1,21 +1,19 @@
 //! Filters that a client makes once and asks for news again and again.
 
-use crate::{heads::Heads, peer::Client, session::random_bits};
+use crate::{
+    bounds::{CLIENT_FILTERS_MAX, FILTER_IDLE_MAX, FILTERS_MAX},
+    heads::Heads,
+    peer::Client,
+    session::random_bits,
+};
 use alloy_primitives::{B256, TxHash};
 use almanac_index::LogFilter;
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard},
-    time::{Duration, Instant},
+    time::Instant,
 };
 use tokio::sync::broadcast;
-
-/// A filter that nobody asked for this long is gone.
-const IDLE_MAX: Duration = Duration::from_secs(300);
-/// Most filters at once, of all clients.
-const COUNT_MAX: usize = 1_000;
-/// Most filters of one client: nobody alone can leave others without.
-const CLIENT_COUNT_MAX: usize = 100;
 
 /// All filters, by ids that nobody guesses: a client uses and removes only what it made itself.
 #[derive(Debug, Default)]
@@ -69,12 +67,12 @@ impl Progress {
 /// Why there is no filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FilterError {
-    #[error("filter not found: it was removed, or nobody asked for it for {} s", IDLE_MAX.as_secs())]
+    #[error("filter not found: it was removed, or nobody asked for it for {} s", FILTER_IDLE_MAX.as_secs())]
     NotFound,
-    #[error("there are {COUNT_MAX} filters already: remove some with eth_uninstallFilter, or subscribe")]
+    #[error("there are {FILTERS_MAX} filters already: remove some with eth_uninstallFilter, or subscribe")]
     TooMany,
     #[error(
-        "this client has {CLIENT_COUNT_MAX} filters already: remove some with eth_uninstallFilter, or subscribe \
+        "this client has {CLIENT_FILTERS_MAX} filters already: remove some with eth_uninstallFilter, or subscribe \
          (all HTTP connections from one address are one client, and so is each WebSocket)"
     )]
     TooManyOfClient,
@@ -86,12 +84,12 @@ impl Filters {
     /// Makes a filter and answers with its id.
     pub(crate) fn add(&self, client: Option<Client>, kind: Kind) -> Result<u128, FilterError> {
         let mut table = self.lock();
-        table.retain(|_, filter| filter.asked.elapsed() < IDLE_MAX);
-        if table.len() >= COUNT_MAX {
+        table.retain(|_, filter| filter.asked.elapsed() < FILTER_IDLE_MAX);
+        if table.len() >= FILTERS_MAX {
             return Err(FilterError::TooMany);
         }
         let has = table.values().filter(|filter| filter.client == client).count();
-        if has >= CLIENT_COUNT_MAX {
+        if has >= CLIENT_FILTERS_MAX {
             return Err(FilterError::TooManyOfClient);
         }
         let id = random_bits().map_err(FilterError::NoId)?;
@@ -108,7 +106,7 @@ impl Filters {
     pub(crate) fn with<T>(&self, id: u128, work: impl FnOnce(&mut Kind) -> T) -> Result<T, FilterError> {
         let mut table = self.lock();
         let filter = table.get_mut(&id).ok_or(FilterError::NotFound)?;
-        if filter.asked.elapsed() >= IDLE_MAX {
+        if filter.asked.elapsed() >= FILTER_IDLE_MAX {
             table.remove(&id);
             return Err(FilterError::NotFound);
         }
@@ -149,7 +147,7 @@ mod tests {
     fn so_many_of_one_client_and_so_many_of_all() {
         let filters = Filters::default();
         let first: Vec<u128> =
-            (0..CLIENT_COUNT_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
+            (0..CLIENT_FILTERS_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
         assert_eq!(filters.add(connection(0), blocks()), Err(FilterError::TooManyOfClient));
         let local = Some(Client::Address(crate::peer::Peer::new(std::net::Ipv4Addr::LOCALHOST.into())));
         assert!(filters.add(local, blocks()).is_ok(), "another client has its own");
@@ -157,9 +155,9 @@ mod tests {
         assert!(filters.add(connection(0), blocks()).is_ok(), "one less makes room for one");
         assert_eq!(filters.add(connection(0), blocks()), Err(FilterError::TooManyOfClient));
 
-        let rest = COUNT_MAX - CLIENT_COUNT_MAX - 1;
+        let rest = FILTERS_MAX - CLIENT_FILTERS_MAX - 1;
         for n in 0..rest {
-            filters.add(connection(1 + n / CLIENT_COUNT_MAX), blocks()).unwrap();
+            filters.add(connection(1 + n / CLIENT_FILTERS_MAX), blocks()).unwrap();
         }
         assert_eq!(filters.add(connection(99), blocks()), Err(FilterError::TooMany));
     }
@@ -168,12 +166,12 @@ mod tests {
     fn a_filter_that_nobody_asked_for_is_gone() {
         let filters = Filters::default();
         let ids: Vec<u128> =
-            (0..CLIENT_COUNT_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
-        let Some(long_ago) = Instant::now().checked_sub(IDLE_MAX) else { return };
+            (0..CLIENT_FILTERS_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
+        let Some(long_ago) = Instant::now().checked_sub(FILTER_IDLE_MAX) else { return };
         for filter in filters.lock().values_mut() {
             filter.asked = long_ago;
         }
-        filters.lock().get_mut(&ids[1]).unwrap().asked = long_ago + Duration::from_secs(10);
+        filters.lock().get_mut(&ids[1]).unwrap().asked = long_ago + std::time::Duration::from_secs(10);
         assert_eq!(filters.with(ids[0], |_| ()), Err(FilterError::NotFound));
         assert_eq!(filters.with(ids[1], |_| ()), Ok(()));
         filters.add(connection(0), blocks()).unwrap();

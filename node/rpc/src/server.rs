@@ -53,13 +53,13 @@ pub struct ServerError {
 pub type Page = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// Most bytes of a request's head, and of what is read ahead.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
+pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Longest that a server waits for its connections when it stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Most headers of a request.
-const HEADERS_MAX: usize = 64;
+pub const HEADERS_MAX: usize = 64;
 
 impl Server {
     /// Listens on `address`, answers calls with `methods`, and GET requests with `pages`.

@@ -109,7 +109,7 @@ const SYNC_BEHIND_BLOCKS_RANGE: std::ops::RangeInclusive<u64> = 10..=1_000_000_0
 const TIMEOUT_NS_PER_GAS_MAX: u64 = 1_000;
 
 /// Fewest and most transactions that a pool may be told to hold. With fewer than a block holds, blocks are not full.
-const POOL_MAX: std::ops::RangeInclusive<u64> = 100..=1_000_000;
+pub(crate) const POOL_MAX: std::ops::RangeInclusive<u64> = 100..=1_000_000;
 
 impl NodeConfig {
     /// Reads a file, and makes its paths usable from anywhere.
@@ -192,6 +192,13 @@ pub(super) fn check_block_time(DurationMs(given): DurationMs) -> anyhow::Result<
         "the block time is {given} ms, it must be from {least} to {most}"
     );
     Ok(())
+}
+
+/// Whether a configuration may have a key of this name.
+#[cfg(test)]
+pub(crate) fn is_key(name: &str) -> bool {
+    let read = serde_json::from_str::<NodeConfig>(&format!("{{\"{name}\": null}}"));
+    !read.unwrap_err().to_string().starts_with("unknown field")
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@
 //! ```
 
 use super::config::NodeConfig;
-use crate::{chain, datadir, private_file, regular_file};
+use crate::{
+    chain, datadir, private_file,
+    regular_file::{self, EVIDENCE_BYTES_MAX},
+};
 use alloy_primitives::{B256, Bytes};
 use almanac_bft::{Conflict, ConflictKind, EvidenceStore, Namespace, ValidatorSet};
 use almanac_primitives::Genesis;
@@ -21,9 +24,6 @@ use std::{
 
 /// Most files for one validator: more say nothing new about it.
 const FILES_MAX: usize = 16;
-
-/// Largest file. Two votes have less.
-const FILE_BYTES_MAX: usize = 4 << 10;
 
 /// Shows evidence.
 #[derive(Clone, Debug, Args)]
@@ -70,8 +70,8 @@ impl EvidenceFiles {
 
     /// `false` where there was such a file, or are enough of this validator.
     fn keep(&self, conflict: &Conflict, evidence: &[u8]) -> anyhow::Result<bool> {
-        if evidence.len() > FILE_BYTES_MAX {
-            bail!("evidence of {} bytes is larger than {FILE_BYTES_MAX}", evidence.len());
+        if evidence.len() as u64 > EVIDENCE_BYTES_MAX {
+            bail!("evidence of {} bytes is larger than {EVIDENCE_BYTES_MAX}", evidence.len());
         }
         // Twenty digits, so that names are in the order of views.
         let (view, key) = (conflict.view, conflict.validator);
@@ -129,7 +129,7 @@ pub(super) fn run(command: &ShowEvidence) -> anyhow::Result<()> {
     let origin = chain::origin_of(&genesis)?;
     let namespace = Namespace(origin.hash());
     for (name, path) in found {
-        let evidence = regular_file::read(&path, FILE_BYTES_MAX as u64)?;
+        let evidence = regular_file::read(&path, EVIDENCE_BYTES_MAX)?;
         match Conflict::verify(&evidence, &validators, &namespace, &mut sys_rng()) {
             Ok(conflict) => {
                 let (name, key) = (files.name(conflict.validator), conflict.validator);

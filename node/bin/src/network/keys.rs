@@ -1,6 +1,9 @@
 //! Files that hold a validator's key, readable by their owner only.
 
-use crate::{private_file, regular_file};
+use crate::{
+    private_file,
+    regular_file::{self, KEY_BYTES_MAX},
+};
 use alloy_primitives::{B256, hex};
 use almanac_bft::ValidatorKey;
 use anyhow::{Context as _, bail, ensure};
@@ -11,9 +14,6 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
-
-/// Largest file with a key: 64 digits, and what an editor may add.
-const KEY_BYTES_MAX: u64 = 1 << 10;
 
 /// Makes and shows keys of validators.
 #[derive(Debug, Subcommand)]

@@ -20,6 +20,8 @@ use crate::rpc_flags::RpcFlags;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
+#[cfg(test)]
+pub(crate) use config::{POOL_MAX, is_key as is_config_key};
 pub(crate) use keys::{KeysCommand, run as keys};
 pub(crate) use node::run as node;
 

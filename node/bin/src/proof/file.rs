@@ -3,7 +3,7 @@
 //! A file in which the encodings and the rest differ is refused. Where only a header is wanted, everything but
 //! `header` is ignored.
 
-use crate::regular_file;
+use crate::regular_file::{self, PROOF_BYTES_MAX};
 use almanac_bft::Finality;
 use almanac_primitives::{Header, ReceiptProof};
 use almanac_rpc::types::proof::{ClaimJson, EntryJson, HeaderJson, PROOF_FORMAT, ProofJson, ValueJson};
@@ -12,9 +12,6 @@ use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::Path;
-
-/// Largest file that is read: above the largest answer of a node.
-const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// A proof, yet to be checked.
 #[derive(Clone, Debug)]
@@ -140,7 +137,7 @@ fn decode_value(shown: &ValueJson) -> anyhow::Result<StateProof> {
 }
 
 fn read_text(path: &Path, what: &str) -> anyhow::Result<String> {
-    let read = regular_file::read_text(path, FILE_BYTES_MAX);
+    let read = regular_file::read_text(path, PROOF_BYTES_MAX);
     read.with_context(|| format!("{} cannot be read as a {what} file", path.display()))
 }
 

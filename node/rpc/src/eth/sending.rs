@@ -3,6 +3,7 @@
 use super::{Eth, fill::unsigned};
 use crate::{
     answer::Answer,
+    bounds::RECEIPT_WAIT_MAX,
     error,
     heads::Head,
     types::{RpcReceipt, RpcTransaction},
@@ -18,9 +19,8 @@ use serde::Serialize;
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 
-/// How long a client waits for a receipt, unless it says otherwise; and at most.
+/// How long a client waits for a receipt, unless it says otherwise.
 const WAIT: Duration = Duration::from_secs(2);
-const WAIT_MAX: Duration = Duration::from_secs(30);
 /// With more than this many ready, clients send in bulk: waiting for each would only slow them down.
 const CROWD: usize = 8;
 /// How long a transaction that goes into a block at once is waited for.
@@ -126,7 +126,7 @@ impl Eth {
         sending: impl Future<Output = RpcResult<TxHash>>,
         timeout_ms: Option<U64>,
     ) -> RpcResult<Answer<RpcReceipt>> {
-        let wait = timeout_ms.map_or(WAIT, |ms| Duration::from_millis(ms.to())).min(WAIT_MAX);
+        let wait = timeout_ms.map_or(WAIT, |ms| Duration::from_millis(ms.to())).min(RECEIPT_WAIT_MAX);
         let mut news = self.heads.listen();
         let hash = sending.await?;
         let included = async {
