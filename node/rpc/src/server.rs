@@ -110,8 +110,11 @@ async fn accept(listener: TcpListener, gate: Arc<Gate>) {
     let mut stopping = gate.stopping.clone();
     loop {
         let (socket, from) = tokio::select! {
-            // The listener goes before the last half of the stop: the next server may want the same port.
-            () = stopping.wait() => return,
+            () = stopping.wait() => {
+                // Before the gate, whose end says that all is over: the next server may want the same port.
+                drop(listener);
+                return;
+            }
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {

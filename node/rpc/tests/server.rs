@@ -337,3 +337,16 @@ async fn a_server_stops_although_clients_stay() {
     assert!(is_cut_off(&mut idle, IDLE) && is_cut_off(&mut socket, IDLE));
     assert!(TcpStream::connect(address).is_err(), "the port is free");
 }
+
+/// A node that copies the state serves pages until it is done, and then its chain on the same port.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_has_stopped_leaves_its_port_to_the_next() {
+    let config = || ServerConfig { limits: Limits::default(), access: Access::node() };
+    let mut address = (Ipv4Addr::LOCALHOST, 0).into();
+    for round in 0..500 {
+        let started = Server::start_pages(address, config(), Vec::new()).await;
+        let server = started.unwrap_or_else(|error| panic!("in round {round}: {error}"));
+        address = server.address();
+        server.stop().await;
+    }
+}
