@@ -167,6 +167,7 @@ fn turn_away(socket: TcpStream, refused: &Refused) {
     let head =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close";
     if let Ok(mut socket) = socket.into_std() {
-        let _ = write!(socket, "{head}\r\nContent-Length: {length}\r\n\r\n{text}");
+        // In one piece: the socket is closed behind it.
+        let _ = socket.write_all(format!("{head}\r\nContent-Length: {length}\r\n\r\n{text}").as_bytes());
     }
 }
