@@ -32,11 +32,11 @@ pub(crate) struct RpcFlags {
     pub(crate) call_time: DurationMs,
 
     /// Connections at once. An eighth of them is kept for addresses without one.
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(8..=65_536))]
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(8..=65_536))]
     pub(crate) rpc_connections: u32,
 
     /// Connections of one address at once.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 192, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rpc_connections_per_address: u32,
 
     /// Calls that one WebSocket may have in flight.

@@ -59,9 +59,10 @@ pub const FREE_BYTES: usize = 4 * KIB;
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections_max: 256,
-            address_connections_max: 64,
-            connections_kept: 32,
+            connections_max: 512,
+            // A page or a script that asks a hundred things at once has a connection for each.
+            address_connections_max: 192,
+            connections_kept: 64,
             connection_calls_max: 16,
             address_calls_max: 64,
             address_writes_max: 2,
