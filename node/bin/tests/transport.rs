@@ -233,6 +233,39 @@ fn a_slow_subscriber_takes_bounded_memory_and_is_told_why_it_ended() {
     is_over(&node, before);
 }
 
+/// A block of tens of thousands of logs, and many who want all of them and read none. What is found must not be in
+/// memory once for each.
+#[test]
+fn a_block_full_of_logs_takes_bounded_memory_for_subscriptions() {
+    let node = Node::start(&["--block-time", "1s"]);
+    let before = sockets_of(&node);
+    let subscribe = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["logs", {}] });
+    let open = |_| {
+        let mut socket = Socket::open(&node.address);
+        socket.send(json!(vec![subscribe.clone(); 32]).to_string().as_bytes()).unwrap();
+        let answers: Value = serde_json::from_slice(&socket.receive().unwrap()).unwrap();
+        assert!(answers.as_array().unwrap().iter().all(|answer| answer["result"].is_string()), "{answers}");
+        socket
+    };
+    let sockets: Vec<Socket> = (0..2).map(open).collect();
+    let lean = node.memory_peak_kilobytes();
+    // Logs nothing, as long as there is gas.
+    let request = json!([{ "from": ALICE, "data": "0x5b60006000a05a6120001060005700", "gas": "0x1b00000" }]);
+    let hash = node.result("eth_sendTransaction", request);
+    let begin = Instant::now();
+    while node.result("eth_getTransactionByHash", json!([hash]))["blockNumber"].is_null() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "it is in no block");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let p99 = p99_from(2, &node.address, ATTACK);
+    let grown = node.memory_peak_kilobytes() - lean;
+    println!("a block full of logs to 64 subscriptions: {grown} kB more; a polite client's p99 is {p99:?}");
+    assert!(grown < 300_000, "{grown} kB");
+    assert!(p99 < POLITE_MAX, "{p99:?}");
+    drop(sockets);
+    is_over(&node, before);
+}
+
 #[test]
 fn a_subscription_ends_as_soon_as_its_id_is_known() {
     let node = Node::start(&["--block-time", "20ms"]);

@@ -24,7 +24,7 @@ pub const LOG_CHOICES_MAX: usize = 100;
 
 /// Filters at once, of all clients.
 pub const FILTERS_MAX: usize = 1_000;
-/// Filters of one client: nobody alone can leave others without.
+/// Filters of one client. Where there is no room for all, the address that has most loses one.
 pub const CLIENT_FILTERS_MAX: usize = 100;
 /// A filter that nobody asked for this long is gone.
 pub const FILTER_IDLE_MAX: Duration = Duration::from_secs(300);

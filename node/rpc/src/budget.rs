@@ -1,4 +1,7 @@
 //! Counts the bytes that clients make the node hold: per connection, per address and in all.
+//!
+//! An address may hold no more than it leaves to others. So where many hold as much as they can, there is always some
+//! room for one that holds nothing.
 
 use crate::limits::FREE_BYTES;
 use std::sync::{
@@ -42,7 +45,6 @@ impl Level {
         self.used.fetch_sub(bytes, Ordering::AcqRel);
     }
 
-    #[cfg(test)]
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Acquire)
     }
@@ -56,6 +58,16 @@ impl Account {
     /// Of a connection, its address and all connections.
     pub(crate) fn new(connection: Arc<Level>, address: Arc<Level>, total: Arc<Level>) -> Self {
         Self([connection, address, total])
+    }
+
+    /// Whether the address holds no more than half of what others leave, after these bytes were taken. Somebody else may
+    /// take some in the same moment; the bounds of the levels themselves hold nevertheless.
+    fn check_share(&self, bytes: usize) -> Result<(), Full> {
+        let [_, address, total] = &self.0;
+        let used = address.used();
+        let max = total.max.saturating_sub(total.used().saturating_sub(used)) / 2;
+        let scope = "one address, while others hold this much,";
+        if used <= max { Ok(()) } else { Err(Full { bytes, scope, max, used: used.saturating_sub(bytes) }) }
     }
 
     /// Nothing yet; [`Held::grow`] adds to it.
@@ -83,6 +95,12 @@ impl Held {
                 return Err(full);
             }
         }
+        if counted > 0
+            && let Err(full) = self.account.check_share(counted)
+        {
+            self.account.0.iter().for_each(|level| level.give(counted));
+            return Err(full);
+        }
         self.free += free;
         self.bytes += counted;
         Ok(())
@@ -100,7 +118,7 @@ mod tests {
     use super::*;
 
     fn levels() -> [Arc<Level>; 3] {
-        [Level::new("a connection", 100), Level::new("an address", 150), Level::new("all", 200)]
+        [Level::new("a connection", 100), Level::new("an address", 150), Level::new("all", 300)]
     }
 
     fn used(levels: &[Arc<Level>; 3]) -> [usize; 3] {
@@ -132,11 +150,34 @@ mod tests {
         let mut more = other.hold();
         more.grow(FREE_BYTES + 50).unwrap();
         assert_eq!(more.grow(1).unwrap_err().scope, "an address");
-        let stranger = Account::new(Level::new("a connection", 100), Level::new("an address", 150), total);
-        let mut strangers = stranger.hold();
-        strangers.grow(FREE_BYTES + 50).unwrap();
-        assert_eq!(strangers.grow(1).unwrap_err().scope, "all");
         drop((held, more));
-        assert_eq!((second.used(), address.used()), (0, 0));
+        assert_eq!((second.used(), address.used(), total.used()), (0, 0, 0));
+    }
+
+    /// Both sides of what an address may hold beside others.
+    #[test]
+    fn there_is_room_for_one_more_address() {
+        let total = Level::new("all", 256);
+        let address = || {
+            let account =
+                Account::new(Level::new("a connection", 64), Level::new("an address", 64), total.clone());
+            let mut held = account.hold();
+            held.grow(FREE_BYTES).unwrap();
+            held
+        };
+        let mut all = Vec::new();
+        for share in [64, 64, 64, 32, 16, 8, 4] {
+            let mut held = address();
+            held.grow(share).unwrap();
+            let full = held.grow(1).unwrap_err();
+            assert_eq!((full.max, full.used, full.bytes), (share, share, 1));
+            all.push(held);
+        }
+        assert_eq!(total.used(), 252);
+        address().grow(2).unwrap();
+        all.remove(0);
+        address().grow(32).unwrap();
+        drop(all);
+        assert_eq!(total.used(), 0);
     }
 }

@@ -79,6 +79,13 @@ impl Connection {
         self.changed.notify_one();
     }
 
+    /// Waits until it has lost its place.
+    pub(crate) async fn displaced(&self) {
+        while !self.lock().is_displaced {
+            self.changed.notified().await;
+        }
+    }
+
     /// Waits until it has had no request for too long, or has lost its place.
     pub(crate) async fn expired(&self, limits: &Limits) {
         loop {

@@ -7,6 +7,7 @@ use crate::{
     meter::Meter,
     peer::Peer,
     rate::Rate,
+    turns::ASKER,
 };
 use jsonrpsee::{
     BatchResponseBuilder, Extensions, MethodCallback, MethodResponse, Methods,
@@ -124,7 +125,8 @@ impl Dispatcher {
             Some(MethodCallback::Async(callback)) => {
                 let (id, params) = (id.into_owned(), params.into_owned());
                 let connection = usize::try_from(origin.connection).unwrap_or_default();
-                aside(callback(id, params, connection.into(), max, extensions), &origin.writes).await
+                let call = ASKER.scope(origin.peer, callback(id, params, connection.into(), max, extensions));
+                aside(call, &origin.writes).await
             }
             // Subscriptions are methods of ours that look for a `Session`; there is nothing of the library's own kind.
             None | Some(MethodCallback::Subscription(_) | MethodCallback::Unsubscription(_)) => {
@@ -195,8 +197,14 @@ fn read(text: &[u8]) -> Entry<'_> {
     }
 }
 
-fn refusal<'a>(id: Id<'_>, reason: impl Into<ErrorObject<'a>>, held: Held) -> Answer {
-    Answer { json: text(MethodResponse::error(id, reason)), held }
+/// An error as the answer. It names the request, whose id may be long, where there is room for that.
+fn refusal<'a>(id: Id<'_>, reason: impl Into<ErrorObject<'a>>, mut held: Held) -> Answer {
+    let reason = reason.into();
+    let json = text(MethodResponse::error(id, reason.borrow()));
+    match held.grow(json.len()) {
+        Ok(()) => Answer { json, held },
+        Err(_) => Answer { json: text(MethodResponse::error(Id::Null, reason)), held },
+    }
 }
 
 fn text(response: MethodResponse) -> String {
@@ -272,7 +280,7 @@ mod tests {
 
     fn origin(bytes: usize) -> (Origin, Arc<Level>) {
         let level = Level::new("test", bytes);
-        let account = Account::new(level.clone(), Level::new("a", bytes), Level::new("b", bytes));
+        let account = Account::new(level.clone(), Level::new("a", bytes), Level::new("b", 2 * bytes));
         let peer = Peer::new(Ipv4Addr::LOCALHOST.into());
         let writes = Arc::new(Semaphore::new(1));
         let extensions = Extensions::new();
@@ -347,6 +355,27 @@ mod tests {
         assert!(message.contains("10000 that test may have in flight"), "{message}");
         let batch = json!([text_of(room / 2, 1), text_of(room / 2, 2)]).to_string();
         assert_eq!(ask(Limits::default(), 10_000, &batch).await["error"]["code"], -32_005, "batches alike");
+    }
+
+    /// An error names the request by its id, which is as long as the client likes.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_bytes_of_a_refusal_count_as_well() {
+        let (id, room) = ("x".repeat(8_000), 6_000);
+        let invalid = json!({ "jsonrpc": "2.0", "id": id }).to_string();
+        let unknown = json!({ "jsonrpc": "2.0", "id": id, "method": "nothing" }).to_string();
+        for message in [invalid, unknown] {
+            let (origin, level) = origin(room);
+            let dispatcher = dispatcher(Limits::default());
+            let first = dispatcher.answer(message.as_bytes(), &origin).await.unwrap();
+            assert_eq!(level.used(), first.json.len() - crate::limits::FREE_BYTES, "while it is not sent");
+            assert!(first.json.contains(&id));
+            let second = dispatcher.answer(message.as_bytes(), &origin).await.unwrap();
+            let second: Value = serde_json::from_str(&second.json).unwrap();
+            assert!(
+                second["id"].is_null() && second["error"]["code"].is_i64(),
+                "there is no room for the id"
+            );
+        }
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use crate::{
     bounds::{CLIENT_FILTERS_MAX, FILTER_IDLE_MAX, FILTERS_MAX},
     heads::Heads,
-    peer::Client,
+    peer::{Client, Peer},
     session::random_bits,
 };
 use alloy_primitives::{B256, TxHash};
@@ -69,8 +69,11 @@ impl Progress {
 pub(crate) enum FilterError {
     #[error("filter not found: it was removed, or nobody asked for it for {} s", FILTER_IDLE_MAX.as_secs())]
     NotFound,
-    #[error("there are {FILTERS_MAX} filters already: remove some with eth_uninstallFilter, or subscribe")]
-    TooMany,
+    #[error(
+        "there are {FILTERS_MAX} filters already, and no other address has more than this one, which has {0}: remove some \
+         with eth_uninstallFilter, or subscribe"
+    )]
+    TooMany(usize),
     #[error(
         "this client has {CLIENT_FILTERS_MAX} filters already: remove some with eth_uninstallFilter, or subscribe \
          (all HTTP connections from one address are one client, and so is each WebSocket)"
@@ -85,12 +88,12 @@ impl Filters {
     pub(crate) fn add(&self, client: Option<Client>, kind: Kind) -> Result<u128, FilterError> {
         let mut table = self.lock();
         table.retain(|_, filter| filter.asked.elapsed() < FILTER_IDLE_MAX);
-        if table.len() >= FILTERS_MAX {
-            return Err(FilterError::TooMany);
-        }
         let has = table.values().filter(|filter| filter.client == client).count();
         if has >= CLIENT_FILTERS_MAX {
             return Err(FilterError::TooManyOfClient);
+        }
+        if table.len() >= FILTERS_MAX {
+            make_room(&mut table, client.map(|client| client.peer))?;
         }
         let id = random_bits().map_err(FilterError::NoId)?;
         table.insert(id, Filter { client, kind, asked: Instant::now() });
@@ -119,6 +122,21 @@ impl Filters {
     }
 }
 
+/// Removes the filter that was not asked for longest, of the address that has most, unless that is the newcomer's.
+fn make_room(table: &mut BTreeMap<u128, Filter>, newcomer: Option<Peer>) -> Result<(), FilterError> {
+    let peer = |filter: &Filter| filter.client.map(|client| client.peer);
+    let mut counts = BTreeMap::new();
+    table.values().for_each(|filter| *counts.entry(peer(filter)).or_insert(0) += 1);
+    let own = counts.get(&newcomer).copied().unwrap_or(0);
+    let most = counts.into_iter().filter(|(_, count)| *count > own).max_by_key(|(_, count)| *count);
+    let (owner, _) = most.ok_or(FilterError::TooMany(own))?;
+    let oldest =
+        table.iter().filter(|(_, filter)| peer(filter) == owner).min_by_key(|(_, filter)| filter.asked);
+    let oldest = oldest.map(|(id, _)| *id);
+    oldest.and_then(|id| table.remove(&id));
+    Ok(())
+}
+
 /// Everything that came in since the last time; what was too much to hold is lost.
 pub(crate) fn drain(pending: &mut broadcast::Receiver<TxHash>) -> Vec<B256> {
     let mut hashes = Vec::new();
@@ -139,8 +157,17 @@ mod tests {
         Kind::Blocks(Progress { next: 1, reverts: 0 })
     }
 
+    fn peer(n: u8) -> Peer {
+        Peer::new(std::net::Ipv4Addr::new(10, 0, 0, n).into())
+    }
+
+    /// A WebSocket of the first address.
     fn connection(n: usize) -> Option<Client> {
-        Some(Client::Connection(n as u64))
+        Some(Client { peer: peer(0), websocket: Some(n as u64) })
+    }
+
+    fn address(n: u8) -> Option<Client> {
+        Some(Client { peer: peer(n), websocket: None })
     }
 
     #[test]
@@ -149,8 +176,7 @@ mod tests {
         let first: Vec<u128> =
             (0..CLIENT_FILTERS_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
         assert_eq!(filters.add(connection(0), blocks()), Err(FilterError::TooManyOfClient));
-        let local = Some(Client::Address(crate::peer::Peer::new(std::net::Ipv4Addr::LOCALHOST.into())));
-        assert!(filters.add(local, blocks()).is_ok(), "another client has its own");
+        assert!(filters.add(address(0), blocks()).is_ok(), "another client has its own");
         assert!(filters.remove(first[7]) && !filters.remove(first[7]));
         assert!(filters.add(connection(0), blocks()).is_ok(), "one less makes room for one");
         assert_eq!(filters.add(connection(0), blocks()), Err(FilterError::TooManyOfClient));
@@ -159,7 +185,27 @@ mod tests {
         for n in 0..rest {
             filters.add(connection(1 + n / CLIENT_FILTERS_MAX), blocks()).unwrap();
         }
-        assert_eq!(filters.add(connection(99), blocks()), Err(FilterError::TooMany));
+        assert_eq!(filters.add(connection(99), blocks()), Err(FilterError::TooMany(FILTERS_MAX)));
+    }
+
+    /// However many WebSockets one address opens.
+    #[test]
+    fn one_address_does_not_leave_others_without() {
+        let filters = Filters::default();
+        let all: Vec<u128> = (0..FILTERS_MAX)
+            .map(|n| filters.add(connection(n / CLIENT_FILTERS_MAX), blocks()).unwrap())
+            .collect();
+        let others: Vec<u128> =
+            (0..CLIENT_FILTERS_MAX).map(|_| filters.add(address(1), blocks()).unwrap()).collect();
+        assert_eq!(filters.lock().len(), FILTERS_MAX);
+        let is_there = |id: &&u128| filters.lock().contains_key(id);
+        assert_eq!(all.iter().filter(is_there).count(), FILTERS_MAX - CLIENT_FILTERS_MAX);
+        assert_eq!(others.iter().filter(is_there).count(), CLIENT_FILTERS_MAX);
+        assert!(!is_there(&&all[0]) && is_there(&&all[FILTERS_MAX - 1]), "the oldest went");
+        assert_eq!(
+            filters.add(connection(99), blocks()),
+            Err(FilterError::TooMany(FILTERS_MAX - CLIENT_FILTERS_MAX))
+        );
     }
 
     #[test]

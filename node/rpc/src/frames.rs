@@ -232,7 +232,7 @@ mod tests {
 
     fn account() -> (Account, std::sync::Arc<Level>) {
         let level = Level::new("test", MAX);
-        (Account::new(level.clone(), Level::new("test", MAX), Level::new("test", MAX)), level)
+        (Account::new(level.clone(), Level::new("test", MAX), Level::new("test", 2 * MAX)), level)
     }
 
     fn reader(bytes: Vec<u8>, account: Account) -> Reader<io::Cursor<Vec<u8>>> {

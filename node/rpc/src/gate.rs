@@ -99,7 +99,7 @@ impl Gate {
             Err(refused) => return closing(refused),
         };
         let mut extensions = Extensions::new();
-        extensions.insert(Client::Address(connection.peer));
+        extensions.insert(Client { peer: connection.peer, websocket: None });
         let origin = Origin {
             peer: connection.peer,
             connection: connection.number,

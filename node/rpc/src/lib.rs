@@ -36,6 +36,7 @@ pub mod revert;
 pub mod server;
 mod session;
 mod trace_filter;
+mod turns;
 mod typed_data;
 pub mod types;
 pub mod view;

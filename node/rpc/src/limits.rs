@@ -158,7 +158,7 @@ mod tests {
         let above = Limits { address_connections_max: limits.connections_max + 1, ..limits };
         assert_eq!(
             above.check().unwrap_err().to_string(),
-            "connections per address is 257, above connections, which is 256"
+            "connections per address is 513, above connections, which is 512"
         );
         let kept = |connections_kept| Limits { connections_kept, ..limits }.check();
         assert!(kept(limits.connections_max - 1).is_ok() && kept(limits.connections_max).is_err());

@@ -27,11 +27,10 @@ impl std::fmt::Display for Peer {
 /// Who asks, for what a client keeps at the node. A WebSocket is a client. HTTP clients use several connections for
 /// one conversation and can open more at will, so all from one address are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Client {
-    /// By HTTP.
-    Address(Peer),
-    /// By WebSocket.
-    Connection(u64),
+pub(crate) struct Client {
+    pub(crate) peer: Peer,
+    /// The number of its WebSocket, if it has one.
+    pub(crate) websocket: Option<u64>,
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! A connection on which nothing is asked gives its place to a new one, the longest silent first, so sockets that are
 //! opened and left alone keep nobody out. An address has a share, and the last places are kept for addresses without a
-//! connection, so one that is busy on all of its connections leaves room for others.
+//! connection, so one that is busy on all of its connections leaves room for others. Where all places are in use, an
+//! address without a connection gets the place of the newest one of the address that has most.
 
 use crate::{
     budget::{Account, Level},
@@ -96,10 +97,10 @@ impl Table {
         }
         let silent = self.longest_silent(|of| of == peer);
         let silent = silent.or_else(|| has_share.then(|| self.longest_silent(|_| true)).flatten());
-        match silent {
-            Some(silent) => {
-                self.remove(&silent);
-                silent.displace();
+        match silent.or_else(|| (own == 0).then(|| self.newest_of_most()).flatten()) {
+            Some(displaced) => {
+                self.remove(&displaced);
+                displaced.displace();
                 Ok(())
             }
             None if !has_share => Err(Refused::Address { peer, count: own }),
@@ -113,6 +114,13 @@ impl Table {
         let connections = meant.flat_map(|(_, neighbours)| neighbours.connections.values());
         let silent = connections.filter_map(|connection| Some((connection.waiting_since()?, connection)));
         silent.min_by_key(|(since, _)| *since).map(|(_, connection)| connection.clone())
+    }
+
+    /// The newest connection of the address that has most, if that has another.
+    fn newest_of_most(&self) -> Option<Arc<Connection>> {
+        let connections = self.peers.values().map(|neighbours| &neighbours.connections);
+        let most = connections.max_by_key(|connections| connections.len()).filter(|most| most.len() > 1)?;
+        most.last_key_value().map(|(_, newest)| newest.clone())
     }
 
     /// Forgets a connection, and its address with the last one.
@@ -194,10 +202,28 @@ mod tests {
         kept.push(busy(&places, 3, 1));
         assert_eq!(places.take(peer(3)).unwrap_err(), Refused::Kept { count: 7, kept: 2 });
         kept.push(busy(&places, 4, 1));
-        assert_eq!(places.take(peer(5)).unwrap_err(), Refused::Total { count: 8 });
+        assert_eq!(places.take(peer(4)).unwrap_err(), Refused::Total { count: 8 });
         drop(kept);
         assert_eq!(places.lock().count, 0);
         assert!(places.lock().peers.is_empty(), "nothing is left of them");
+    }
+
+    /// However busy all others are, an address gets in until each of as many addresses as there are places has one.
+    #[tokio::test]
+    async fn an_address_without_a_connection_takes_one_of_the_address_that_has_most() {
+        let places = places();
+        let mut kept =
+            vec![busy(&places, 1, 4), busy(&places, 2, 2), busy(&places, 3, 1), busy(&places, 4, 1)];
+        kept.extend((5..=8).map(|n| busy(&places, n, 1)));
+        let counts: Vec<usize> =
+            places.lock().peers.values().map(|neighbours| neighbours.connections.len()).collect();
+        assert_eq!(counts, [1; 8]);
+        for (place, _) in &kept[0][1..] {
+            place.connection().displaced().await;
+        }
+        assert_eq!(places.take(peer(9)).unwrap_err(), Refused::Total { count: 8 });
+        drop(kept);
+        assert_eq!(places.lock().count, 0, "a displaced connection is not counted twice");
     }
 
     #[test]

@@ -62,11 +62,13 @@ pub(crate) async fn run(
     let subscriptions = Subscriptions::new(limits, connection.account.clone(), outbox.clone());
     let control = Arc::new(Control::default());
     let reader = Reader::new(reader, connection.account.clone(), limits);
-    let calls = Calls { connection, dispatcher, subscriptions: subscriptions.clone(), outbox };
+    let calls =
+        Calls { connection: connection.clone(), dispatcher, subscriptions: subscriptions.clone(), outbox };
     tokio::select! {
         () = read(reader, calls, &control, limits, stopping) => {}
         // A client that does not read shows itself here.
         _ = write(Writer::new(writer), inbox, &control, limits.idle_time_max / 2) => {}
+        () = connection.displaced() => {}
     }
     subscriptions.close();
 }
@@ -168,7 +170,7 @@ impl Calls {
         let connection = &self.connection;
         let (is_answered, answered) = watch::channel(false);
         let mut extensions = Extensions::new();
-        extensions.insert(Client::Connection(connection.number));
+        extensions.insert(Client { peer: connection.peer, websocket: Some(connection.number) });
         extensions.insert(self.subscriptions.session(answered));
         let origin = Origin {
             peer: connection.peer,

@@ -291,7 +291,7 @@ async fn a_full_budget_leaves_room_for_small_answers() {
         response_bytes_max: 5 * MIB,
         connection_bytes_max: 6 * MIB,
         address_bytes_max: 6 * MIB,
-        total_bytes_max: 6 * MIB,
+        total_bytes_max: 12 * MIB,
         ..Limits::default()
     };
     let (server, _) = start(limits).await;

@@ -16,7 +16,7 @@ use almanac_index::{IndexedBlock, LogEntry, ScheduleEvent};
 use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::broadcast;
+use tokio::{sync::broadcast, task::consume_budget};
 
 /// What a client wants to hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -98,12 +98,20 @@ async fn tell(
     wanted: Wanted,
 ) -> Result<(), Ended> {
     while let Some(head) = next(&mut news).await? {
-        let told = match head {
-            Head::New(block) => in_block(&view, &block, kind, &wanted).map_err(Ended::Failed)?,
-            Head::Reverted(height) => vec![json!({ "event": "reverted", "blockNumber": U64::from(height) })],
+        let block = match head {
+            Head::New(block) => block,
+            Head::Reverted(height) => {
+                sink.send(&json!({ "event": "reverted", "blockNumber": U64::from(height) })).await?;
+                continue;
+            }
         };
-        for item in told {
-            sink.send(&item).await?;
+        // One at a time: a block may have thousands, and there may be thousands of subscriptions.
+        for entry in (0..block.receipts.len()).flat_map(|index| block.logs_of(index)) {
+            if let Some(told) = of_log(&view, &block, &entry, kind, &wanted).map_err(Ended::Failed)? {
+                sink.send(&told).await?;
+            }
+            // Others have their turn between those that are not wanted.
+            consume_budget().await;
         }
     }
     Ok(())
@@ -115,31 +123,32 @@ fn read_kind(given: &Value) -> RpcResult<Kind> {
     })
 }
 
-/// What a block tells of the schedules that are wanted.
-fn in_block(view: &View, block: &IndexedBlock, kind: Kind, wanted: &Wanted) -> Result<Vec<Value>, String> {
-    let mut told = Vec::new();
-    for entry in (0..block.receipts.len()).flat_map(|index| block.logs_of(index)) {
-        let Some(event) = ScheduleEvent::of_log(&entry.log) else { continue };
-        if wanted.id.is_some_and(|Id(id)| id != event.id()) {
-            continue;
-        }
-        // One that is gone again with its block is nobody's.
-        let Some(known) = view.index.schedule(event.id()).map_err(|error| error.to_string())? else {
-            continue;
-        };
-        let schedule = &known.schedule;
-        let is_wanted = wanted.owner.is_none_or(|owner| owner == schedule.owner)
-            && wanted.target.is_none_or(|target| target == schedule.target);
-        if !is_wanted {
-            continue;
-        }
-        let id = RpcScheduleId::new(event.id());
-        let Some(what) = what(event, kind, schedule.is_single, block, &entry) else { continue };
-        let item =
-            Told { what, id, owner: schedule.owner, target: schedule.target, place: Place::new(&entry) };
-        told.push(serde_json::to_value(item).map_err(|error| error.to_string())?);
+/// What a log tells of a schedule that is wanted.
+fn of_log(
+    view: &View,
+    block: &IndexedBlock,
+    entry: &LogEntry,
+    kind: Kind,
+    wanted: &Wanted,
+) -> Result<Option<Told>, String> {
+    let Some(event) = ScheduleEvent::of_log(&entry.log) else { return Ok(None) };
+    if wanted.id.is_some_and(|Id(id)| id != event.id()) {
+        return Ok(None);
     }
-    Ok(told)
+    // One that is gone again with its block is nobody's.
+    let Some(known) = view.index.schedule(event.id()).map_err(|error| error.to_string())? else {
+        return Ok(None);
+    };
+    let schedule = &known.schedule;
+    let is_wanted = wanted.owner.is_none_or(|owner| owner == schedule.owner)
+        && wanted.target.is_none_or(|target| target == schedule.target);
+    if !is_wanted {
+        return Ok(None);
+    }
+    let id = RpcScheduleId::new(event.id());
+    let told = what(event, kind, schedule.is_single, block, entry);
+    let (owner, target) = (schedule.owner, schedule.target);
+    Ok(told.map(|what| Told { what, id, owner, target, place: Place::new(entry) }))
 }
 
 /// An event in the words of a subscription, if it is one that this kind tells of.

@@ -9,9 +9,9 @@ use crate::{
 };
 use alloy_primitives::TxHash;
 use alloy_rpc_types_eth::pubsub::{Params, SubscriptionKind};
-use almanac_index::{IndexedBlock, LogFilter};
+use almanac_index::LogFilter;
 use jsonrpsee::{Extensions, core::RpcResult, proc_macros::rpc};
-use tokio::sync::broadcast;
+use tokio::{sync::broadcast, task::consume_budget};
 
 #[rpc(server)]
 pub(crate) trait SubscribeApi {
@@ -79,16 +79,16 @@ async fn heads(sink: Sink, mut news: broadcast::Receiver<Head>) -> Result<(), En
 async fn logs(sink: Sink, mut news: broadcast::Receiver<Head>, filter: LogFilter) -> Result<(), Ended> {
     while let Some(head) = next(&mut news).await? {
         let Head::New(block) = head else { continue };
-        for log in matching(&block, &filter) {
-            sink.send(&log).await?;
+        // One at a time: a block may have tens of thousands, and there may be thousands of subscriptions.
+        for entry in (0..block.receipts.len()).flat_map(|index| block.logs_of(index)) {
+            if filter.matches(&entry.log) {
+                sink.send(&RpcLog::new(&entry)).await?;
+            }
+            // Others have their turn between those that do not match.
+            consume_budget().await;
         }
     }
     Ok(())
-}
-
-fn matching(block: &IndexedBlock, filter: &LogFilter) -> Vec<RpcLog> {
-    let entries = (0..block.receipts.len()).flat_map(|index| block.logs_of(index));
-    entries.filter(|entry| filter.matches(&entry.log)).map(|entry| RpcLog::new(&entry)).collect()
 }
 
 impl Eth {
