@@ -31,7 +31,8 @@ impl HeavyLimits {
 
 impl Default for HeavyLimits {
     fn default() -> Self {
-        Self { running_max: 2, waiting_max: 32 }
+        // One address may have half of the places, which is enough for a tool that traces many calls at once.
+        Self { running_max: 2, waiting_max: 64 }
     }
 }
 
