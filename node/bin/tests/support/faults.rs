@@ -107,6 +107,8 @@ fn fill_disk(net: &mut Network, some: &[usize]) {
     const FILE_BYTES_MAX: u64 = 16 << 10;
     let no_more = || Rlimit { current: Some(FILE_BYTES_MAX), maximum: Some(FILE_BYTES_MAX) };
     for &index in some {
+        // The limit holds for its log as well, and what it says at the end has to fit.
+        net.forget_log(index);
         let process = Pid::from_raw(i32::try_from(net.nodes[index].child.id()).unwrap());
         prlimit(process, Resource::Fsize, no_more()).unwrap();
     }

@@ -240,7 +240,12 @@ impl Network {
         self.wires.iter().map(|(_, _, relay)| relay.bytes()).sum()
     }
 
-    /// What a validator has logged since its first start.
+    /// Empties the log of a validator, which appends to it.
+    pub fn forget_log(&self, index: usize) {
+        File::options().write(true).truncate(true).open(log_of(&self.configs[index])).unwrap();
+    }
+
+    /// What a validator has logged since its first start, or since its log was emptied.
     pub fn log(&self, index: usize) -> String {
         fs::read_to_string(log_of(&self.configs[index])).unwrap()
     }
