@@ -82,6 +82,9 @@ impl<C: Clock> Gossip<C> {
         let mut send_at = self.clock.now();
         let mut resend_at = after(send_at, RESEND_INTERVAL);
         loop {
+            let now = self.clock.now();
+            (send_at, resend_at) =
+                (within(send_at, now, SEND_INTERVAL), within(resend_at, now, RESEND_INTERVAL));
             // In a fixed order, so that a simulation can be replayed; timers first, so that a peer that sends
             // without a pause keeps nothing from going out.
             let message = tokio::select! {
@@ -125,6 +128,11 @@ impl<C: Clock> Gossip<C> {
 
 fn after(now: TimestampMs, interval: DurationMs) -> TimestampMs {
     TimestampMs(now.0.saturating_add(interval.0))
+}
+
+/// A time that is at most an interval away: a clock that was set back puts nothing off for longer.
+fn within(at: TimestampMs, now: TimestampMs, interval: DurationMs) -> TimestampMs {
+    at.min(after(now, interval))
 }
 
 /// What became of a message.
@@ -272,6 +280,16 @@ mod tests {
     fn list(nonce: u64, from: u64, authorizations: usize) -> UserTransaction {
         let list = vec![authorize(person(5), 0, Address::repeat_byte(7)); authorizations];
         sign(eip7702(nonce, Address::ZERO, list, 5_000_000), person(from).secret)
+    }
+
+    /// Set back by an hour, nothing was sent for that hour.
+    #[test]
+    fn a_clock_that_is_set_back_puts_nothing_off() {
+        let (hour, at) = (3_600_000, TimestampMs(10_000_000));
+        assert_eq!(within(at, TimestampMs(at.0 - 400), RESEND_INTERVAL), at, "as it was");
+        assert_eq!(within(at, at, RESEND_INTERVAL), at, "over");
+        let back = TimestampMs(at.0 - hour);
+        assert_eq!(within(at, back, RESEND_INTERVAL), after(back, RESEND_INTERVAL));
     }
 
     /// They used to fill the pools of all validators.
