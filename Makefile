@@ -1,7 +1,7 @@
 # `make` lists the words. CI uses these words and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar bench-prices bench-network sim model-long kill-long crash-long fault-long fuzz-long soak vectors foreign-vectors contracts bench-rpc sim-long mutants
+.PHONY: help run test lint bench bench-state bench-calendar bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts bench-rpc sim-long mutants
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ bench-rpc: ## Measure JSON-RPC against anvil: transactions and reads under load,
 bench-network: ## Measure four validators against a chain of one: time to finality, transactions, runs, bytes
 	RUST_LOG=warn cargo bench -p almanac --bench network
 
+bench-pool: ## Measure the pool of pending transactions against a plain map
+	cargo bench -p almanac-mempool --bench insert
+
 bench-calendar: ## Measure schedules through whole blocks, and the calendar against a plain map in memory
 	cargo bench -p almanac-consensus --bench schedules
 	cargo bench -p almanac-schedule --bench calendar
@@ -59,6 +62,9 @@ soak: ## Run real validators under load and faults for 10 minutes, or SECONDS=n,
 crash-long: ## Crash the store at every point of every recovery
 	ALMANAC_CRASH_LONG=1 cargo test --release -p almanac-consensus --test crash -- --nocapture
 
+fuzz: ## Fuzz every decoder and RPC method by coverage, 1 minute each or MINUTES=n; TARGETS="name …" chooses some
+	scripts/fuzz $(or $(MINUTES),1) $(TARGETS)
+
 fuzz-long: ## Send a running node 30,000 bad requests; SEED=n sends those of that seed
 	$(if $(SEED),ALMANAC_FUZZ_SEED=$(SEED) )ALMANAC_FUZZ_MESSAGES=5000 cargo test -p almanac --test fuzz -- --nocapture
 
@@ -67,7 +73,7 @@ sim: ## Run networks with faults in the simulator; SEED=n runs that seed (CAMPAI
 	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-bft --test sim $(if $(SEED),$(or $(CAMPAIGN),swarm)_of_ )-- --nocapture
 
 sim-long: ## Run 1,000 seeds of each campaign of networks with faults, or SEEDS=n
-	ALMANAC_SIM_SEEDS=$(or $(SEEDS),1000) cargo test --release -p almanac-bft --test sim _seeds -- --nocapture
+	ALMANAC_SIM_SEEDS=$(or $(SEEDS),1000) cargo test --release -p almanac-bft --test sim _seeds -- --nocapture --test-threads 2
 
 mutants: ## Plant bugs in a copy of the sources and expect tests to fail; MUTANTS="name …" chooses some
 	scripts/mutants $(MUTANTS)

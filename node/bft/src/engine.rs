@@ -12,7 +12,7 @@ use crate::{
 use almanac_primitives::Gas;
 use commonware_broadcast::buffered;
 use commonware_consensus::{
-    Application, Reporter, Reporters,
+    Application, Reporter, Reporters, Viewable as _,
     marshal::{
         self, Start, Update,
         core::{Actor as MarshalActor, Mailbox},
@@ -201,6 +201,11 @@ pub(crate) fn votes_partition(prefix: &str) -> String {
     format!("{prefix}{PARTITION}-votes")
 }
 
+/// Those of a validator that is silent: what it hears.
+pub(crate) fn heard_partition(prefix: &str) -> String {
+    format!("{}-heard", votes_partition(prefix))
+}
+
 /// Pages of the files of consensus that are kept in memory.
 pub(crate) fn page_cache() -> CacheRef {
     CacheRef::new(NZU16!(4096), NZUsize!(1024))
@@ -225,16 +230,25 @@ where
     A: Application<E, SigningScheme = Scheme, Context = BlockContext, Block = ConsensusBlock, Input = ()>,
     M: Reporter<Activity = Update<ConsensusBlock>>,
 {
-    let entry = Entry { scheme: ready(validator.scheme.clone()), watch: None };
+    let joins = ready(Ticket { scheme: validator.scheme.clone(), after: None });
+    let entry = Entry { joins, watch: None };
     start_when(context, validator, application, channels, reporter, entry).await
 }
 
 /// How a validator joins consensus.
 pub(crate) struct Entry<F> {
-    /// Answers when it joins, with what it signs by.
-    pub(crate) scheme: F,
+    /// Answers when it joins, and how.
+    pub(crate) joins: F,
     /// Hears of votes.
     pub(crate) watch: Option<VoteWatch>,
+}
+
+/// What a validator may do in consensus.
+pub(crate) struct Ticket {
+    /// What it signs by.
+    pub(crate) scheme: Scheme,
+    /// What was signed about a block that was found since it started, after whose view it votes.
+    pub(crate) after: Option<Finalization<Scheme, BlockDigest>>,
 }
 
 /// The same, where it is not known yet what the validator may sign: it orders and serves blocks at once, and joins
@@ -245,7 +259,7 @@ pub(crate) async fn start_when<E, P, B, S, R, A, M>(
     application: A,
     channels: Channels<S, R>,
     reporter: M,
-    entry: Entry<impl Future<Output = Scheme> + Send + 'static>,
+    entry: Entry<impl Future<Output = Ticket> + Send + 'static>,
 ) -> (Handle<()>, Marshal)
 where
     E: Clock + CryptoRng + Spawner + Storage + Metrics,
@@ -269,16 +283,12 @@ where
         ..
     } = validator;
     let (history, recent_blocks) = (validator.history, validator.recent_blocks);
-    let votes = votes_partition(&partition);
+    let (votes, heard) = (votes_partition(&partition), heard_partition(&partition));
     let partition = format!("{partition}{PARTITION}");
     let cache = page_cache();
     let fetch_timeout = NZDuration!(timeouts.fetch);
     let fetch_retry_delay = timeouts.fetch / 10;
-    // Simplex takes part in no view up to that of its floor, whatever its files say.
-    let simplex_floor = match votes_after.or_else(|| floor.clone()) {
-        None => Floor::Genesis(genesis.digest()),
-        Some(signed) => Floor::Finalized(signed),
-    };
+    let (origin, begin) = (genesis.digest(), floor.clone());
     let start = match floor {
         None => Start::Genesis(genesis.clone().digested()),
         Some(signed) => Start::Floor(signed),
@@ -346,9 +356,13 @@ where
 
     let context = context.child("simplex");
     let joined = context.child("entry").spawn(move |_| async move {
-        let scheme = entry.scheme.await;
+        let Ticket { scheme, after } = entry.joins.await;
         // Without a key, what it signed before cannot be replayed: files of their own for what it only hears.
-        let partition = if scheme.me().is_some() { votes } else { format!("{votes}-heard") };
+        let partition = if scheme.me().is_some() { votes } else { heard };
+        // Simplex takes part in no view up to that of its floor, whatever its files say.
+        let floors = [begin, votes_after, after].into_iter().flatten();
+        let floor =
+            floors.max_by_key(|signed| signed.view()).map_or(Floor::Genesis(origin), Floor::Finalized);
         let engine = simplex::Engine::new(
             context,
             simplex::Config {
@@ -363,7 +377,7 @@ where
                 partition,
                 mailbox_size: MAILBOX,
                 epoch: Epoch::zero(),
-                floor: simplex_floor,
+                floor,
                 replay_buffer: BUFFER_BYTES,
                 write_buffer: BUFFER_BYTES,
                 page_cache: cache,

@@ -5,7 +5,9 @@
 use crate::{
     block::key_bytes,
     digest::BlockDigest,
+    engine,
     validators::{Namespace, ValidatorSet},
+    votes::{OwnVote, read_journal},
 };
 use alloy_primitives::{B256, BlockHash, Bytes};
 use commonware_actor::Feedback;
@@ -14,11 +16,18 @@ use commonware_consensus::{
     Reporter, Viewable as _,
     simplex::{
         scheme::ed25519::Scheme,
-        types::{Activity, Attributable as _, Finalize, Notarize, Nullify, Vote},
+        types::{
+            Activity, Artifact, Attributable as _, Finalization, Finalize, Notarization, Notarize,
+            Nullification, Nullify, Vote,
+        },
     },
 };
-use commonware_cryptography::certificate::Verifier as _;
+use commonware_cryptography::{
+    certificate::{Attestation, Verifier as _},
+    ed25519::certificate::Certificate,
+};
 use commonware_parallel::Sequential;
+use commonware_storage::Context;
 use rand_core::CryptoRng;
 use std::{
     collections::BTreeMap,
@@ -142,7 +151,7 @@ pub(crate) struct VoteWatch {
     conflicts: mpsc::Sender<Bytes>,
 }
 
-/// The newest vote that was heard of each validator, by its place.
+/// The newest vote of each validator that is known, by its place: heard, or part of a certificate.
 #[derive(Clone, Default)]
 pub(crate) struct NewestVotes(Arc<Mutex<BTreeMap<usize, Vote<Scheme, BlockDigest>>>>);
 
@@ -159,14 +168,66 @@ impl NewestVotes {
         };
         let mut newest = self.lock();
         let known = newest.entry(usize::from(signer)).or_insert_with(|| vote.clone());
-        if vote.view() >= known.view() {
+        // Within a view, a vote to notarize comes before the others, whenever it is heard of.
+        if OwnVote::of(&vote) > OwnVote::of(known) {
             *known = vote;
+        }
+    }
+
+    /// Notes the votes that a certificate is made of, or the only one that there is.
+    fn note_all(&self, artifact: Artifact<Scheme, BlockDigest>) {
+        match artifact {
+            Artifact::Notarize(vote) => self.note(Vote::Notarize(vote)),
+            Artifact::Nullify(vote) => self.note(Vote::Nullify(vote)),
+            Artifact::Finalize(vote) => self.note(Vote::Finalize(vote)),
+            Artifact::Notarization(Notarization { proposal, certificate }) => {
+                for attestation in attestations(certificate) {
+                    self.note(Vote::Notarize(Notarize { proposal: proposal.clone(), attestation }));
+                }
+            }
+            Artifact::Nullification(Nullification { round, certificate }) => {
+                for attestation in attestations(certificate) {
+                    self.note(Vote::Nullify(Nullify { round, attestation }));
+                }
+            }
+            Artifact::Finalization(Finalization { proposal, certificate }) => {
+                for attestation in attestations(certificate) {
+                    self.note(Vote::Finalize(Finalize { proposal: proposal.clone(), attestation }));
+                }
+            }
+            Artifact::Certification(..) => {}
+        }
+    }
+
+    /// Remembers what is in the files of consensus from before this start. They have the certificates of the views that
+    /// are not over, and no votes of others that never were part of one.
+    pub(crate) async fn remember(
+        &self,
+        context: impl Context,
+        prefix: &str,
+        validators: &ValidatorSet,
+        namespace: &Namespace,
+    ) {
+        let [voted, heard] = [engine::votes_partition(prefix), engine::heard_partition(prefix)];
+        for (context, partition) in [(context.child("voted"), voted), (context.child("heard"), heard)] {
+            let read = |artifact| self.note_all(artifact);
+            if let Err(error) = read_journal(context, partition, validators, namespace, read).await {
+                // Only others miss this; consensus reads its own files again, and stops where it cannot.
+                tracing::warn!("what others have signed cannot be read: {error}");
+            }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Vote<Scheme, BlockDigest>>> {
         self.0.lock().expect("nothing panics while it holds this")
     }
+}
+
+/// Who signed a certificate, and their signatures.
+fn attestations(certificate: Certificate) -> Vec<Attestation<Scheme>> {
+    let Certificate { signers, signatures } = certificate;
+    let attestation = |(signer, signature)| Attestation { signer, signature };
+    signers.iter().zip(signatures).map(attestation).collect()
 }
 
 impl VoteWatch {
@@ -183,19 +244,19 @@ impl Reporter for VoteWatch {
 
     fn report(&mut self, activity: Self::Activity) -> Feedback {
         match activity {
-            Activity::Notarize(vote) => self.newest.note(Vote::Notarize(vote)),
-            Activity::Nullify(vote) => self.newest.note(Vote::Nullify(vote)),
-            Activity::Finalize(vote) => self.newest.note(Vote::Finalize(vote)),
+            Activity::Notarize(vote) => self.newest.note_all(Artifact::Notarize(vote)),
+            Activity::Nullify(vote) => self.newest.note_all(Artifact::Nullify(vote)),
+            Activity::Finalize(vote) => self.newest.note_all(Artifact::Finalize(vote)),
+            Activity::Notarization(signed) => self.newest.note_all(Artifact::Notarization(signed)),
+            Activity::Nullification(signed) => self.newest.note_all(Artifact::Nullification(signed)),
+            Activity::Finalization(signed) => self.newest.note_all(Artifact::Finalization(signed)),
             Activity::ConflictingNotarize(_)
             | Activity::ConflictingFinalize(_)
             | Activity::NullifyFinalize(_) => {
                 // Where it is full, others wait that tell as much.
                 let _ = self.conflicts.try_send(activity.encode().into());
             }
-            Activity::Notarization(_)
-            | Activity::Certification(_)
-            | Activity::Nullification(_)
-            | Activity::Finalization(_) => {}
+            Activity::Certification(_) => {}
         }
         Feedback::Ok
     }
@@ -220,13 +281,19 @@ pub(crate) async fn keep(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::ValidatorKey;
+    use crate::{
+        keys::ValidatorKey,
+        votes::{VoteKind, journal_config},
+    };
     use alloy_primitives::Address;
     use almanac_primitives::{Genesis, genesis::Validator, testing};
     use commonware_consensus::{
         simplex::types::{ConflictingFinalize, ConflictingNotarize, NullifyFinalize, Proposal},
         types::{Epoch, Round, View},
     };
+    use commonware_cryptography::certificate::Signers;
+    use commonware_runtime::{Runner as _, Supervisor as _, deterministic};
+    use commonware_storage::journal::segmented::variable::Journal;
     use commonware_utils::test_rng;
 
     const HERE: Namespace = Namespace(B256::repeat_byte(0xaa));
@@ -317,6 +384,67 @@ mod tests {
         }
     }
 
+    fn certificate(votes: &[Attestation<Scheme>]) -> Certificate {
+        let mut votes = votes.to_vec();
+        votes.sort_by_key(|vote| vote.signer);
+        let signers = votes.iter().map(|vote| vote.signer);
+        let signers = Signers::try_from((validators().keys(), signers)).unwrap();
+        Certificate { signers, signatures: votes.into_iter().map(|vote| vote.signature).collect() }
+    }
+
+    /// Each signature of a certificate is a vote that can be shown to its signer, who may never have been heard.
+    #[test]
+    fn a_certificate_shows_the_votes_of_its_signers() {
+        let schemes = [0, 1, 3].map(|index| validators().signer(&HERE, key(index).private()).unwrap());
+        let (proposal, round) = (proposal(1), round());
+        let notarizes =
+            schemes.each_ref().map(|scheme| Notarize::sign(scheme, proposal.clone()).unwrap().attestation);
+        let nullifies =
+            schemes.each_ref().map(|scheme| Nullify::sign::<BlockDigest>(scheme, round).unwrap().attestation);
+        let finalizes =
+            schemes.each_ref().map(|scheme| Finalize::sign(scheme, proposal.clone()).unwrap().attestation);
+        let check = |signed: Activity<Scheme, BlockDigest>,
+                     vote: &dyn Fn(Attestation<Scheme>) -> Vote<Scheme, BlockDigest>,
+                     attestations: &[Attestation<Scheme>]| {
+            let (mut watch, newest, _conflicts) = VoteWatch::new();
+            watch.report(signed);
+            for attestation in attestations {
+                let kept = newest.of(usize::from(attestation.signer)).expect("a signer's vote is known");
+                assert_eq!(kept.encode(), vote(attestation.clone()).encode(), "as it was signed");
+            }
+            assert_eq!((0..4).filter(|place| newest.of(*place).is_some()).count(), 3, "of nobody else");
+        };
+        let signed = Notarization { proposal: proposal.clone(), certificate: certificate(&notarizes) };
+        let vote = |attestation| Vote::Notarize(Notarize { proposal: proposal.clone(), attestation });
+        check(Activity::Notarization(signed), &vote, &notarizes);
+        let signed = Nullification { round, certificate: certificate(&nullifies) };
+        let vote = |attestation| Vote::Nullify(Nullify { round, attestation });
+        check(Activity::Nullification(signed), &vote, &nullifies);
+        let signed = Finalization { proposal: proposal.clone(), certificate: certificate(&finalizes) };
+        let vote = |attestation| Vote::Finalize(Finalize { proposal: proposal.clone(), attestation });
+        check(Activity::Finalization(signed), &vote, &finalizes);
+    }
+
+    /// From files of votes, and from those of a validator that is silent.
+    #[test]
+    fn votes_in_certificates_on_disk_are_remembered_after_a_restart() {
+        let certificate = certificate(&[notarize(&HERE, 1).attestation]);
+        let signed = Artifact::<Scheme, _>::Notarization(Notarization { proposal: proposal(1), certificate });
+        for partition in [engine::votes_partition, engine::heard_partition] {
+            let signed = signed.clone();
+            deterministic::Runner::default().start(|context| async move {
+                let config = journal_config(partition("a-"), &validators(), &HERE);
+                let journal = Journal::init(context.child("before"), config).await.unwrap();
+                let journal = journal.append(9, &signed).await.unwrap().0;
+                journal.sync(9).await.unwrap();
+                let newest = NewestVotes::default();
+                newest.remember(context.child("after"), "a-", &validators(), &HERE).await;
+                let kept = newest.of(usize::from(notarize(&HERE, 1).signer())).map(|vote| vote.encode());
+                assert_eq!(kept, Some(Vote::Notarize(notarize(&HERE, 1)).encode()));
+            });
+        }
+    }
+
     #[test]
     fn the_newest_vote_of_each_validator_is_kept() {
         let (mut watch, newest, mut conflicting) = VoteWatch::new();
@@ -325,6 +453,15 @@ mod tests {
         let kept = newest.of(signer).map(|vote| vote.encode());
         assert_eq!(kept, Some(Vote::Notarize(notarize(&HERE, 1)).encode()));
         assert!(newest.of(signer + 1).is_none());
+        let finalize = Finalize::sign(&self::signer(&HERE), proposal(1)).unwrap();
+        watch.report(Activity::Finalize(finalize));
+        watch.report(Activity::Notarize(notarize(&HERE, 1)));
+        let kept = newest.of(signer).map(|vote| OwnVote::of(&vote).kind);
+        assert_eq!(
+            kept,
+            Some(VoteKind::Finalize),
+            "it was signed after the other, whenever that is heard of"
+        );
         for _ in 0..=WAITING_MAX {
             watch.report(conflicts(&HERE)[0].clone());
         }

@@ -2,14 +2,17 @@
 //!
 //! Validators are all connected, so only what came from a client is sent, to everyone. It is sent again now and
 //! then until it is final: messages get lost, and whoever took the transaction may never get a block through.
+//!
+//! Only what can run now is sent. A parked transaction cannot pay for anything, so it takes room on the node that it
+//! was given to and nowhere else; it is sent once it is ready.
 
 use crate::{
     credit::{Allowance, Credits},
     fair::Share,
 };
 use alloy_primitives::TxHash;
-use almanac_consensus::{Admission, Clock, SharedPool, SubmitError};
-use almanac_mempool::PoolError;
+use almanac_consensus::{Admission, Clock, SharedPool, SubmitError, Submitted};
+use almanac_mempool::{Pool, PoolError};
 use almanac_primitives::{DurationMs, TimestampMs, params::TRANSACTION_BYTES_MAX};
 use commonware_codec::{Buf, Decode as _, Encode as _, RangeCfg};
 use commonware_p2p::{Receiver, Recipients, Sender};
@@ -37,9 +40,16 @@ pub(crate) const QUOTA: Quota = Quota::per_second(NZU32!(64));
 const _: () =
     assert!(1_000 / SEND_INTERVAL.0 + 1_000 / RESEND_INTERVAL.0 <= 60, "honest peers stay below the quota");
 
-/// Transactions of a peer that may be refused. Each costs up to a recovery, 40 µs. Honest peers have few: what they
+/// Signatures of a peer that may be recovered, at 40 µs each, without the pool holding more for it: of transactions
+/// that are refused, and of those that only take the place of others. Honest peers have few of the first: what they
 /// took themselves a moment ago is refused only where the chain or the pool has moved on.
-const REFUSED: Allowance = Allowance { per_second: 2_000, burst: 4_096 };
+const FRUITLESS: Allowance = Allowance { per_second: FRUITLESS_PER_SECOND, burst: FRUITLESS_AT_ONCE };
+
+/// How many of them in a second.
+pub const FRUITLESS_PER_SECOND: u64 = 2_000;
+
+/// How many of them at once.
+pub const FRUITLESS_AT_ONCE: u64 = 4_096;
 
 /// What is kept of a peer's messages while others are worked on: a second of what an honest one sends at most.
 pub(crate) const SHARE: Share = Share { messages: NZUsize!(64), bytes: 2 << 20 };
@@ -68,10 +78,13 @@ impl<C: Clock> Gossip<C> {
 
     /// Passes transactions on until the network ends.
     pub async fn run<S: Sender, R: Receiver>(mut self, mut sender: S, mut receiver: R) {
-        let mut credits = Credits::new(REFUSED);
+        let mut credits = Credits::new(FRUITLESS);
         let mut send_at = self.clock.now();
         let mut resend_at = after(send_at, RESEND_INTERVAL);
         loop {
+            let now = self.clock.now();
+            (send_at, resend_at) =
+                (within(send_at, now, SEND_INTERVAL), within(resend_at, now, RESEND_INTERVAL));
             // In a fixed order, so that a simulation can be replayed; timers first, so that a peer that sends
             // without a pause keeps nothing from going out.
             let message = tokio::select! {
@@ -88,9 +101,9 @@ impl<C: Clock> Gossip<C> {
                     Ok((peer, bytes)) => {
                         let now = self.clock.now();
                         if credits.is_good(&peer, now) {
-                            let Taken { hashes, refused } = take(&self.admission, &peer, bytes);
+                            let Taken { hashes, recoveries } = take(&self.admission, &peer, bytes);
                             self.own.foreign.extend(hashes);
-                            credits.charge(peer, refused, now);
+                            credits.charge(peer, recoveries, now);
                         }
                         continue;
                     }
@@ -117,12 +130,17 @@ fn after(now: TimestampMs, interval: DurationMs) -> TimestampMs {
     TimestampMs(now.0.saturating_add(interval.0))
 }
 
+/// A time that is at most an interval away: a clock that was set back puts nothing off for longer.
+fn within(at: TimestampMs, now: TimestampMs, interval: DurationMs) -> TimestampMs {
+    at.min(after(now, interval))
+}
+
 /// What became of a message.
 #[derive(Default)]
 struct Taken {
     hashes: Vec<TxHash>,
-    /// How many came to nothing and cost something: not those that were there already.
-    refused: usize,
+    /// Signatures that were recovered to no avail: not those of transactions that were there already.
+    recoveries: usize,
 }
 
 /// Offers a peer's transactions to the pool.
@@ -131,17 +149,21 @@ fn take<P: Display>(admission: &Admission, peer: &P, message: impl Buf) -> Taken
     let list = (RangeCfg::new(1..=MESSAGE_TRANSACTIONS_MAX), bytes);
     let Ok(transactions) = Vec::<Vec<u8>>::decode_cfg(message, &list) else {
         tracing::debug!("{peer} sent something that is no list of transactions");
-        return Taken { refused: MESSAGE_TRANSACTIONS_MAX, ..Taken::default() };
+        return Taken { recoveries: MESSAGE_TRANSACTIONS_MAX, ..Taken::default() };
     };
     let mut taken = Taken::default();
     for transaction in &transactions {
-        match admission.submit(transaction) {
-            Ok(hash) => taken.hashes.push(hash),
+        let Submitted { outcome, effort } = admission.submit_counted(transaction);
+        match outcome {
+            Ok(hash) => {
+                taken.hashes.push(hash);
+                taken.recoveries += if effort.has_displaced { effort.recoveries } else { 0 };
+            }
             Err(SubmitError::Pool(PoolError::AlreadyKnown { .. })) => {}
             // Its sender has moved on meanwhile: that is everyday, in small numbers.
             Err(error) => {
                 tracing::debug!("a transaction from {peer} is not taken: {error}");
-                taken.refused += 1;
+                taken.recoveries += effort.recoveries.max(1);
             }
         }
     }
@@ -153,6 +175,8 @@ fn take<P: Display>(admission: &Admission, peer: &P, message: impl Buf) -> Taken
 struct OwnTransactions {
     /// Not sent yet.
     fresh: VecDeque<TxHash>,
+    /// Not sent yet, and cannot run now.
+    parked: BTreeSet<TxHash>,
     /// Sent, the longest ago first; dropped when they leave the pool.
     sent: VecDeque<TxHash>,
     /// Came from a peer, and their arrival was not announced yet.
@@ -168,15 +192,22 @@ impl OwnTransactions {
 
     /// A message of what was not sent yet. What does not fit goes with the next one.
     fn fresh(&mut self, pool: &SharedPool) -> Vec<Vec<u8>> {
-        fill(&mut self.fresh, pool, &mut self.sent)
+        fill(&mut self.fresh, &pool.lock(), &mut self.sent, |hash| {
+            self.parked.insert(hash);
+        })
     }
 
-    /// A message of what was sent and is not final yet.
+    /// A message of what was sent and is not final yet. What was parked and can run now is fresh again.
     fn pending(&mut self, pool: &SharedPool) -> Vec<Vec<u8>> {
+        let pool = pool.lock();
         // An arrival that was missed would otherwise keep its place for ever.
-        self.foreign.retain(|hash| pool.lock().contains(*hash));
+        self.foreign.retain(|hash| pool.contains(*hash));
+        self.parked.retain(|hash| pool.contains(*hash));
+        self.fresh.extend(self.parked.extract_if(.., |hash| pool.is_ready(*hash)));
         let mut sent = std::mem::take(&mut self.sent);
-        let message = fill(&mut sent, pool, &mut self.sent);
+        let message = fill(&mut sent, &pool, &mut self.sent, |hash| {
+            self.parked.insert(hash);
+        });
         sent.append(&mut self.sent);
         self.sent = sent;
         message
@@ -184,18 +215,122 @@ impl OwnTransactions {
 }
 
 /// Takes transactions from the front of `hashes` until a message is full, and puts the hashes at the back of
-/// `sent`. Those that the pool no longer has are forgotten.
-fn fill(hashes: &mut VecDeque<TxHash>, pool: &SharedPool, sent: &mut VecDeque<TxHash>) -> Vec<Vec<u8>> {
+/// `sent`. Those that the pool no longer has are forgotten, those that cannot run now are given to `park`.
+fn fill(
+    hashes: &mut VecDeque<TxHash>,
+    pool: &Pool,
+    sent: &mut VecDeque<TxHash>,
+    mut park: impl FnMut(TxHash),
+) -> Vec<Vec<u8>> {
     let (mut message, mut bytes) = (Vec::new(), 0);
-    let pool = pool.lock();
     while bytes < MESSAGE_BYTES && message.len() < MESSAGE_TRANSACTIONS_MAX {
         let Some(hash) = hashes.pop_front() else { break };
-        if let Some(known) = pool.get(hash) {
+        let Some(known) = pool.get(hash) else { continue };
+        if pool.is_ready(hash) {
             let encoded = known.transaction().encoded();
             bytes += encoded.len();
             message.push(encoded.to_vec());
             sent.push_back(hash);
+        } else {
+            park(hash);
         }
     }
     message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::{Address, U256};
+    use almanac_consensus::TipState;
+    use almanac_mempool::{PoolConfig, SenderState};
+    use almanac_primitives::{
+        GasPrice, StateKey, StateRead, StateReadError, UserTransaction, Wei,
+        testing::{CHAIN_ID, authorize, eip7702, genesis, person, recovered, sign, transfer},
+    };
+    use std::{collections::BTreeMap, sync::Arc};
+
+    const BASE_FEE: GasPrice = GasPrice(1_000_000_000);
+
+    /// The genesis state, whatever happens.
+    #[derive(Clone)]
+    struct AtGenesis(Arc<BTreeMap<StateKey, alloy_primitives::Bytes>>);
+
+    impl StateRead for AtGenesis {
+        fn read(&self, key: StateKey) -> Result<Option<alloy_primitives::Bytes>, StateReadError> {
+            Ok(self.0.get(&key).cloned())
+        }
+    }
+
+    impl TipState for AtGenesis {
+        fn tip_state(&self) -> Box<dyn StateRead + Send> {
+            Box::new(self.clone())
+        }
+    }
+
+    fn admission(config: PoolConfig) -> Admission {
+        let state = AtGenesis(Arc::new(genesis().state().unwrap()));
+        Admission::new(CHAIN_ID, SharedPool::new(Pool::new(config, BASE_FEE)), Arc::new(state))
+    }
+
+    fn message_of(transactions: &[UserTransaction]) -> impl Buf {
+        transactions.iter().map(|tx| tx.encoded().to_vec()).collect::<Vec<_>>().encode()
+    }
+
+    fn list(nonce: u64, from: u64, authorizations: usize) -> UserTransaction {
+        let list = vec![authorize(person(5), 0, Address::repeat_byte(7)); authorizations];
+        sign(eip7702(nonce, Address::ZERO, list, 5_000_000), person(from).secret)
+    }
+
+    /// Set back by an hour, nothing was sent for that hour.
+    #[test]
+    fn a_clock_that_is_set_back_puts_nothing_off() {
+        let (hour, at) = (3_600_000, TimestampMs(10_000_000));
+        assert_eq!(within(at, TimestampMs(at.0 - 400), RESEND_INTERVAL), at, "as it was");
+        assert_eq!(within(at, at, RESEND_INTERVAL), at, "over");
+        let back = TimestampMs(at.0 - hour);
+        assert_eq!(within(at, back, RESEND_INTERVAL), after(back, RESEND_INTERVAL));
+    }
+
+    /// They used to fill the pools of all validators.
+    #[test]
+    fn what_cannot_run_is_not_passed_on_until_it_can() {
+        let pool = SharedPool::new(Pool::new(PoolConfig::default(), BASE_FEE));
+        let rich = SenderState { balance: Wei(U256::MAX), ..SenderState::default() };
+        let [first, second] = [0, 1].map(|nonce| transfer(person(0), nonce, person(1).address, 1));
+        let mut own = OwnTransactions::default();
+        pool.lock().insert(recovered(second.clone()), rich).unwrap();
+        own.heard(second.hash());
+        assert!(own.fresh(&pool).is_empty() && own.pending(&pool).is_empty());
+        assert!(own.fresh.is_empty(), "nothing to wake up for");
+
+        pool.lock().insert(recovered(first.clone()), rich).unwrap();
+        own.heard(first.hash());
+        assert_eq!(own.fresh(&pool), [first.encoded().to_vec()]);
+        assert_eq!(own.pending(&pool), [first.encoded().to_vec()], "once more, and the other is ready");
+        assert_eq!(own.fresh(&pool), [second.encoded().to_vec()]);
+        assert_eq!(own.pending(&pool).len(), 2);
+
+        pool.lock().remove(first.hash());
+        assert!(own.pending(&pool).is_empty(), "the other waits again");
+        pool.lock().remove(second.hash());
+        own.pending(&pool);
+        assert!(own.parked.is_empty() && own.sent.is_empty(), "nothing is remembered of what is gone");
+    }
+
+    #[test]
+    fn a_peer_pays_for_signatures_that_were_recovered_to_no_avail() {
+        let admission = admission(PoolConfig::default().with_count_max(2));
+        let cost =
+            |transactions: &[UserTransaction]| take(&admission, &"peer", message_of(transactions)).recoveries;
+        let [alices, bobs] = [0, 1].map(|from| transfer(person(from), 0, person(2).address, 1));
+        assert_eq!(cost(&[alices.clone(), bobs]), 0, "the pool holds more");
+        assert_eq!(cost(std::slice::from_ref(&alices)), 0, "sent again: known by its hash");
+        assert_eq!(cost(&[transfer(person(99), 0, person(2).address, 1)]), 1, "refused");
+        assert_eq!(cost(&[list(0, 99, 100)]), 1, "refused before the list is looked at");
+        let mut dear =
+            eip7702(0, Address::ZERO, vec![authorize(person(5), 0, Address::ZERO); 100], 5_000_000);
+        (dear.max_fee_per_gas, dear.max_priority_fee_per_gas) = (40_000_000_000, 5_000_000_000);
+        assert_eq!(cost(&[sign(dear, person(3).secret)]), 101, "it took the place of another");
+    }
 }

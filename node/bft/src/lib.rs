@@ -16,6 +16,7 @@ pub mod keys;
 pub mod ledger;
 mod meter;
 pub mod network;
+mod newest;
 pub mod prover;
 mod questions;
 pub mod recent;
@@ -27,6 +28,7 @@ pub mod transport;
 pub mod validators;
 pub mod voter;
 pub mod votes;
+pub mod wiring;
 
 pub use block::ConsensusBlock;
 pub use certificate::{CertificateError, Certified};

@@ -4,21 +4,20 @@
 //! its peers do. Each validator answers one question at any time, also while it waits for its own answers: which is
 //! the newest final block, and which is the newest vote of the one who asks?
 //!
-//! - A final block of a later view than any in the files: the chain went on without these files. Either the validator
-//!   was away, or its files were, while it voted. It is silent first (`silence.rs`).
-//! - A vote of its own that is not in the files: they are not all that it has signed. The same.
+//! - A vote of its own in a view after that of the newest final block, which is not in the files: they are not all
+//!   that it has signed. It is silent first (`silence.rs`).
+//! - A final block of a later view than any in the files: the validator was away, or its files are older than its last
+//!   votes. It votes at once, in views after that block's only: the views before are over, whatever it signed there.
 //! - Neither: it votes at once.
 //!
-//! Where all validators come back at the same time, those who signed the newest final block, a quorum, have its view in
-//! their files and vote at once. If one of them is lost for good and the others lag behind, nobody is left to show a
-//! new block: an operator decides (`almanac node --vote-now`).
+//! Nobody has to show a new block before an honest validator with its own files votes: the chain goes on as soon as a
+//! quorum is there, however long each of them was away.
 
 use crate::{
     digest::BlockDigest,
-    engine::Marshal,
     evidence::NewestVotes,
     fair::Share,
-    ledger::Ledger,
+    newest::Newest,
     sync::Floor,
     validators::{Namespace, ValidatorSet},
     votes::{OwnVote, VotesOnDisk},
@@ -30,13 +29,9 @@ use almanac_primitives::{
 };
 use almanac_state::StateStore;
 use commonware_codec::{Copying, DecodeExt as _, Encode as _};
-use commonware_consensus::{
-    marshal::Identifier,
-    simplex::{
-        scheme::ed25519::Scheme,
-        types::{Attributable as _, Vote},
-    },
-    types::Height,
+use commonware_consensus::simplex::{
+    scheme::ed25519::Scheme,
+    types::{Attributable as _, Vote},
 };
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::{Receiver, Recipients, Sender};
@@ -46,7 +41,6 @@ use commonware_utils::{NZU32, NZUsize};
 use rand_core::CryptoRng;
 use std::{
     collections::BTreeMap,
-    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -69,9 +63,6 @@ const STRAGGLERS: Duration = Duration::from_secs(5);
 /// Time between two lines about too few answers.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
 
-/// Blocks below the last one that are looked at for a certificate. Without faults each block has its own.
-const LOOK_BACK: u64 = 256;
-
 /// The version of both messages.
 const VERSION: u8 = 1;
 
@@ -90,7 +81,10 @@ pub enum Standing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leave {
     /// At once.
-    Given,
+    Given {
+        /// In views after that of this final block only. Without one: in every view that its files allow.
+        after: Option<Box<Floor>>,
+    },
     /// After a while of silence.
     Denied {
         /// Why.
@@ -113,8 +107,7 @@ pub(crate) struct Registrar<E, S: StateStore> {
     pub(crate) own: PublicKey,
     pub(crate) validators: ValidatorSet,
     pub(crate) namespace: Namespace,
-    pub(crate) ledger: Arc<Ledger<S>>,
-    pub(crate) marshal: Marshal,
+    pub(crate) newest: Newest<S>,
     pub(crate) votes: NewestVotes,
 }
 
@@ -146,6 +139,8 @@ where
             }
             let pause = if asking.is_some() { ASK_EVERY / 4 } else { COMPLAIN_EVERY };
             let received = tokio::select! {
+                // In a fixed order, so that a simulation can be replayed.
+                biased;
                 received = receiver.recv() => received,
                 () = self.clock.sleep(pause) => continue,
             };
@@ -170,24 +165,14 @@ where
     }
 
     /// `None` where this node does not know itself yet.
-    async fn answer(&self, peer: &PublicKey) -> Option<Vec<u8>> {
-        let newest = match self.ledger.tip().header.number {
+    async fn answer(&mut self, peer: &PublicKey) -> Option<Vec<u8>> {
+        let newest = match self.newest.height() {
             0 => None,
-            height => Some(self.newest(height).await?),
+            _ => Some(self.newest.find().await?),
         };
         let vote = self.validators.keys().position(peer).and_then(|index| self.votes.of(index));
         let vote = vote.map(|vote| vote.encode()).unwrap_or_default();
-        Some(answer(newest.as_ref(), &vote))
-    }
-
-    async fn newest(&self, height: u64) -> Option<Floor> {
-        for number in (height.saturating_sub(LOOK_BACK).max(1)..=height).rev().map(Height::new) {
-            let Some(signed) = self.marshal.get_finalization(number).await else { continue };
-            let block = self.marshal.get_block(Identifier::Height(number)).await?;
-            let header = block.inner().block().header.clone();
-            return Some(Floor { header, certificate: signed.encode().into() });
-        }
-        None
+        Some(answer(newest, &vote))
     }
 
     /// Believes what is signed, by validators only.
@@ -280,7 +265,7 @@ impl Asking {
     /// The decision, once there are answers enough.
     fn leave(&mut self, now: SystemTime) -> Option<Leave> {
         if self.standing == Standing::Sure {
-            return Some(Leave::Given);
+            return Some(Leave::Given { after: None });
         }
         if self.heard.len() < self.needed {
             return None;
@@ -294,28 +279,27 @@ impl Asking {
     }
 
     fn decide(&self) -> Leave {
-        let headers =
-            self.heard.values().filter_map(|known| known.newest.as_ref()).map(|floor| &floor.header);
-        let newest = headers.max_by_key(|header| header.consensus.view);
-        let denied = |reason: String| Leave::Denied { reason, newest: newest.cloned().map(Box::new) };
+        let floors = self.heard.values().filter_map(|known| known.newest.as_ref());
+        let newest = floors.max_by_key(|floor| floor.header.consensus.view);
+        let denied = |reason: String| {
+            let newest = newest.map(|floor| Box::new(floor.header.clone()));
+            Leave::Denied { reason, newest }
+        };
         let votes = match &self.standing {
-            Standing::Sure => return Leave::Given,
+            Standing::Sure => return Leave::Given { after: None },
             Standing::Lost => return denied("some of its votes are lost".to_owned()),
             Standing::Ask(votes) => votes,
         };
+        let final_view = newest.map_or(0, |floor| floor.header.consensus.view);
         let sent = self.heard.values().filter_map(|known| known.vote.as_ref());
-        if let Some(missing) = sent.into_iter().find(|vote| !votes.accounts_for(vote)) {
-            let OwnVote { view, kind } = missing;
-            return denied(format!(
-                "a peer has its vote in view {view} ({kind:?}), which is not on its disk"
-            ));
-        }
-        match newest {
-            Some(header) if header.consensus.view > votes.newest => denied(format!(
-                "block {} of view {} is final, its votes on disk end at view {}",
-                header.number, header.consensus.view, votes.newest
-            )),
-            _ => Leave::Given,
+        let missing = sent.filter(|vote| !votes.accounts_for(vote)).max();
+        match missing {
+            Some(OwnVote { view, kind }) if *view > final_view => {
+                denied(format!("a peer has its vote in view {view} ({kind:?}), which is not on its disk"))
+            }
+            None if final_view <= votes.newest => Leave::Given { after: None },
+            // What is missing, if anything, is in views that are over.
+            _ => Leave::Given { after: newest.cloned().map(Box::new) },
         }
     }
 }
@@ -353,14 +337,25 @@ fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
     let mut input = Reader::versioned(bytes, "standing", VERSION)?;
     let message = match input.u8("kind")? {
         0 => Message::Question,
-        _ => {
+        1 => {
             let floor = input.bytes("newest", bytes.len())?;
             let newest = if floor.is_empty() { None } else { Some(Floor::decode(&floor)?.into()) };
             Message::Answer { newest, vote: input.bytes("vote", bytes.len())? }
         }
+        given => return Err(DecodeError::UnknownValue { what: "kind", given: given.into() }),
     };
     input.finish("standing")?;
     Ok(message)
+}
+
+/// For fuzz targets: decodes a message, and encodes again what that gives.
+#[cfg(feature = "fuzzing")]
+pub fn decodes_to_itself(bytes: &[u8]) {
+    match decode(bytes) {
+        Ok(Message::Question) => assert_eq!(question(), bytes),
+        Ok(Message::Answer { newest, vote }) => assert_eq!(answer(newest.as_deref(), &vote), bytes),
+        Err(_) => {}
+    }
 }
 
 #[cfg(test)]
@@ -369,6 +364,19 @@ mod tests {
     use crate::votes::VoteKind;
     use almanac_primitives::ConsensusContext;
     use commonware_cryptography::{Signer as _, ed25519::PrivateKey};
+
+    /// One message has one encoding: only 0 and 1 name a kind.
+    #[test]
+    fn both_sides_of_the_kinds_of_messages() {
+        let answer = answer(None, b"vote");
+        assert!(decode(&question()).is_ok() && decode(&answer).is_ok());
+        for given in [2, u8::MAX] {
+            let mut other = answer.clone();
+            other[1] = given;
+            let refused = DecodeError::UnknownValue { what: "kind", given: given.into() };
+            assert_eq!(decode(&other).err(), Some(refused));
+        }
+    }
 
     fn final_in(view: u64) -> Option<Floor> {
         let consensus = ConsensusContext { view, ..ConsensusContext::default() };
@@ -391,8 +399,17 @@ mod tests {
         early.or_else(|| asking.leave(SystemTime::UNIX_EPOCH + STRAGGLERS))
     }
 
-    fn is_given(standing: Standing, known: &[Known]) -> bool {
-        leave(standing, 4, known).expect("enough have answered") == Leave::Given
+    /// At once, in views after this one only, or in every view its files allow.
+    fn given(after: Option<u64>) -> Leave {
+        Leave::Given { after: after.and_then(final_in).map(Box::new) }
+    }
+
+    fn decided(standing: Standing, known: &[Known]) -> Leave {
+        leave(standing, 4, known).expect("enough have answered")
+    }
+
+    fn is_denied(standing: Standing, known: &[Known]) -> bool {
+        matches!(decided(standing, known), Leave::Denied { .. })
     }
 
     fn knows(view: u64) -> Known {
@@ -401,33 +418,51 @@ mod tests {
 
     /// Both sides of the last view on disk.
     #[test]
-    fn a_final_block_beyond_the_disk_means_silence() {
+    fn where_the_disk_ends_before_the_newest_final_block_votes_begin_after_it() {
         let ask = || Standing::Ask(votes(100));
-        assert!(is_given(ask(), &[knows(100), knows(99), knows(7)]));
-        assert!(
-            !is_given(ask(), &[knows(101), knows(99), knows(7)]),
+        assert_eq!(decided(ask(), &[knows(100), knows(99), knows(7)]), given(None));
+        assert_eq!(
+            decided(ask(), &[knows(7), knows(101), knows(99)]),
+            given(Some(101)),
             "one is enough: it is signed by a quorum"
         );
-        assert!(!is_given(Standing::Lost, &[knows(1), knows(1), knows(1)]));
-        assert!(is_given(Standing::Sure, &[]));
+        assert_eq!(
+            decided(ask(), &[knows(102), knows(101), knows(103)]),
+            given(Some(103)),
+            "the newest counts"
+        );
+        assert!(is_denied(Standing::Lost, &[knows(1), knows(1), knows(1)]));
+        assert_eq!(decided(Standing::Sure, &[]), given(None));
     }
 
-    /// A key that was never used votes at once only where nothing is final.
+    /// A key that was never used votes at once: after the newest final block, where there is one.
     #[test]
-    fn a_fresh_key_votes_at_once_on_a_fresh_chain() {
+    fn a_fresh_key_votes_at_once() {
         let ask = || Standing::Ask(VotesOnDisk::default());
-        assert!(is_given(ask(), &[Known::default(), Known::default(), Known::default()]));
-        assert!(!is_given(ask(), &[Known::default(), Known::default(), knows(1)]));
+        let nothing = Known::default;
+        assert_eq!(decided(ask(), &[nothing(), nothing(), nothing()]), given(None));
+        assert_eq!(decided(ask(), &[nothing(), nothing(), knows(1)]), given(Some(1)));
+        let used = |view| Known { vote: Some(OwnVote { view, kind: VoteKind::Nullify }), ..knows(5) };
+        assert_eq!(decided(ask(), &[used(5), nothing(), nothing()]), given(Some(5)), "that view is over");
+        assert!(is_denied(ask(), &[used(6), nothing(), nothing()]), "it is not fresh");
+        let unsettled = Known { newest: None, ..used(1) };
+        assert!(is_denied(ask(), &[unsettled, nothing(), nothing()]), "nothing is over");
     }
 
+    /// Both sides of the newest final view, whoever knows it, and of what is on disk.
     #[test]
-    fn a_vote_that_is_not_on_disk_means_silence() {
+    fn a_vote_that_is_not_on_disk_means_silence_unless_its_view_is_over() {
         let sent = |view, kind| Known { newest: final_in(90), vote: Some(OwnVote { view, kind }) };
-        let given = |known| is_given(Standing::Ask(votes(100)), &[known, knows(90), knows(90)]);
-        assert!(given(sent(100, VoteKind::Finalize)));
-        assert!(given(sent(89, VoteKind::Nullify)), "forgotten, as nobody votes there");
-        assert!(!given(sent(100, VoteKind::Nullify)), "another vote in the same view");
-        assert!(!given(sent(101, VoteKind::Notarize)), "a later one, although nothing is final there");
+        let decided = |known, others| decided(Standing::Ask(votes(100)), &[known, knows(90), knows(others)]);
+        let is_denied = |known, others| matches!(decided(known, others), Leave::Denied { .. });
+        assert_eq!(decided(sent(100, VoteKind::Finalize), 90), given(None));
+        assert_eq!(decided(sent(89, VoteKind::Nullify), 90), given(None), "forgotten, as nobody votes there");
+        assert!(is_denied(sent(100, VoteKind::Nullify), 90), "another vote in the same view");
+        assert!(is_denied(sent(100, VoteKind::Nullify), 99));
+        assert_eq!(decided(sent(100, VoteKind::Nullify), 100), given(Some(100)), "the view is over");
+        assert!(is_denied(sent(101, VoteKind::Notarize), 90), "a later one");
+        assert!(is_denied(sent(120, VoteKind::Notarize), 119), "although the disk ends long before");
+        assert_eq!(decided(sent(120, VoteKind::Notarize), 120), given(Some(120)));
     }
 
     /// Both sides of how many must answer: with this validator, they are a quorum.
@@ -437,9 +472,9 @@ mod tests {
         for (validators, needed) in [(2, 1), (3, 2), (4, 2), (5, 3), (6, 4), (7, 4), (10, 6)] {
             let known = vec![knows(100); needed];
             assert_eq!(leave(ask(), validators, &known[1..]), None, "{validators}");
-            assert_eq!(leave(ask(), validators, &known), Some(Leave::Given), "{validators}");
+            assert_eq!(leave(ask(), validators, &known), Some(given(None)), "{validators}");
         }
-        assert_eq!(leave(ask(), 1, &[]), Some(Leave::Given), "a validator alone has nobody to ask");
+        assert_eq!(leave(ask(), 1, &[]), Some(given(None)), "a validator alone has nobody to ask");
     }
 
     /// With seven validators, a final block needs five. This one signed it, and lost that; so one Byzantine validator, or
@@ -449,9 +484,8 @@ mod tests {
         let away = [knows(50), knows(50), Known::default()];
         assert_eq!(leave(Standing::Ask(votes(60)), 7, &away), None);
         let [a, b, c] = away;
-        let decided =
-            leave(Standing::Ask(votes(60)), 7, &[a, b, c, knows(100)]).expect("enough have answered");
-        assert!(matches!(decided, Leave::Denied { .. }), "{decided:?}");
+        let decided = leave(Standing::Ask(votes(60)), 7, &[a, b, c, knows(100)]);
+        assert_eq!(decided, Some(given(Some(100))), "it votes in no view that it may have voted in");
     }
 
     /// A clock that is set back by an hour does not stop the questions, nor the wait for stragglers.
@@ -466,7 +500,7 @@ mod tests {
         assert_eq!(asking.leave(at(3_600)), None, "a third one may answer");
         assert!(asking.is_time_to_ask(at(0)) && !asking.is_time_to_ask(at(0)));
         asking.leave(at(0));
-        assert_eq!(asking.leave(at(0) + STRAGGLERS), Some(Leave::Given));
+        assert_eq!(asking.leave(at(0) + STRAGGLERS), Some(given(None)));
     }
 
     #[test]

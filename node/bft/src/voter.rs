@@ -135,7 +135,7 @@ where
         let proposal = self.proposal(&context, &parent)?;
         let ledger = self.ledger.clone();
         let made = on_own_thread(runtime, async move { ledger.propose(&parent, proposal).await }).await?;
-        self.pool.drop_faulted(&made);
+        self.pool.note_faults(&made);
         Ok(ConsensusBlock::new(made.block).expect("the leader's key is a key"))
     }
 

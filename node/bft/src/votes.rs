@@ -3,6 +3,7 @@
 use crate::{
     digest::BlockDigest,
     engine,
+    sync::Floor,
     validators::{Namespace, ValidatorSet},
 };
 use commonware_actor::{Feedback, Unreliable};
@@ -62,6 +63,9 @@ pub trait VoteBook: Send + Sync {
     /// A vote is about to be sent. It is on the disk of consensus already.
     fn sent(&self, vote: OwnVote) -> io::Result<()>;
 
+    /// The validator votes after the view of this block only: its files tell what it signs from there on.
+    fn begin_after(&self, floor: &Floor) -> io::Result<()>;
+
     /// The validator goes on without voting: from now on, its files do not tell what it has signed.
     fn distrust(&self) -> io::Result<()>;
 }
@@ -85,18 +89,8 @@ impl VotesOnDisk {
         validators: &ValidatorSet,
         namespace: &Namespace,
     ) -> Result<Self, JournalError> {
-        let config = Config {
-            partition: engine::votes_partition(partition),
-            compression: None,
-            codec_config: validators.verifier(namespace).certificate_codec_config(),
-            page_cache: engine::page_cache(),
-            write_buffer: engine::BUFFER_BYTES,
-        };
-        let journal = Journal::<_, Artifact<Scheme, BlockDigest>>::init(context, config).await?;
-        let mut replay = journal.replay(0, 0, engine::BUFFER_BYTES, ReadOptions::DONT_CACHE).await?;
         let mut votes = Self { oldest: u64::MAX, ..Self::default() };
-        while let Some(read) = replay.next().await {
-            let (_, _, _, artifact) = read?;
+        let read = |artifact: Artifact<Scheme, BlockDigest>| {
             let view = artifact.view().get();
             (votes.oldest, votes.newest) = (votes.oldest.min(view), votes.newest.max(view));
             let vote = match artifact {
@@ -106,11 +100,11 @@ impl VotesOnDisk {
                 Artifact::Notarization(_)
                 | Artifact::Certification(..)
                 | Artifact::Nullification(_)
-                | Artifact::Finalization(_) => continue,
+                | Artifact::Finalization(_) => return,
             };
             votes.own.insert(OwnVote::of(&vote));
-        }
-        replay.finish()?;
+        };
+        read_journal(context, engine::votes_partition(partition), validators, namespace, read).await?;
         if votes.newest == 0 {
             votes.oldest = 0;
         }
@@ -128,6 +122,40 @@ impl VotesOnDisk {
     /// Whether a vote that was sent is here, or in a view that nobody votes in any more.
     pub fn accounts_for(&self, vote: &OwnVote) -> bool {
         vote.view < self.oldest || self.own.contains(vote)
+    }
+}
+
+/// Reads files of consensus from their beginning to their end.
+pub(crate) async fn read_journal(
+    context: impl Context,
+    partition: String,
+    validators: &ValidatorSet,
+    namespace: &Namespace,
+    mut read: impl FnMut(Artifact<Scheme, BlockDigest>),
+) -> Result<(), JournalError> {
+    let config = journal_config(partition, validators, namespace);
+    let journal = Journal::<_, Artifact<Scheme, BlockDigest>>::init(context, config).await?;
+    let mut replay = journal.replay(0, 0, engine::BUFFER_BYTES, ReadOptions::DONT_CACHE).await?;
+    while let Some(found) = replay.next().await {
+        let (_, _, _, artifact) = found?;
+        read(artifact);
+    }
+    replay.finish()?;
+    Ok(())
+}
+
+/// How consensus keeps its files.
+pub(crate) fn journal_config(
+    partition: String,
+    validators: &ValidatorSet,
+    namespace: &Namespace,
+) -> Config<usize> {
+    Config {
+        partition,
+        compression: None,
+        codec_config: validators.verifier(namespace).certificate_codec_config(),
+        page_cache: engine::page_cache(),
+        write_buffer: engine::BUFFER_BYTES,
     }
 }
 

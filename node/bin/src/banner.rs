@@ -15,6 +15,8 @@ pub(crate) struct Banner<'a> {
     pub(crate) blocks: String,
     pub(crate) waiting: Waiting,
     pub(crate) datadir: Option<&'a Path>,
+    /// Pages of every origin may call.
+    pub(crate) is_open: bool,
 }
 
 impl Banner<'_> {
@@ -35,6 +37,7 @@ impl Banner<'_> {
             "mnemonic": MNEMONIC,
             "accounts": accounts,
             "datadir": self.datadir,
+            "allowsEveryOrigin": self.is_open,
         });
         facts.to_string()
     }
@@ -62,6 +65,12 @@ impl Banner<'_> {
             Some(directory) => format!("  kept in   {}", directory.display()),
             None => "  kept in   memory only; --datadir DIR keeps the chain".to_owned(),
         });
+        if self.is_open {
+            line(
+                "  WARNING   --allow-origin *: every web page you open can use this chain and its accounts"
+                    .to_owned(),
+            );
+        }
         line(String::new());
         line("Ctrl-C stops it.".to_owned());
         out

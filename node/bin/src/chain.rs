@@ -4,14 +4,14 @@ use crate::{catch_up, progress::Progress, prune::Pruner};
 use alloy_primitives::B256;
 use almanac_consensus::{Application, Sink, Tip};
 use almanac_index::{Index, IndexConfig};
-use almanac_primitives::{Block, Genesis, Header};
+use almanac_primitives::{Genesis, Header};
 use almanac_rpc::feed::IndexFeed;
 use almanac_schedule::CalendarAgenda;
 use almanac_state::{
-    BlockArchive, BlockJournal, MemoryStore, QmdbConfig, QmdbStore, SealedBatch as _, StateStore,
+    BlockArchive, BlockJournal, MemoryStore, QmdbConfig, QmdbStore, SealedBatch as _, SignedBlock, StateStore,
 };
 use anyhow::{Context as _, ensure};
-use commonware_runtime::Spawner;
+use commonware_runtime::{Runner as _, Spawner, deterministic};
 use commonware_storage::Context;
 use std::{path::Path, sync::Arc};
 
@@ -131,15 +131,29 @@ pub(crate) async fn index_as_it_is<E: Context + Spawner>(
     Ok((index.height(), index.digest()?))
 }
 
-/// All blocks that `context` has on disk.
-pub(crate) async fn archived_blocks<E: Context>(context: &E) -> anyhow::Result<Vec<Block>> {
-    let archive = BlockJournal::open(context.child("blocks"), &QmdbConfig::new(PARTITION)).await?;
-    let mut blocks = Vec::new();
-    for number in 1..=archive.height().await? {
-        let archived = archive.get(number).await?;
-        blocks.push(archived.with_context(|| format!("block {number} is missing from the archive"))?.block);
+/// The blocks that `context` has on disk.
+pub(crate) async fn archive<E: Context>(context: &E) -> anyhow::Result<BlockJournal<E>> {
+    Ok(BlockJournal::open(context.child("blocks"), &QmdbConfig::new(PARTITION)).await?)
+}
+
+/// A block of an archive that should have it.
+pub(crate) async fn archived(archive: &dyn BlockArchive, number: u64) -> anyhow::Result<SignedBlock> {
+    let found = archive.signed(number).await?;
+    found.with_context(|| format!("block {number} is missing from the archive"))
+}
+
+/// The height of the last block up to `height` that a backup can end with: one that carries a certificate, where the
+/// chain has validators.
+pub(crate) async fn last_signed(
+    archive: &dyn BlockArchive,
+    genesis: &Genesis,
+    height: u64,
+) -> anyhow::Result<u64> {
+    let mut last = height;
+    while last > 0 && !genesis.validators.is_empty() && archived(archive, last).await?.certificate.is_none() {
+        last -= 1;
     }
-    Ok(blocks)
+    Ok(last)
 }
 
 /// Makes a chain on an empty disk from given blocks, executing each and comparing every root.
@@ -147,7 +161,7 @@ pub(crate) async fn import<E: Context + Spawner>(
     context: &E,
     genesis: &Genesis,
     place: &Path,
-    blocks: impl Iterator<Item = anyhow::Result<Block>>,
+    blocks: impl Iterator<Item = anyhow::Result<SignedBlock>>,
     total: u64,
 ) -> anyhow::Result<()> {
     let mut chain = on_disk(context, genesis, place, IndexConfig::archive().into(), None).await?;
@@ -167,6 +181,11 @@ pub(crate) async fn genesis_header<E: Context + Spawner>(
     let config = QmdbConfig { page_cache_bytes: 1 << 20, ..QmdbConfig::new("genesis") };
     let store = QmdbStore::open(context.child("genesis"), &config, &genesis.state()?).await?;
     Ok(genesis.header(store.head().commitment())?)
+}
+
+/// The same from the genesis alone: the state is put together in memory, and nothing of this machine gets into it.
+pub(crate) fn origin_of(genesis: &Genesis) -> anyhow::Result<Header> {
+    deterministic::Runner::default().start(|context| async move { genesis_header(&context, genesis).await })
 }
 
 /// The header of the block at `height`, of a chain whose blocks follow the one with the header `first`.
@@ -190,17 +209,19 @@ async fn replay<E: Context + Spawner>(
 ) -> anyhow::Result<()> {
     let mut progress = Progress::new("replayed", height);
     for number in chain.tip.header.number + 1..=height {
-        let archived = archive.get(number).await?.with_context(|| format!("block {number} is missing"))?;
-        advance(chain, archived.block).await?;
+        advance(chain, archived(archive, number).await?).await?;
         progress.report(number);
     }
     Ok(())
 }
 
 /// Executes a block on the tip, makes it final, and lets the index know.
-async fn advance<E: Context + Spawner>(chain: &mut Chain<QmdbStore<E>>, block: Block) -> anyhow::Result<()> {
+async fn advance<E: Context + Spawner>(
+    chain: &mut Chain<QmdbStore<E>>,
+    SignedBlock { block, certificate }: SignedBlock,
+) -> anyhow::Result<()> {
     let made = chain.application.verify(&chain.tip, block).await?;
-    chain.application.commit(&made).await?;
+    chain.application.commit_certified(&made, certificate.as_ref().map(|found| &found[..])).await?;
     IndexFeed(chain.index.clone()).finalized(&made.block, &made.output)?;
     chain.tip = made.tip;
     Ok(())

@@ -6,6 +6,7 @@ use crate::{
     logging::LogFormat,
     network::{KeysCommand, NetworkCommand, NodeCommand},
     proof::ProofCommand,
+    rpc_flags::RpcFlags,
 };
 use almanac_primitives::DurationMs;
 use clap::{Args, Parser, Subcommand};
@@ -55,6 +56,7 @@ pub(crate) enum Command {
   almanac dev --datadir ./chain            keep the blocks; the next start goes on from them
   almanac dev --port 0                     any free port; the banner says which
   almanac dev --json --log-format json     for programs that start a chain
+  almanac dev --allow-origin https://app.example   let the pages of a site call, beside those of this machine
 
 Logs go to standard error; RUST_LOG=debug shows more, RUST_LOG=off none.")]
 pub(crate) struct DevConfig {
@@ -90,24 +92,20 @@ pub(crate) struct DevConfig {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) log_format: LogFormat,
 
-    /// Calls per second that one client may make [default: any number].
-    #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) rate_limit: Option<u32>,
-
-    /// How long the node works on one request that tries calls out, such as eth_call or eth_estimateGas.
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_duration)]
-    pub(crate) call_time: DurationMs,
-
     /// Answer about the state of this many blocks before the last one [default: all].
     #[arg(long, value_name = "BLOCKS")]
     pub(crate) history: Option<u64>,
+
+    /// Who may call, and how much.
+    #[command(flatten)]
+    pub(crate) rpc: RpcFlags,
 }
 
 /// Longest time that makes sense to ask for.
 const DURATION_MAX: DurationMs = DurationMs(24 * 60 * 60 * 1_000);
 
 /// Reads `200ms`, `1s`, `2m`, or a bare number of seconds.
-fn parse_duration(text: &str) -> Result<DurationMs, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<DurationMs, String> {
     let malformed = || format!("{text:?} is not a duration: write 200ms, 1s or 2m");
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

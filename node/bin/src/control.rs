@@ -3,9 +3,10 @@
 //! A client sends one line; the node answers and closes. Who may open the file may use it: the directory is its
 //! owner's.
 
-use crate::backup;
+use crate::{backup::BackupWriter, chain};
 use almanac_index::Index;
 use almanac_primitives::Genesis;
+use almanac_state::BlockArchive;
 use anyhow::{Context as _, ensure};
 use std::{
     fs,
@@ -18,12 +19,29 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+use tokio::runtime::Handle;
 
 /// The one request so far.
 const EXPORT: &str = "export";
 
 /// How long a client may take to say what it wants, or to take in the next part of an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a running node backs up from.
+#[derive(Clone)]
+pub(crate) struct BackupSource {
+    index: Arc<Index>,
+    archive: Arc<dyn BlockArchive>,
+    /// Where the archive is read.
+    runtime: Handle,
+}
+
+impl BackupSource {
+    /// Called on the runtime of the archive.
+    pub(crate) fn new(index: Arc<Index>, archive: Arc<dyn BlockArchive>) -> Self {
+        Self { index, archive, runtime: Handle::current() }
+    }
+}
 
 /// Serves a directory's socket until it is dropped.
 pub(crate) struct Control {
@@ -32,7 +50,7 @@ pub(crate) struct Control {
 
 impl Control {
     /// Listens in `directory`, whose lock the caller holds.
-    pub(crate) fn serve(directory: &Path, genesis: Genesis, index: Arc<Index>) -> anyhow::Result<Self> {
+    pub(crate) fn serve(directory: &Path, genesis: Genesis, source: BackupSource) -> anyhow::Result<Self> {
         let path = socket(directory);
         // Whatever is there was left by a node that is gone: we hold the lock.
         let _ = fs::remove_file(&path);
@@ -44,7 +62,7 @@ impl Control {
             for stream in listener.incoming() {
                 // One at a time: requests are rare and large, and none may crowd out the node.
                 let Ok(stream) = stream else { return };
-                if let Err(error) = answer(&stream, &genesis, &index) {
+                if let Err(error) = answer(&stream, &genesis, &source) {
                     tracing::warn!("a request on the control socket failed: {error:#}");
                 }
             }
@@ -63,28 +81,21 @@ fn socket(directory: &Path) -> PathBuf {
     directory.join("control.sock")
 }
 
-fn answer(stream: &UnixStream, genesis: &Genesis, index: &Index) -> anyhow::Result<()> {
+fn answer(stream: &UnixStream, genesis: &Genesis, source: &BackupSource) -> anyhow::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut request = String::new();
     BufReader::new(stream).take(64).read_line(&mut request)?;
     ensure!(request.trim_end() == EXPORT, "unknown request {request:?}");
     // The chain up to here; blocks that come meanwhile are left for the next backup.
-    let height = index.tip().block.header.number;
-    backup::write(stream, genesis, blocks(index, height))
-}
-
-/// Blocks 1 to `height` of an index.
-fn blocks(
-    index: &Index,
-    height: u64,
-) -> impl ExactSizeIterator<Item = anyhow::Result<almanac_primitives::Block>> {
-    let count = usize::try_from(height).expect("blocks in memory have indices");
-    (0..count).map(|position| {
-        let number = position as u64 + 1;
-        let found = index.block(number)?.with_context(|| format!("block {number} is not in the index"))?;
-        Ok((*found.block).clone())
-    })
+    let height = source.index.tip().block.header.number;
+    let archive = &*source.archive;
+    let count = source.runtime.block_on(chain::last_signed(archive, genesis, height))?;
+    let mut out = BackupWriter::begin(stream, genesis, count)?;
+    for number in 1..=count {
+        out.block(&source.runtime.block_on(chain::archived(archive, number))?)?;
+    }
+    out.finish()
 }
 
 /// Asks the node that uses `directory` for a backup and writes it to `out`.

@@ -14,14 +14,18 @@
 //! DIR/control.sock   by which other commands talk to a running node
 //! ```
 
-use crate::accounts;
+use crate::{
+    accounts,
+    private_file::{self, sync_directory},
+    regular_file::{self, GENESIS_BYTES_MAX, NOTE_BYTES_MAX},
+};
 use almanac_bft::sync::Floor;
 use almanac_primitives::{Genesis, TimestampMs};
 use anyhow::{Context as _, bail, ensure};
 use commonware_runtime::tokio::{Config, Runner};
 use std::{
     fs::{self, File, TryLockError},
-    io::{self, ErrorKind},
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -38,25 +42,24 @@ pub(crate) struct Datadir {
 impl Datadir {
     /// Takes the directory, making it if there is none.
     pub(crate) fn take(path: &Path) -> anyhow::Result<Self> {
-        fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
-        let lock_path = path.join("lock");
-        let lock = File::options()
-            .create(true)
-            .write(true)
-            .truncate(false)
-            .open(&lock_path)
-            .with_context(|| format!("cannot open {}", lock_path.display()))?;
+        Self::try_take(path)?.with_context(|| {
+            format!("{} is in use by another process: stop it, or choose another --datadir", path.display())
+        })
+    }
+
+    /// The same; `None` where another process uses the directory.
+    pub(crate) fn try_take(path: &Path) -> anyhow::Result<Option<Self>> {
+        private_file::create_directories(path)?;
+        let lock = private_file::open_lock(path, "lock")?;
         match lock.try_lock() {
             Ok(()) => {
                 let datadir = Self { path: path.to_owned(), _lock: lock };
                 datadir.finish_replacing()?;
-                Ok(datadir)
+                Ok(Some(datadir))
             }
-            Err(TryLockError::WouldBlock) => {
-                bail!("{} is in use by another process: stop it, or choose another --datadir", path.display())
-            }
+            Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => {
-                Err(error).with_context(|| format!("cannot lock {}", lock_path.display()))
+                Err(error).with_context(|| format!("cannot lock {}", path.join("lock").display()))
             }
         }
     }
@@ -93,7 +96,7 @@ impl Datadir {
         if !path.exists() {
             return Ok(None);
         }
-        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes = regular_file::read(&path, NOTE_BYTES_MAX)?;
         Ok(Some(Floor::decode(&bytes).with_context(|| format!("{} is damaged", path.display()))?))
     }
 
@@ -122,7 +125,7 @@ impl Datadir {
     /// Removes what an earlier attempt to copy a state may have left, and notes that another one begins. What is in
     /// `chain` under a name that begins with `kept` stays: the next attempt goes on with it.
     pub(crate) fn begin_copy(&self, kept: Option<&str>) -> anyhow::Result<()> {
-        write_durably(&self.path.join("copying"), b"")?;
+        private_file::replace(&self.path.join("copying"), b"")?;
         // That of an earlier chain would make this one whole too early.
         remove_all(&self.path.join("floor"))?;
         sync_directory(&self.path).with_context(|| format!("cannot write {}", self.path.display()))?;
@@ -141,7 +144,7 @@ impl Datadir {
 
     /// Notes that the copied state is whole.
     pub(crate) fn finish_copy(&self, floor: &Floor) -> anyhow::Result<()> {
-        write_durably(&self.path.join("floor"), &floor.encode())?;
+        private_file::replace(&self.path.join("floor"), &floor.encode())?;
         let copying = self.path.join("copying");
         fs::remove_file(&copying).with_context(|| format!("cannot remove {}", copying.display()))
     }
@@ -172,7 +175,7 @@ impl Datadir {
     /// Replaces the chain by the copy in `fresh`, which must be whole. A crash leaves the one or the other: from the
     /// mark on, the next [`Self::take`] finishes this.
     pub(crate) fn replace_by_fresh(&self) -> anyhow::Result<()> {
-        write_durably(&self.replacing_path(), b"")?;
+        private_file::replace(&self.replacing_path(), b"")?;
         self.finish_replacing()
     }
 
@@ -283,29 +286,13 @@ fn read_or_write_genesis(path: &Path, chain_id: Option<u64>, now: TimestampMs) -
 
 /// Reads a genesis file.
 pub(crate) fn read_genesis(path: &Path) -> anyhow::Result<Genesis> {
-    let json = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let json = regular_file::read_text(path, GENESIS_BYTES_MAX)?;
     Genesis::from_json(&json).with_context(|| format!("{} is no genesis file", path.display()))
 }
 
 /// Writes a genesis file.
 pub(crate) fn write_genesis(path: &Path, genesis: &Genesis) -> anyhow::Result<()> {
-    write_durably(path, (genesis.to_json() + "\n").as_bytes())
-}
-
-/// Writes a file beside its place and renames it, so that a crash leaves a whole file or none.
-pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let draft = path.with_extension("new");
-    let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    fs::write(&draft, bytes)
-        .and_then(|()| File::open(&draft)?.sync_all())
-        .and_then(|()| fs::rename(&draft, path))
-        .and_then(|()| sync_directory(directory))
-        .with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Makes what was created, renamed or removed in a directory durable.
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
+    private_file::replace(path, (genesis.to_json() + "\n").as_bytes())
 }
 
 #[cfg(test)]

@@ -1,21 +1,26 @@
 //! `almanac db`: backup and restore of a data directory.
 
 use crate::{
-    backup::{self, Backup},
+    backup::{Backup, BackupWriter},
     chain, control,
-    datadir::Datadir,
+    datadir::{self, Datadir},
+    private_file::Draft,
+    regular_file,
+    signed_backup::{self, Checked},
 };
+use alloy_primitives::BlockHash;
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
 use commonware_runtime::Runner as _;
 use std::{
     fs::{self, File},
+    iter,
     path::PathBuf,
 };
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DbCommand {
-    /// Write genesis and blocks to one file; works while a node runs.
+    /// Write genesis, blocks and certificates to one file; works while a node runs.
     Export(ExportConfig),
     /// Make a data directory from such a file, executing every block again.
     Import(ImportConfig),
@@ -33,7 +38,12 @@ pub(crate) struct ExportConfig {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  almanac db import --file chain.backup --datadir ./restored")]
+#[command(after_help = "Examples:
+  almanac db import --file chain.backup --datadir ./restored --genesis net/genesis.json
+  almanac db import --file chain.backup --datadir ./restored --block-hash 0x…
+
+Every block is executed again, and everything that it says is compared. On a chain with validators, their signatures
+must cover the last block. What a backup says of its own genesis is not proof of it: give the genesis that you trust.")]
 pub(crate) struct ImportConfig {
     /// The file that `almanac db export` wrote.
     #[arg(long, value_name = "FILE")]
@@ -41,6 +51,12 @@ pub(crate) struct ImportConfig {
     /// The directory to make; it must be empty or not exist.
     #[arg(long, value_name = "DIR")]
     datadir: PathBuf,
+    /// The genesis that the backup must begin with.
+    #[arg(long, value_name = "FILE")]
+    genesis: Option<PathBuf>,
+    /// The hash that the last block must have, from a source that you trust.
+    #[arg(long, value_name = "HASH")]
+    block_hash: Option<BlockHash>,
 }
 
 /// Runs one of the commands.
@@ -55,17 +71,16 @@ fn export(config: &ExportConfig) -> anyhow::Result<()> {
     let name = config.out.display();
     ensure!(config.datadir.join("genesis.json").exists(), "{} holds no chain", config.datadir.display());
     // Beside and renamed, so that a file with this name is always a whole backup.
-    ensure!(!config.out.exists(), "{name} exists already: choose another name, or remove it");
-    let draft = config.out.with_extension("unfinished");
-    let mut file = File::create(&draft).with_context(|| format!("cannot write {}", draft.display()))?;
-    match Datadir::take(&config.datadir) {
-        Ok(datadir) => export_stopped(&datadir, &file)?,
-        Err(_) => drop(control::request_export(&config.datadir, &mut file)?),
+    let mut draft = Draft::begin(&config.out)?;
+    match Datadir::try_take(&config.datadir)? {
+        Some(datadir) => export_stopped(&datadir, draft.file())?,
+        None => drop(control::request_export(&config.datadir, draft.file())?),
     }
-    file.sync_all()?;
-    let backup = Backup::open(&draft)?;
-    fs::rename(&draft, &config.out).with_context(|| format!("cannot write {name}"))?;
-    println!("{name} holds the chain with id {} up to block {}", backup.genesis.chain_id, backup.count);
+    let mut backup = Backup::read(draft.file().try_clone()?, &config.out)?;
+    let checked = signed_backup::check(&mut backup).with_context(|| format!("{name} is of no use"))?;
+    draft.publish()?;
+    let (id, count) = (backup.genesis.chain_id, backup.count);
+    println!("{name} holds the chain with id {id} up to block {count} ({})", checked.last);
     Ok(())
 }
 
@@ -73,13 +88,20 @@ fn export_stopped(datadir: &Datadir, file: &File) -> anyhow::Result<()> {
     datadir.check_whole()?;
     let genesis = datadir.kept_genesis()?;
     datadir.runner().start(|context| async move {
-        let blocks = chain::archived_blocks(&context).await?;
-        backup::write(file, &genesis, blocks.into_iter().map(Ok))
+        let archive = chain::archive(&context).await?;
+        let count = chain::last_signed(&archive, &genesis, archive.height().await?).await?;
+        let mut out = BackupWriter::begin(file, &genesis, count)?;
+        for number in 1..=count {
+            out.block(&chain::archived(&archive, number).await?)?;
+        }
+        out.finish()
     })
 }
 
 fn import(config: &ImportConfig) -> anyhow::Result<()> {
-    let mut backup = Backup::open(&config.file)?;
+    let mut backup = Backup::read(regular_file::open(&config.file)?, &config.file)?;
+    let checked =
+        judge(config, &mut backup).with_context(|| format!("{} is refused", config.file.display()))?;
     let directory = config.datadir.display();
     let is_empty = fs::read_dir(&config.datadir).map_or(true, |mut entries| entries.next().is_none());
     ensure!(is_empty, "{directory} is not empty: choose a new directory");
@@ -88,9 +110,41 @@ fn import(config: &ImportConfig) -> anyhow::Result<()> {
     let (genesis, count) = (backup.genesis.clone(), backup.count);
     let place = datadir.index();
     datadir.runner().start(|context| async move {
-        let blocks = (0..count).map(|_| backup.next_block());
+        let blocks = iter::from_fn(|| backup.next_block().transpose());
         chain::import(&context, &genesis, &place, blocks, count).await
     })?;
-    println!("{directory} holds the chain up to block {count}");
+    println!("{directory} holds the chain up to block {count}\n{}", explain(config, &checked));
     Ok(())
+}
+
+/// Checks a backup against what its user trusts.
+fn judge(config: &ImportConfig, backup: &mut Backup<File>) -> anyhow::Result<Checked> {
+    if let Some(path) = &config.genesis {
+        let trusted = datadir::read_genesis(path)?;
+        ensure!(backup.genesis == trusted, "its genesis is not that of {}", path.display());
+    }
+    let checked = signed_backup::check(backup)?;
+    if let Some(trusted) = config.block_hash {
+        let (last, count) = (checked.last, backup.count);
+        ensure!(last == trusted, "its last block {count} is {last}, not the trusted {trusted}");
+    }
+    Ok(checked)
+}
+
+/// What was checked, and what its user has to know from elsewhere.
+fn explain(config: &ImportConfig, checked: &Checked) -> String {
+    let Checked { origin, last, signers } = checked;
+    match signers {
+        Some((signers, validators)) if config.genesis.is_some() => {
+            format!("block {last} was signed by {signers} of the {validators} validators of the genesis")
+        }
+        Some((signers, validators)) => format!(
+            "block {last} was signed by {signers} of {validators} validators, whom the backup names itself: \
+             see that your genesis makes block 0 {origin}, or give it with --genesis"
+        ),
+        None if config.block_hash.is_some() => format!("block {last} is the one that you trust"),
+        None => format!(
+            "nobody signed block {last}: compare its hash with that of the chain, or give it with --block-hash"
+        ),
+    }
 }

@@ -13,14 +13,20 @@ mod db;
 mod figures;
 mod http;
 mod index_command;
+#[cfg(test)]
+mod limits_page;
 mod listen;
 mod logging;
 mod network;
+mod private_file;
 mod progress;
 mod proof;
 mod prune;
+mod regular_file;
+mod rpc_flags;
 mod run;
 mod shutdown;
+mod signed_backup;
 mod waiting;
 
 use clap::Parser as _;
@@ -42,6 +48,7 @@ fn main() -> ExitCode {
         _ => logging::start(logging::LogFormat::Text, "info"),
     }
     allow_many_files();
+    private_file::restrict_process();
     // Started here, its threads are as urgent as blocks; started by a request, they would not be.
     rayon::current_num_threads();
     let runtime = match tokio::runtime::Builder::new_multi_thread()

@@ -7,7 +7,7 @@ mod finality;
 mod node;
 mod words;
 
-use crate::http::Endpoint;
+use crate::{http::Endpoint, private_file};
 use alloy_primitives::{Address, B256, BlockHash, TxHash, U256};
 use almanac_primitives::{ScheduleId, StateKey, TimestampMs, state::Meta};
 use almanac_rpc::almanac::{
@@ -18,7 +18,7 @@ use anyhow::{Context as _, ensure};
 use clap::{ArgGroup, Args, Subcommand};
 use file::{HeaderFile, ProofFile};
 use serde_json::json;
-use std::{fs, io::Write as _, path::PathBuf};
+use std::{io::Write as _, path::PathBuf};
 
 /// What to do about proofs.
 #[derive(Clone, Debug, Subcommand)]
@@ -155,7 +155,7 @@ fn get(args: &GetArgs) -> anyhow::Result<()> {
     };
     let json = file.to_json() + "\n";
     match &args.out {
-        Some(path) => fs::write(path, json).with_context(|| format!("cannot write {}", path.display())),
+        Some(path) => private_file::replace(path, json.as_bytes()),
         None => Ok(std::io::stdout().write_all(json.as_bytes())?),
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     chain::{self, Chain},
     cli::DevConfig,
     console::ConsoleLines,
-    control::Control,
+    control::{BackupSource, Control},
     datadir::Datadir,
     figures::{self, BlockFigures},
     index_command,
@@ -22,7 +22,7 @@ use almanac_index::{Index, IndexConfig};
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::Genesis;
 use almanac_rpc::{
-    Limits, Server,
+    Server,
     almanac::Almanac,
     dev::Dev,
     eth::Eth,
@@ -40,11 +40,13 @@ use almanac_schedule::CalendarAgenda;
 use almanac_state::StateStore;
 use anyhow::Context as _;
 use commonware_runtime::Runner as _;
-use std::{io::Write as _, net::Ipv4Addr, sync::Arc, thread::JoinHandle, time::Duration};
+use std::{io::Write as _, net::Ipv4Addr, sync::Arc, thread::JoinHandle};
 use tokio::sync::oneshot;
 
 /// Runs a developer's chain until a signal or a failure ends it.
 pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
+    let serving = config.rpc.developer()?;
+    let is_open = serving.access.is_open();
     let mut shutdown = Shutdown::listen()?;
     let datadir = config.datadir.as_deref().map(Datadir::take).transpose()?;
     let now = SystemClock.now();
@@ -58,10 +60,13 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let lines = Lines::default();
     let setup = Setup { keeping, mode, lines: lines.clone() };
     let (thread, started) = spawn_sequencer(genesis.clone(), datadir, setup)?;
-    let Started { mut solo, pool, index, heads, height } =
+    let Started { mut solo, pool, index, heads, height, source } =
         started.await.context("the sequencer's thread ended before it began")??;
 
-    let _control = directory.map(|path| Control::serve(&path, genesis.clone(), index.clone())).transpose()?;
+    let _control = match (directory, source) {
+        (Some(path), Some(source)) => Some(Control::serve(&path, genesis.clone(), source)?),
+        _ => None,
+    };
     let feed = Arc::new(IndexFeed(index.clone()));
     let admission = Admission::new(genesis.chain_id, pool, feed);
     let (version, controls) = (&config.client_version, solo.controls().clone());
@@ -78,11 +83,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let figures = figures::start()?;
     let waiting = Waiting::read(&view.index)?;
     figures::count_waiting(waiting);
-    let limits = Limits {
-        calls_per_second_max: config.rate_limit,
-        call_time_max: Duration::from_millis(config.call_time.0),
-        ..Limits::default()
-    };
+    let call_time_max = serving.limits.call_time_max;
     let pages: Vec<(&str, Page)> = vec![
         ("/health", health(view.index.clone(), || "developer")),
         ("/metrics", Arc::new(move || figures.render())),
@@ -90,7 +91,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let impersonation = Arc::new(Impersonation::default());
     let dev =
         Dev::new(view.clone(), admission.clone(), controls.clone(), impersonation.clone(), lines, version);
-    let eth = Eth::new(view.clone(), admission, heads.clone(), wallet, version, limits.call_time_max)
+    let eth = Eth::new(view.clone(), admission, heads.clone(), wallet, version, call_time_max)
         .impersonating(impersonation);
     let mut methods = eth.into_module();
     methods.merge(dev.into_module()).context("a method has two homes")?;
@@ -99,9 +100,9 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let questions = Heavy::new(HeavyLimits::QUESTIONS);
     let almanac = Almanac::new(view.clone(), heads, questions, Arc::new(controls));
     methods.merge(almanac.into_module()).context("a method has two homes")?;
-    let retrace = Retrace::new(view, heavy.clone(), limits.call_time_max);
+    let retrace = Retrace::new(view, heavy.clone(), call_time_max);
     methods.merge(retrace.into_module()).context("a method has two homes")?;
-    let server = Server::start((Ipv4Addr::LOCALHOST, config.port).into(), limits, methods, pages).await?;
+    let server = Server::start((Ipv4Addr::LOCALHOST, config.port).into(), serving, methods, pages).await?;
     let banner = Banner {
         rpc: server.address(),
         chain_id: genesis.chain_id,
@@ -109,6 +110,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
         blocks: describe(mode),
         waiting,
         datadir: config.datadir.as_deref(),
+        is_open,
     };
     let banner = match (config.is_json, config.is_silent) {
         (true, _) => banner.json(),
@@ -150,6 +152,8 @@ struct Started {
     index: Arc<Index>,
     heads: Arc<Heads>,
     height: u64,
+    /// What a backup is made from, where the chain is on disk.
+    source: Option<BackupSource>,
 }
 
 /// How the sequencer is to run.
@@ -229,10 +233,11 @@ where
         Arc::new(BlockLines { lines, index: index.clone() }),
         Arc::new(console),
     ];
+    let source = disk.as_ref().map(|disk| BackupSource::new(index.clone(), disk.archive.clone()));
     sinks.extend(disk.map(|disk| disk.pruning));
     let config = SoloConfig { mode, fee_recipient: Address::ZERO };
     let (solo, sequencer) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, SystemClock, config);
-    tell(ready, Ok(Started { solo, pool, index, heads, height }));
+    tell(ready, Ok(Started { solo, pool, index, heads, height, source }));
     sequencer.await;
 }
 

@@ -64,8 +64,6 @@ fn a_follower_fetches_all_blocks_and_serves_them() {
     let configs = with_followers(&directory.path().join("net"), 200, 1);
     set(&configs[4], "sync", Some(json!("blocks")));
     let mut nodes: Vec<Node> = configs[..4].iter().map(|config| start(config)).collect();
-    // One that came up after the first block starts itself again before it votes.
-    all_vote(&nodes);
     agree_at(&nodes, 3);
     transfer_seen_by_all(&nodes, 0, 0);
 
@@ -108,8 +106,6 @@ fn a_fresh_node_copies_the_state_under_load() {
     let directory = tempfile::tempdir().unwrap();
     let configs = with_followers(&directory.path().join("net"), 200, 1);
     let mut nodes: Vec<Node> = configs[..4].iter().map(|config| start(config)).collect();
-    // One that came up after the first block starts itself again before it votes.
-    all_vote(&nodes);
     agree_at(&nodes, 2);
     let old = transfer_seen_by_all(&nodes, 0, 0);
     let job = make_job(&nodes[0], 1);
@@ -180,8 +176,6 @@ fn a_follower_that_is_far_behind_copies_the_state_again() {
     let configs = with_followers(&directory.path().join("net"), 200, 1);
     set(&configs[4], "syncBehindBlocks", Some(json!(20)));
     let mut nodes: Vec<Node> = configs[..4].iter().map(|config| start(config)).collect();
-    // One that came up after the first block starts itself again before it votes.
-    all_vote(&nodes);
     agree_at(&nodes, 5);
     nodes.push(start(&configs[4]));
     let first = first_block(&nodes[4]);
@@ -216,7 +210,6 @@ fn a_validator_that_is_far_behind_copies_the_state_and_is_silent_first() {
     let directory = tempfile::tempdir().unwrap();
     let configs = new_network(&directory.path().join("net"), 200);
     let mut nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
-    all_vote(&nodes);
     agree_at(&nodes, 3);
     set(&configs[3], "sync", Some(json!("state")));
     set(&configs[3], "syncBehindBlocks", Some(json!(20)));

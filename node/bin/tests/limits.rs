@@ -114,7 +114,7 @@ fn slow_clients_are_cut_off() {
         .map(|_| {
             let mut stream = TcpStream::connect(&node.address).unwrap();
             stream
-                .write_all(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{\"json")
+                .write_all(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"json")
                 .unwrap();
             stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
             stream

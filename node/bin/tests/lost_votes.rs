@@ -129,15 +129,41 @@ impl Copied {
         copy(&then, &now);
     }
 
+    /// Puts key, mark and directory back.
+    fn restore_all(&self) {
+        for name in ["validator.key", "validator.key.views", "data"] {
+            self.restore(name);
+        }
+    }
+
     /// Starts it again: it is silent first, and votes later.
     fn comes_back_silent(mut self, why: &str) {
         let before = log(&self.configs[LOST]).len();
         self.nodes.push(start(&self.configs[LOST]));
         wait_for_role(&self.nodes[LOST], "silent");
+        self.votes_after_silence(before, why);
+    }
+
+    /// Waits for the end of a silence for which it has logged a reason.
+    fn votes_after_silence(self, before: usize, why: &str) {
         wait_for_role(&self.nodes[LOST], "validator");
         let said = log(&self.configs[LOST])[before..].to_owned();
         assert!(said.contains(why), "{why:?} is not in: {said}");
-        // Its vote is needed now.
+        self.votes();
+    }
+
+    /// Starts it again: it votes without having been silent.
+    fn comes_back_voting(mut self) {
+        let before = log(&self.configs[LOST]).len();
+        self.nodes.push(start(&self.configs[LOST]));
+        wait_for_role(&self.nodes[LOST], "validator");
+        let said = log(&self.configs[LOST])[before..].to_owned();
+        assert!(!said.contains("does not know what it has signed"), "{said}");
+        self.votes();
+    }
+
+    /// Checks that its vote counts, and that it signs nothing twice.
+    fn votes(self) {
         self.nodes[0].signal("-STOP");
         let height = self.nodes[1].height();
         agree_at(&self.nodes[1..], height + 5);
@@ -166,15 +192,40 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Key, mark and directory from the same moment: nothing among them shows that they are old. The others do.
+/// Key, mark and directory from the same moment: nothing among them shows that they are old. The others go on, and all
+/// that it has signed is in views that are over: it votes after them at once.
 #[test]
-fn a_validator_that_is_restored_as_a_whole_is_silent_first() {
+fn a_validator_that_is_restored_as_a_whole_votes_after_the_newest_block() {
     let copied = Copied::new();
-    for name in ["validator.key", "validator.key.views", "data"] {
-        copied.restore(name);
+    copied.restore_all();
+    sleep(LEASE);
+    copied.comes_back_voting();
+}
+
+/// The same where its last votes are in a view that is not over, and a peer has them: it is silent first.
+#[test]
+fn a_validator_that_is_restored_as_a_whole_is_silent_where_a_peer_has_its_later_vote() {
+    let mut copied = Copied::new();
+    copied.nodes.push(start(&copied.configs[LOST]));
+    wait_for_role(&copied.nodes[LOST], "validator");
+    let height = copied.nodes[0].height();
+    agree_at(&copied.nodes, height + 5);
+    // Two of four: once they have lost patience they say that the view has failed, and it does not end.
+    for node in &copied.nodes[..2] {
+        node.signal("-STOP");
     }
     sleep(LEASE);
-    copied.comes_back_silent("a peer has its vote in view");
+    copied.nodes[LOST].signal("-KILL");
+    copied.nodes[LOST].wait();
+    copied.nodes.truncate(LOST);
+    copied.restore_all();
+    copied.nodes[1].signal("-CONT");
+    let config = copied.configs[LOST].clone();
+    let before = log(&config).len();
+    copied.nodes.push(start(&config));
+    wait_for_role(&copied.nodes[LOST], "silent");
+    copied.nodes[0].signal("-CONT");
+    copied.votes_after_silence(before, "a peer has its vote in view");
 }
 
 /// The mark beside the key has votes that the directory lacks, however short ago they were signed.
@@ -203,15 +254,45 @@ fn votes_that_are_damaged_on_disk_are_missed() {
     copied.comes_back_silent("they are of an older copy, or were cut");
 }
 
-/// That a key was never used is believed only where nothing is final.
+/// That a key was never used is not taken for granted: it votes after the newest final block only.
 #[test]
-fn an_unused_key_is_silent_where_the_chain_goes_on() {
+fn an_unused_key_votes_after_the_newest_block_where_the_chain_goes_on() {
     let copied = Copied::new();
     let home = home(&copied.configs);
     fs::remove_dir_all(home.join("data")).unwrap();
     fs::remove_file(home.join("validator.key.views")).unwrap();
     fs::write(home.join("validator.key.unused"), "").unwrap();
-    copied.comes_back_silent("a peer has its vote in view");
+    let height = copied.nodes[0].height();
+    agree_at(&copied.nodes, height + 3);
+    copied.comes_back_voting();
+}
+
+/// It was away, and the chain went on; then another one failed for good. Three of four are there, and nobody has to
+/// help them.
+#[test]
+fn a_validator_that_was_away_votes_where_it_is_needed() {
+    let mut copied = Copied::new();
+    sleep(LEASE);
+    let failed = copied.nodes.remove(0);
+    drop(failed);
+    let height = copied.nodes[0].height();
+    copied.nodes.push(start(&copied.configs[LOST]));
+    agree_at(&copied.nodes, height + 8);
+    nobody_signed_twice(&copied.configs);
+}
+
+/// The last of four is started when blocks are final, and another one has failed by then.
+#[test]
+fn a_validator_that_starts_late_votes_where_it_is_needed() {
+    let directory = tempfile::tempdir().unwrap();
+    let configs = new_network(&directory.path().join("net"), 200);
+    let mut nodes: Vec<Node> = configs[..LOST].iter().map(|config| start(config)).collect();
+    agree_at(&nodes, 3);
+    drop(nodes.remove(0));
+    let height = nodes[0].height();
+    nodes.push(start(&configs[LOST]));
+    agree_at(&nodes, height + 8);
+    nobody_signed_twice(&configs);
 }
 
 /// All at once, and longer than any mark is believed: nobody can show a new block, and nobody needs to.
@@ -221,7 +302,6 @@ fn a_network_that_was_down_as_a_whole_comes_back_by_itself() {
     let configs = new_network(&directory.path().join("net"), 200);
     let mut nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
     agree_at(&nodes, 8);
-    all_vote(&nodes);
     let height = nodes[0].height();
     for node in &nodes {
         node.signal("-KILL");

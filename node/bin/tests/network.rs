@@ -9,7 +9,7 @@ use commonware_utils::test_rng;
 use serde_json::{Value, json};
 use std::{path::Path, time::Duration};
 use support::{
-    network::{agree_at, all_vote, new_network, start, transfer_seen_by_all},
+    network::{agree_at, new_network, start, transfer_seen_by_all},
     *,
 };
 
@@ -40,7 +40,6 @@ fn four_processes_agree_and_survive_kill_9() {
     let configs = new_network(&directory.path().join("net"), 200);
     let mut nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
     agree_at(&nodes, 3);
-    all_vote(&nodes);
 
     for (nonce, sender) in (0..4).enumerate() {
         transfer_seen_by_all(&nodes, sender, nonce as u64);
@@ -74,7 +73,6 @@ fn four_processes_agree_and_survive_kill_9() {
     let height = nodes[0].height();
     agree_at(&nodes, height);
     transfer_seen_by_all(&nodes, 3, 5);
-    all_vote(&nodes);
 
     // Two of four are too few, and none of them makes a block alone.
     for mut killed in nodes.drain(2..) {

@@ -9,7 +9,7 @@ mod narrow;
 pub mod snapshots;
 pub mod solo;
 
-pub use admission::{Admission, SharedPool, SubmitError, TipState};
+pub use admission::{Admission, Effort, SharedPool, SubmitError, Submitted, TipState};
 pub use application::{Application, ApplicationError, MadeBlock, Proposal, Proven, Tip};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use deadline::Deadline;

@@ -47,7 +47,7 @@ async fn a_block_verifies_with_senders_from_the_pool() {
     let ((here, here_tip), (mut there, there_tip)) = (application(), application());
     let transactions = [0, 1].map(|n| transfer(person(n), 0, person(5).address, 5)).to_vec();
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), there_tip.header.base_fee));
-    let rich = SenderState { nonce: 0, balance: Wei(U256::MAX) };
+    let rich = SenderState { nonce: 0, balance: Wei(U256::MAX), is_delegated: false };
     pool.lock().insert(recovered(transactions[0].clone()), rich).unwrap();
     assert_eq!(pool.known(&transactions).into_keys().collect::<Vec<_>>(), [transactions[0].hash()]);
     there.know_senders(pool);

@@ -1,8 +1,9 @@
-//! A candidate that meets a fault is left out and dropped, and blocks keep coming.
+//! A candidate that meets a fault is left out and not tried again at once, and blocks keep coming.
 
-use alloy_primitives::{Address, B256, Bytes, TxHash, U256, address};
+use alloy_consensus::TxEip1559;
+use alloy_primitives::{Address, B256, Bytes, TxHash, TxKind, U256, address};
 use almanac_consensus::{Application, Deadline, MadeBlock, Proposal, SharedPool, Tip};
-use almanac_exec::{BlockError, StateFault};
+use almanac_exec::{BlockError, Fault, StateFault};
 use almanac_mempool::{Pool, PoolConfig, SenderState};
 use almanac_primitives::{
     Account, Block, ConsensusContext, GasPrice, StateDiff, StateKey, TimestampMs, UserTransaction, Wei,
@@ -28,7 +29,7 @@ fn damaged_chain() -> (Application<MemoryStore>, Tip<MemoryBatch>) {
 fn pool_of(transactions: &[UserTransaction]) -> Arc<SharedPool> {
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), BASE_FEE));
     for transaction in transactions {
-        let rich = SenderState { nonce: 0, balance: Wei(U256::MAX) };
+        let rich = SenderState { nonce: 0, balance: Wei(U256::MAX), is_delegated: false };
         pool.lock().insert(recovered(transaction.clone()), rich).unwrap();
     }
     pool
@@ -66,22 +67,59 @@ async fn a_candidate_that_meets_a_fault_stops_no_block() {
     assert_eq!(*hash, bad.hash());
     assert!(matches!(error, BlockError::State(StateFault::Missing { .. })), "{error}");
     assert!(pool.lock().contains(bad.hash()), "a proposal alone changes no pool");
-    pool.drop_faulted(&made);
-    assert!(!pool.lock().contains(bad.hash()) && pool.lock().contains(good.hash()));
+    pool.note_faults(&made);
+    let candidates: Vec<_> = pool.candidates().iter().map(|candidate| candidate.hash()).collect();
+    assert_eq!(candidates, [good.hash()], "the next proposal leaves it out");
     let (other, other_tip) = damaged_chain();
     other.verify(&other_tip, Block::clone(&made.block)).await.unwrap();
 }
 
-/// A sequencer hears of it with the block.
+/// A disk that gives no answer once must not cost a user the transaction: it is valid, and it is tried again.
 #[tokio::test]
-async fn a_pool_that_settles_drops_it() {
+async fn what_the_state_could_not_be_read_for_waits_and_comes_back() {
     let (application, tip) = damaged_chain();
     let bad = call(person(0), 0, BROKEN, Bytes::new(), 100_000);
-    let pool = pool_of(std::slice::from_ref(&bad));
-    let made = propose(&application, &tip, &pool).await;
+    let next = transfer(person(0), 1, person(2).address, 1);
+    let pool = pool_of(&[bad.clone(), next]);
+    let mut made = propose(&application, &tip, &pool).await;
     assert!(made.block.transactions.is_empty());
     pool.settle(&made, BASE_FEE);
-    assert!(pool.lock().is_empty());
+    assert!(pool.lock().contains(bad.hash()), "it is kept");
+    made.faulted.clear();
+    let mut blocks = 0;
+    while pool.candidates().is_empty() {
+        assert!(blocks < 100, "it comes back");
+        pool.settle(&made, BASE_FEE);
+        blocks += 1;
+    }
+    assert_eq!(blocks, 16);
+    assert_eq!(pool.candidates().len(), 2, "with those after it");
+}
+
+/// A broken invariant is about the transaction: it would be broken again.
+#[tokio::test]
+async fn what_breaks_an_invariant_is_dropped() {
+    let (application, tip) = damaged_chain();
+    let (bad, good) = (transfer(person(0), 0, BROKEN, 1), transfer(person(1), 0, person(2).address, 1));
+    let pool = pool_of(&[bad.clone(), good.clone()]);
+    let mut made = propose(&application, &tip, &pool_of(&[])).await;
+    made.faulted.push((bad.hash(), Fault::RulesDisagree { reason: "made up".to_owned() }.into()));
+    pool.settle(&made, BASE_FEE);
+    assert!(!pool.lock().contains(bad.hash()) && pool.lock().contains(good.hash()));
+}
+
+/// Each asks for a whole block and uses hardly any of it: one runs in a block, and thousands used to be all that a
+/// proposer looked at.
+#[test]
+fn candidates_that_ask_for_whole_blocks_leave_places_for_others() {
+    let wide = (0..20).map(|n| call(person(n), 0, person(2).address, Bytes::new(), 30_000_000));
+    let sixteenth = call(person(20), 0, person(2).address, Bytes::new(), 30_000_000 / 16);
+    let cheap = eip1559(0, TxKind::Call(person(2).address), 1, Bytes::new(), 21_000);
+    let cheap = sign(TxEip1559 { max_priority_fee_per_gas: 1, ..cheap }, person(21).secret);
+    let pool = pool_of(&wide.chain([sixteenth.clone(), cheap.clone()]).collect::<Vec<_>>());
+    let candidates: Vec<_> = pool.candidates().iter().map(|candidate| candidate.hash()).collect();
+    assert_eq!(candidates.len(), 8 + 2, "eight blocks of wide ones, and the others");
+    assert_eq!(candidates[8..], [sixteenth.hash(), cheap.hash()], "a sixteenth of a block is not wide");
 }
 
 /// A store that cannot take what one candidate did, and says so only when the block is sealed.

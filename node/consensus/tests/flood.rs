@@ -122,7 +122,7 @@ fn flood(kind: Kind, count: u64) -> Vec<RecoveredTransaction> {
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), GasPrice(1_000_000_000)));
     // Recovering a thousand authorisations takes a while: the pool has them recovered.
     for n in 0..count {
-        let rich = SenderState { nonce: 0, balance: Wei(U256::MAX) };
+        let rich = SenderState { nonce: 0, balance: Wei(U256::MAX), is_delegated: false };
         let sent = kind.sign(person(n % SENDERS), n / SENDERS);
         pool.lock().insert(recovered(sent), rich).unwrap();
     }
@@ -196,7 +196,7 @@ async fn the_deadline_holds_for_the_dearest_pool() {
 #[test]
 fn candidates_share_what_the_pool_holds() {
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), GasPrice(1_000_000_000)));
-    let rich = SenderState { nonce: 0, balance: Wei(U256::MAX) };
+    let rich = SenderState { nonce: 0, balance: Wei(U256::MAX), is_delegated: false };
     let sent = recovered(Kind::Delegations.sign(person(0), 0));
     let hash = sent.hash();
     pool.lock().insert(sent, rich).unwrap();
@@ -217,7 +217,7 @@ fn no_more_candidates_than_a_block_may_hold() {
         PoolConfig { sender_count_max: 20_000, ..PoolConfig::default() },
         GasPrice(1),
     ));
-    let rich = SenderState { nonce: 0, balance: Wei(U256::MAX) };
+    let rich = SenderState { nonce: 0, balance: Wei(U256::MAX), is_delegated: false };
     let one = recovered(transfer(person(0), 0, Address::ZERO, 1));
     pool.lock().insert(one, rich).unwrap();
     for nonce in 1..=BLOCK_TRANSACTIONS_MAX as u64 {

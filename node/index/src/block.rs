@@ -1,8 +1,8 @@
 //! What is remembered of a block, and how to point into it.
 
 use crate::logs::LogEntry;
-use alloy_primitives::{Address, BlockHash};
-use almanac_primitives::{Block, Receipt, RunTransaction, run::PROLOGUE_TYPE};
+use alloy_primitives::{Address, BlockHash, TxHash};
+use almanac_primitives::{Block, Receipt, RunTransaction, TimestampMs, run::PROLOGUE_TYPE};
 use std::sync::Arc;
 
 /// What is remembered of one block.
@@ -22,6 +22,18 @@ impl IndexedBlock {
     /// Its height.
     pub fn number(&self) -> u64 {
         self.block.header.number
+    }
+
+    /// About how many bytes it has, as it is stored.
+    pub fn weight(&self) -> usize {
+        const RECEIPT_BYTES: usize = 256;
+        const LOG_BYTES: usize = 160;
+        let transactions = self.block.transactions.iter().map(|transaction| transaction.encoded().len());
+        let logs = self.receipts.iter().flat_map(|receipt| &receipt.logs);
+        let logs = logs.map(|log| log.data.data.len().saturating_add(LOG_BYTES));
+        let runs = self.parties.iter().filter_map(|parties| parties.run.as_ref()).map(|run| run.input.len());
+        let receipts = self.receipts.len().saturating_mul(RECEIPT_BYTES);
+        transactions.chain(logs).chain(runs).fold(receipts, usize::saturating_add)
     }
 
     /// How many of its receipts are not shown to people; these come first.
@@ -50,6 +62,21 @@ impl IndexedBlock {
 /// can be seen would only puzzle people.
 pub(crate) fn unseen(first: &Receipt) -> usize {
     (first.transaction_type == PROLOGUE_TYPE && first.logs.is_empty()).into()
+}
+
+/// What is known of the place of a receipt without its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where it is.
+    pub location: Location,
+    /// Hash of the block.
+    pub block_hash: BlockHash,
+    /// Time of the block.
+    pub timestamp: TimestampMs,
+    /// Receipts of the block that are not shown; these come first.
+    pub unseen: usize,
+    /// The transaction's hash.
+    pub transaction_hash: TxHash,
 }
 
 /// The two ends of a transaction, and the call itself where no body has it.

@@ -10,9 +10,11 @@ pub struct IndexConfig {
     /// Memory for what was written and is not in its final place on the disk yet. While that much is put there,
     /// as much again can come.
     pub buffer_bytes: u64,
-    /// Rows that one search for logs, or for a page of schedules, may look at. A filter whose parts are common, but never in one log, would
-    /// otherwise go through the whole chain; the default takes about a second.
+    /// Rows that one search for logs, or for a page of schedules, may look at. A filter whose parts are common, but
+    /// never in one log, would otherwise go through the whole chain; the default takes about a second.
     pub search_rows_max: usize,
+    /// Bytes of these rows, for logs: a receipt may be megabytes. The default takes about a second.
+    pub search_bytes_max: usize,
 }
 
 impl IndexConfig {
@@ -29,6 +31,7 @@ impl Default for IndexConfig {
             cache_bytes: 256 << 20,
             buffer_bytes: 64 << 20,
             search_rows_max: 100_000,
+            search_bytes_max: 256 << 20,
         }
     }
 }

@@ -169,6 +169,20 @@ pub enum LogsError {
         /// Up to here the search got.
         complete_to: Option<u64>,
     },
+    /// Too many bytes had to be looked at.
+    #[error("the filter is too wide: {bytes} bytes were looked at{}", narrower(.complete_to))]
+    TooHeavy {
+        /// Bytes of the rows read.
+        bytes: usize,
+        /// Up to here the search got.
+        complete_to: Option<u64>,
+    },
+    /// What matches is larger than whoever asked can take.
+    #[error("the logs that match are larger than an answer may be{}", narrower(.complete_to))]
+    TooLarge {
+        /// Up to here it fits.
+        complete_to: Option<u64>,
+    },
     /// Blocks that this node never had.
     #[error(
         "logs from block {from} on are asked for, this node has blocks from {first} on: start the range there"

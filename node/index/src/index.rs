@@ -1,14 +1,14 @@
 //! The index: takes final blocks, answers about them.
 
 use crate::{
-    block::{IndexedBlock, Location, Parties},
+    block::{IndexedBlock, Location, Parties, Place},
     cache::BlockCache,
     config::IndexConfig,
     digest::digest,
     error::{ApplyError, Fault, LogsError, OpenError, RevertError, StoreError},
     history::HistoricalState,
     involved::{self, ANYONE, Order, SENDER, Sent},
-    logs::{LogEntry, LogFilter, Search, Stop},
+    logs::{Bounds, LogEntry, LogFilter, Search, Stop},
     open::{self, Head},
     read, rows,
     schedules::{self, KnownSchedule, ScheduleFilter, SchedulePage},
@@ -223,6 +223,21 @@ impl Index {
         self.0.store.ask(|view| read::number_of(view, hash))
     }
 
+    /// Hash of the block at a height, without reading the block.
+    pub fn hash(&self, number: u64) -> Result<Option<BlockHash>, StoreError> {
+        self.0.store.ask(|view| read::hash_at(view, number))
+    }
+
+    /// Where a transaction ran, without reading the block.
+    pub fn location(&self, hash: TxHash) -> Result<Option<Location>, StoreError> {
+        self.0.store.ask(|view| read::location_of(view, hash))
+    }
+
+    /// What is known of a receipt's place, without reading the block.
+    pub fn place(&self, location: Location) -> Result<Place, StoreError> {
+        self.0.store.ask(|view| read::place_at(view, location))
+    }
+
     /// Where a transaction ran, and in which block.
     pub fn transaction(&self, hash: TxHash) -> Result<Option<(Location, Arc<IndexedBlock>)>, StoreError> {
         let _reverts = self.0.reverts();
@@ -257,12 +272,28 @@ impl Index {
     /// The logs that a filter asks for, in the order in which they happened, or an error if there are more
     /// than `max`.
     pub fn logs(&self, filter: &LogFilter, max: usize) -> Result<Vec<LogEntry>, LogsError> {
+        let mut found = Vec::new();
+        self.search_logs(filter, max, |entry| {
+            found.push(entry);
+            true
+        })?;
+        Ok(found)
+    }
+
+    /// The same, one by one: `take` answers false where a log does not fit any more, and that ends the search.
+    pub fn search_logs(
+        &self,
+        filter: &LogFilter,
+        max: usize,
+        mut take: impl FnMut(LogEntry) -> bool,
+    ) -> Result<(), LogsError> {
         if self.0.floor > 0 && filter.from <= self.0.floor {
             return Err(LogsError::NotKept { from: filter.from, first: self.0.floor + 1 });
         }
-        let mut search = Search::new(filter, max, self.0.config.search_rows_max);
-        match search.run(&self.0.store.view()) {
-            Ok(()) => Ok(search.finish()),
+        let IndexConfig { search_rows_max: looked_at_max, search_bytes_max: bytes_max, .. } = self.0.config;
+        let bounds = Bounds { found_max: max, looked_at_max, bytes_max };
+        match Search::new(filter, bounds, &mut take).run(&self.0.store.view()) {
+            Ok(()) => Ok(()),
             Err(Stop::Limit(limit)) => Err(limit),
             Err(Stop::Fault(fault)) => Err(self.0.store.error(&fault).into()),
         }

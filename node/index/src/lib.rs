@@ -18,9 +18,10 @@ mod read;
 mod rows;
 pub mod schedules;
 mod store;
+mod tree;
 mod write;
 
-pub use block::{IndexedBlock, Location, Parties};
+pub use block::{IndexedBlock, Location, Parties, Place};
 pub use config::IndexConfig;
 pub use copied::CopiedIndex;
 pub use error::{ApplyError, LogsError, OpenError, RevertError, StoreError};

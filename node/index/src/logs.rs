@@ -8,7 +8,7 @@ use crate::{
     block::{Location, unseen},
     error::{Fault, LogsError},
     read,
-    rows::{self, Term},
+    rows::{self, ReceiptRow, Term},
     store::{Row, Table, View},
 };
 use alloy_primitives::{Address, B256, BlockHash, Log, TxHash};
@@ -77,12 +77,26 @@ pub struct LogEntry {
 /// A search that is going on.
 pub(crate) struct Search<'a> {
     filter: &'a LogFilter,
-    max: usize,
+    bounds: Bounds,
+    /// Rows and their bytes so far.
     looked_at: usize,
-    looked_at_max: usize,
-    found: Vec<LogEntry>,
-    /// The last block whose logs are all in `found`.
+    bytes: usize,
+    found: usize,
+    /// Takes what is found, or says that it does not fit.
+    take: &'a mut dyn FnMut(LogEntry) -> bool,
+    /// The last block whose logs were all taken.
     complete_to: Option<u64>,
+}
+
+/// How far a search goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Logs that match.
+    pub(crate) found_max: usize,
+    /// Rows that are read.
+    pub(crate) looked_at_max: usize,
+    /// Bytes of these: one receipt may be megabytes.
+    pub(crate) bytes_max: usize,
 }
 
 /// A search ends early because of its limits, or because of the file.
@@ -104,16 +118,15 @@ impl From<Fault> for Stop {
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(filter: &'a LogFilter, max: usize, looked_at_max: usize) -> Self {
-        Self { filter, max, looked_at: 0, looked_at_max, found: Vec::new(), complete_to: None }
+    pub(crate) fn new(
+        filter: &'a LogFilter,
+        bounds: Bounds,
+        take: &'a mut dyn FnMut(LogEntry) -> bool,
+    ) -> Self {
+        Self { filter, bounds, looked_at: 0, bytes: 0, found: 0, take, complete_to: None }
     }
 
-    /// What was found, in the order in which it happened.
-    pub(crate) fn finish(self) -> Vec<LogEntry> {
-        self.found
-    }
-
-    /// Goes through the filter's range.
+    /// Goes through the filter's range, in the order in which things happened.
     pub(crate) fn run(&mut self, view: &View<'_>) -> Result<(), Stop> {
         let to = self.filter.to;
         let mut constraints: Vec<_> = self.filter.constraints().into_iter().map(Constraint::new).collect();
@@ -144,8 +157,8 @@ impl<'a> Search<'a> {
         while agreed < constraints.len() {
             agreed = 0;
             for constraint in &mut *constraints {
-                self.looked_at += constraint.seek(view, height, to)?;
-                self.check_width()?;
+                let Looked { rows, bytes } = constraint.seek(view, height, to)?;
+                self.look_at(rows, bytes)?;
                 match constraint.height() {
                     None => return Ok(None),
                     Some(next) if next == height => agreed += 1,
@@ -162,13 +175,11 @@ impl<'a> Search<'a> {
         }
         let header = read::header_at(view, number)?;
         let block_hash = header.hash();
-        let unseen = unseen(&read::receipt_at(view, Location::first_of(number))?.receipt);
+        let unseen = unseen(&self.receipt_at(view, Location::first_of(number))?.receipt);
         for index in indexes {
-            self.looked_at += 1;
-            self.check_width()?;
             let index = usize::try_from(*index).expect("an index fits the memory it counts");
             let location = Location { number, index };
-            let row = read::receipt_at(view, location)?;
+            let row = self.receipt_at(view, location)?;
             let first_log = usize::try_from(row.first_log).expect("logs fit the memory they are counted in");
             for (nth, log) in row.receipt.logs.into_iter().enumerate() {
                 if self.filter.matches(&log) {
@@ -187,21 +198,40 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn take(&mut self, entry: LogEntry) -> Result<(), LogsError> {
-        if self.found.len() == self.max {
-            return Err(LogsError::TooMany { max: self.max, complete_to: self.complete_to });
-        }
-        self.found.push(entry);
-        Ok(())
+    fn receipt_at(&mut self, view: &View<'_>, location: Location) -> Result<ReceiptRow, Stop> {
+        let (row, bytes) = read::receipt_at(view, location)?;
+        self.look_at(1, bytes)?;
+        Ok(row)
     }
 
-    fn check_width(&self) -> Result<(), LogsError> {
-        let (looked_at, complete_to) = (self.looked_at, self.complete_to);
-        if looked_at > self.looked_at_max {
+    fn take(&mut self, entry: LogEntry) -> Result<(), LogsError> {
+        let (max, complete_to) = (self.bounds.found_max, self.complete_to);
+        if self.found == max {
+            return Err(LogsError::TooMany { max, complete_to });
+        }
+        self.found += 1;
+        if (self.take)(entry) { Ok(()) } else { Err(LogsError::TooLarge { complete_to }) }
+    }
+
+    fn look_at(&mut self, rows: usize, bytes: usize) -> Result<(), LogsError> {
+        self.looked_at = self.looked_at.saturating_add(rows);
+        self.bytes = self.bytes.saturating_add(bytes);
+        let (looked_at, bytes, complete_to) = (self.looked_at, self.bytes, self.complete_to);
+        if looked_at > self.bounds.looked_at_max {
             return Err(LogsError::TooWide { looked_at, complete_to });
+        }
+        if bytes > self.bounds.bytes_max {
+            return Err(LogsError::TooHeavy { bytes, complete_to });
         }
         Ok(())
     }
+}
+
+/// What was read.
+#[derive(Clone, Copy, Default)]
+struct Looked {
+    rows: usize,
+    bytes: usize,
 }
 
 /// One constraint of a filter: a log has one of these terms.
@@ -223,20 +253,20 @@ impl Constraint {
         Self { terms: terms.into_iter().map(sought).collect() }
     }
 
-    /// Moves every term to its first block in `height..=to`. Says how many rows that took.
-    fn seek(&mut self, view: &View<'_>, height: u64, to: u64) -> Result<usize, Fault> {
-        let mut looked_at = 0;
+    /// Moves every term to its first block in `height..=to`. Says what was read for that.
+    fn seek(&mut self, view: &View<'_>, height: u64, to: u64) -> Result<Looked, Fault> {
+        let mut looked = Looked::default();
         for sought in &mut self.terms {
             let is_there = match &sought.next {
                 Some((next, _)) => *next >= height,
                 None => sought.is_started,
             };
             if !is_there {
-                sought.seek(view, height, to)?;
-                looked_at += 1;
+                looked.bytes += sought.seek(view, height, to)?;
+                looked.rows += 1;
             }
         }
-        Ok(looked_at)
+        Ok(looked)
     }
 
     /// The lowest block that has one of the terms.
@@ -256,13 +286,15 @@ impl Constraint {
 }
 
 impl Sought {
-    fn seek(&mut self, view: &View<'_>, height: u64, to: u64) -> Result<(), Fault> {
+    /// Says how many bytes were read.
+    fn seek(&mut self, view: &View<'_>, height: u64, to: u64) -> Result<usize, Fault> {
         let (first, last) = (rows::at_height(&self.prefix, height), rows::at_height(&self.prefix, to));
         let row = view.range(Table::Postings, &first..=&last).next().transpose()?;
+        let bytes = row.as_ref().map_or(0, |(key, row)| key.len() + row.len());
         let read = |(key, row): Row| Ok::<_, Fault>((rows::height_of(&key)?, rows::read_posting(&row)?));
         self.next = row.map(read).transpose()?;
         self.is_started = true;
-        Ok(())
+        Ok(bytes)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Finds state, blocks and transactions among the rows.
 
 use crate::{
-    block::{IndexedBlock, Location},
+    block::{IndexedBlock, Location, Place, unseen},
     error::Fault,
     involved::Order,
     rows::{self, ReceiptRow},
@@ -106,11 +106,25 @@ pub(crate) fn location_of(view: &View<'_>, hash: TxHash) -> Result<Option<Locati
     view.get(Table::Locations, hash.as_slice(), rows::read_place)
 }
 
-/// One receipt. Calldata that the body of a schedule has is not put in its place.
-pub(crate) fn receipt_at(view: &View<'_>, location: Location) -> Result<ReceiptRow, Fault> {
-    let row = view.get(Table::Receipts, &rows::place(location), rows::read_receipt)?;
+/// One receipt, and how many bytes it has. Calldata that the body of a schedule has is not put in its place.
+pub(crate) fn receipt_at(view: &View<'_>, location: Location) -> Result<(ReceiptRow, usize), Fault> {
+    let read = |row: &[u8]| Ok((rows::read_receipt(row)?, row.len()));
+    let row = view.get(Table::Receipts, &rows::place(location), read)?;
     let Location { number, index } = location;
     row.ok_or_else(|| Fault::Missing(format!("receipt {index} of block {number}")))
+}
+
+/// What is known of a receipt's place.
+pub(crate) fn place_at(view: &View<'_>, location: Location) -> Result<Place, Fault> {
+    let header = header_at(view, location.number)?;
+    let (first, _) = receipt_at(view, Location::first_of(location.number))?;
+    Ok(Place {
+        location,
+        block_hash: header.hash(),
+        timestamp: header.timestamp,
+        unseen: unseen(&first.receipt),
+        transaction_hash: receipt_at(view, location)?.0.receipt.transaction_hash,
+    })
 }
 
 /// The block at a height, with all that belongs to it.

@@ -7,16 +7,16 @@
 use crate::{
     config::IndexConfig,
     error::{Fault, OpenError, StoreError},
+    tree::Tree,
 };
 use arc_swap::ArcSwap;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as _, Snapshot};
 use std::{
-    collections::BTreeMap,
     fs, io,
     ops::RangeInclusive,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::{Arc, RwLock, RwLockReadGuard},
+    sync::Arc,
 };
 
 /// Name of the space that holds everything.
@@ -76,7 +76,8 @@ enum Backend {
         /// without a lock: a reader that the system puts aside must not make a block wait.
         settled: ArcSwap<Snapshot>,
     },
-    Memory(RwLock<BTreeMap<Vec<u8>, Vec<u8>>>),
+    /// Swapped likewise.
+    Memory(ArcSwap<Tree>),
 }
 
 impl Store {
@@ -100,7 +101,7 @@ impl Store {
 
     /// An empty store that is gone with the process.
     pub(crate) fn in_memory() -> Self {
-        Self { backend: Backend::Memory(RwLock::default()), name: "the index in memory".to_owned() }
+        Self { backend: Backend::Memory(ArcSwap::default()), name: "the index in memory".to_owned() }
     }
 
     /// What errors call it.
@@ -113,7 +114,7 @@ impl Store {
     pub(crate) fn view(&self) -> View<'_> {
         match &self.backend {
             Backend::Disk { space, settled, .. } => View::Disk(settled.load_full(), space),
-            Backend::Memory(rows) => View::Memory(rows.read().expect("nobody panics while writing rows")),
+            Backend::Memory(rows) => View::Memory(rows.load_full()),
         }
     }
 
@@ -143,13 +144,14 @@ impl Store {
                 Ok(())
             }
             Backend::Memory(rows) => {
-                let mut rows = rows.write().expect("nobody panics while writing rows");
+                let mut next = Tree::clone(&rows.load());
                 for (key, value) in batch.into_sorted() {
                     match value {
-                        Some(value) => rows.insert(key, value),
-                        None => rows.remove(&key),
-                    };
+                        Some(value) => next.insert(key, value),
+                        None => next.remove(&key),
+                    }
                 }
+                rows.store(Arc::new(next));
                 Ok(())
             }
         }
@@ -244,7 +246,7 @@ impl Batch {
 /// The rows at one moment.
 pub(crate) enum View<'a> {
     Disk(Arc<Snapshot>, &'a Keyspace),
-    Memory(RwLockReadGuard<'a, BTreeMap<Vec<u8>, Vec<u8>>>),
+    Memory(Arc<Tree>),
 }
 
 impl View<'_> {
@@ -258,7 +260,7 @@ impl View<'_> {
         let key = table.key(key);
         match self {
             Self::Disk(snapshot, space) => snapshot.get(space, key)?.map(|value| read(&value)).transpose(),
-            Self::Memory(rows) => rows.get(&key).map(|value| read(value)).transpose(),
+            Self::Memory(rows) => rows.get(&key).map(read).transpose(),
         }
     }
 
@@ -283,8 +285,44 @@ impl View<'_> {
                 Ok((key.to_vec(), value.to_vec()))
             })),
             Self::Memory(rows) => {
-                Box::new(rows.range(first..=last).map(|(key, value)| Ok((key.clone(), value.clone()))))
+                Box::new(rows.range(first, last).map(|entry| Ok((entry.key.to_vec(), entry.value.to_vec()))))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{sync::mpsc, thread, time::Duration};
+
+    /// A reader may hold its rows as long as it likes: no writer waits for it, and it sees none of what comes.
+    #[test]
+    fn a_view_holds_no_writer_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let stores = [
+            Store::in_memory(),
+            Store::open(&directory.path().join("index"), &IndexConfig::default()).unwrap(),
+        ];
+        for store in stores {
+            let batch = |value: u8| {
+                let mut batch = Batch::default();
+                batch.insert(Table::Meta, b"a", [value]);
+                batch
+            };
+            let value = |view: &View<'_>| view.get(Table::Meta, b"a", |row| Ok(row[0])).unwrap();
+            store.commit(batch(1)).unwrap();
+            let store = Arc::new(store);
+            let view = store.view();
+            let mut range = view.range(Table::Meta, &[]..=&[u8::MAX]);
+            let (done, written) = mpsc::channel();
+            let writer = store.clone();
+            let batch = batch(2);
+            thread::spawn(move || done.send(writer.commit(batch)));
+            let waited = written.recv_timeout(Duration::from_secs(20));
+            assert!(matches!(waited, Ok(Ok(()))), "{}: a reader holds the writer up", store.name());
+            assert_eq!(range.next().unwrap().unwrap(), (b"a".to_vec(), vec![1]));
+            assert_eq!((value(&view), value(&store.view())), (Some(1), Some(2)));
         }
     }
 }

@@ -8,6 +8,7 @@ use almanac_primitives::StateRead as _;
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
+    time::{Duration, Instant},
 };
 use support::{Chain, KEYS, PEOPLE, Plan, apply, keeping, key, someone};
 
@@ -111,6 +112,49 @@ fn ask(chain: &Chain, index: &Index, random: u64) {
         assert_eq!((location, &block.block), (Location { number: height, index: 0 }, &fed.block));
         assert_eq!(index.block_by_hash(fed.block.hash()).unwrap(), Some(block));
     }
+}
+
+/// Blocks come as fast while somebody goes through all logs again and again: no scan holds a block up.
+#[test]
+fn in_memory_long_searches_do_not_slow_blocks() {
+    let (mut chain, blocks) = (Chain::new(), 2_000);
+    for n in 0..blocks {
+        let transactions = (0..4).map(|n| (n, None, vec![(n, vec![n]); 4])).collect();
+        chain.grow(&Plan { writes: vec![(1, Some((n % 200) as u8))], transactions, ..Plan::default() });
+    }
+    let index = chain.in_memory(keeping(20));
+    let (most, last) = chain.fed.split_at(blocks - 100);
+    most.iter().for_each(|fed| apply(&index, fed).unwrap());
+    let everything = LogFilter { to: u64::MAX, ..LogFilter::default() };
+    let scan = || {
+        let started = Instant::now();
+        index.search_logs(&everything, usize::MAX, |_| true).unwrap();
+        started.elapsed()
+    };
+    let one_scan = scan();
+    let (done, scans) = (AtomicBool::new(false), AtomicU64::new(0));
+    let spent = thread::scope(|scope| {
+        for _ in 0..READERS {
+            scope.spawn(|| {
+                while !done.load(Ordering::Acquire) {
+                    scan();
+                    scans.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let _done = Done(&done);
+        let mut spent = Duration::ZERO;
+        for fed in last {
+            thread::sleep(Duration::from_millis(2));
+            let started = Instant::now();
+            apply(&index, fed).unwrap();
+            spent += started.elapsed();
+        }
+        spent
+    });
+    let (each, scans) = (spent / 100, scans.into_inner());
+    println!("a block took {each:?} while {scans} scans of {one_scan:?} went on");
+    assert!(each < one_scan / 4, "a block took {each:?}, a scan alone {one_scan:?}");
 }
 
 /// Every block sets all keys to one value of its own. Whoever sees two values has mixed two blocks.

@@ -5,8 +5,11 @@ mod support;
 use almanac_index::{Index, IndexConfig, OpenError, StoreError};
 use fjall::{Database, KeyspaceCreateOptions};
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
+    thread::sleep,
+    time::{Duration, Instant},
 };
 use support::{Chain, Plan, keeping};
 use tempfile::TempDir;
@@ -40,6 +43,7 @@ impl Files {
         let path = directory.path().join("index");
         let index = chain.open(&path, config()).unwrap();
         chain.feed(&index);
+        settle(&path);
         drop(index);
         let mut files = Vec::new();
         collect(&path, Path::new(""), &mut files);
@@ -68,6 +72,25 @@ impl Files {
         change(&mut content);
         fs::write(&path, content).unwrap();
     }
+}
+
+/// Waits until the engine has put in its tables what it puts there beside us: how many files there are to damage must
+/// not depend on how busy the machine is.
+fn settle(path: &Path) {
+    let (begin, mut before) = (Instant::now(), names(path));
+    let mut is_settled = false;
+    while !is_settled && begin.elapsed() < Duration::from_secs(20) {
+        sleep(Duration::from_millis(500));
+        let now = names(path);
+        (is_settled, before) = (now == before, now);
+    }
+}
+
+/// All files below a directory, which may be gone before they are looked at.
+fn names(directory: &Path) -> BTreeSet<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let below = |path: PathBuf| if path.is_dir() { names(&path) } else { [path].into() };
+    entries.flat_map(|entry| below(entry.path())).collect()
 }
 
 /// Contents without the zeroes at the end, which journals have by the megabyte.

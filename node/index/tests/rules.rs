@@ -157,6 +157,32 @@ fn a_smaller_depth_is_caught_up_with_bit_by_bit() {
     assert!(blocks > 2, "not all in one go");
 }
 
+/// One receipt may be megabytes, and few of them may match: what is read counts, and what does not fit ends it.
+#[test]
+fn a_search_stops_at_its_bytes() {
+    let mut chain = Chain::new();
+    for _ in 0..50 {
+        chain.grow(&logging(&[(0, &[0]), (1, &[1])]));
+    }
+    let everything = LogFilter { to: u64::MAX, ..LogFilter::default() };
+    let index = chain.rebuilt(IndexConfig { search_bytes_max: 2_000, ..keeping(u64::MAX) });
+    let Err(LogsError::TooHeavy { bytes: 2_001.., complete_to: Some(to) }) = index.logs(&everything, 1_000)
+    else {
+        panic!("the search should have stopped")
+    };
+    let narrower = LogFilter { to, ..everything.clone() };
+    assert_eq!(index.logs(&narrower, 1_000).unwrap(), chain.logs(&narrower), "the advice works");
+
+    let index = chain.rebuilt(keeping(u64::MAX));
+    let mut room = 5;
+    let stopped = index.search_logs(&everything, 1_000, |_| {
+        room -= 1;
+        room >= 0
+    });
+    assert_eq!(stopped, Err(LogsError::TooLarge { complete_to: Some(2) }));
+    assert_eq!(room, -1, "nothing is read after what does not fit");
+}
+
 #[test]
 fn a_search_stops_at_its_limits() {
     let mut chain = Chain::new();

@@ -46,7 +46,8 @@ impl<'a> Best<'a> {
         };
         let slot = Slot { nonce, ..slot };
         // One that pays too little holds up those after it.
-        if let Some(rank) = self.pool.ready(slot).and_then(|next| next.offer.rank_at(self.pool.base_fee().0))
+        if let Some(rank) =
+            self.pool.ready(slot).and_then(|next| next.facts.offer.rank_at(self.pool.base_fee().0))
         {
             self.followers.push((rank, slot));
         }
@@ -59,7 +60,7 @@ impl<'a> Iterator for Best<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let pending = self.next_pending()?;
-            let slot = pending.slot();
+            let slot = pending.facts.slot;
             if !self.skipped.contains(&slot.sender) {
                 self.push_follower(slot);
                 return Some(&pending.transaction);

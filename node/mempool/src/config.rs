@@ -1,25 +1,63 @@
 //! How much the pool holds. Node preferences: changing one forks nothing.
 
+use almanac_primitives::{DurationMs, params::BLOCK_GAS_DEFAULT};
+
 /// Bounds of a pool. They hold after every operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolConfig {
     /// Most transactions of one sender, parked ones included. Keeps one account from filling the pool, and
     /// bounds the work that a change of one account can cause.
     pub sender_count_max: usize,
+    /// The same for a sender with an EIP-7702 delegation: others can spend its funds, and so void all of its
+    /// transactions with one of theirs.
+    pub delegated_count_max: usize,
     /// Most transactions in the pool: several full blocks, so that a burst is smoothed rather than lost.
     pub count_max: usize,
     /// Most bytes of encoded transactions in the pool. A decoded one takes a small multiple of its encoding,
     /// so this bounds memory when transactions are large, as `count_max` does when they are small.
     pub bytes_max: usize,
+    /// Most parked transactions of one sender.
+    pub parked_sender_count_max: usize,
+    /// Most parked transactions. They hold a place without being able to pay for it, so they get few.
+    pub parked_count_max: usize,
+    /// Most bytes of parked transactions.
+    pub parked_bytes_max: usize,
+    /// A transaction is wide if it asks for more gas than this, a sixteenth of a block. One that uses little of it
+    /// keeps the next wide one out of its block, so a crowd of them stays for long and pays little.
+    pub wide_gas: u64,
+    /// Most wide transactions that are ready. The other places are for those that blocks take by the thousand.
+    pub wide_count_max: usize,
+    /// How long a transaction may stay parked, in block time.
+    pub parked_time_max: DurationMs,
     /// Percent by which a replacement must raise both its fee cap and its priority fee. Each replacement
     /// travels to every node, so it must cost its sender something.
     pub replacement_bump_percent: u32,
 }
 
+/// Of all places, one in so many may be taken by parked transactions, and as many by wide ones.
+const SHARE: usize = 10;
+
 impl PoolConfig {
-    /// For a developer's chain: scripts send thousands of transactions of one account ahead, in any order.
+    /// For a developer's chain: scripts send thousands of transactions of one account ahead, in any order, and
+    /// move time by years.
     pub fn developer() -> Self {
-        Self { sender_count_max: 20_000, ..Self::default() }
+        let default = Self::default();
+        Self {
+            sender_count_max: 20_000,
+            delegated_count_max: 20_000,
+            parked_sender_count_max: 20_000,
+            parked_count_max: default.count_max,
+            parked_bytes_max: default.bytes_max,
+            wide_count_max: default.count_max,
+            parked_time_max: DurationMs(u64::MAX),
+            ..default
+        }
+    }
+
+    /// The same bounds for another number of transactions.
+    pub fn with_count_max(self, count_max: usize) -> Self {
+        let share = count_max.div_ceil(SHARE);
+        Self { count_max, parked_count_max: share, wide_count_max: share, ..self }
     }
 }
 
@@ -27,8 +65,15 @@ impl Default for PoolConfig {
     fn default() -> Self {
         Self {
             sender_count_max: 100,
+            delegated_count_max: 4,
             count_max: 100_000,
             bytes_max: 256 * 1024 * 1024,
+            parked_sender_count_max: 64,
+            parked_count_max: 100_000 / SHARE,
+            parked_bytes_max: 32 * 1024 * 1024,
+            wide_gas: BLOCK_GAS_DEFAULT / 16,
+            wide_count_max: 100_000 / SHARE,
+            parked_time_max: DurationMs(10 * 60 * 1_000),
             replacement_bump_percent: 10,
         }
     }

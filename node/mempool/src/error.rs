@@ -1,7 +1,7 @@
 //! Why the pool refuses a transaction.
 
 use alloy_primitives::{Address, TxHash};
-use almanac_primitives::GasPrice;
+use almanac_primitives::{GasPrice, Wei};
 
 /// Why the pool refuses a transaction. Where Ethereum clients match on a phrase, the message starts with it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,13 +53,64 @@ pub enum PoolError {
         /// Lowest priority fee that replaces.
         needed_tip: GasPrice,
     },
+    /// The balance does not cover it, with the sender's earlier transactions that it would follow.
+    #[error("insufficient funds for gas * price + value: needs {needed}, {sender} has {balance}")]
+    InsufficientFunds {
+        /// The sender.
+        sender: Address,
+        /// What it and the earlier ones can cost at most.
+        needed: Wei,
+        /// What the sender has.
+        balance: Wei,
+    },
     /// There is no room, and it would be the first to leave.
-    #[error("txpool is full: fee cap {fee_cap} is below {needed}, the lowest that displaces another")]
+    #[error(
+        "txpool is full: fee cap {given_cap} must be at least {needed_cap} and priority fee {given_tip} at \
+         least {needed_tip} to displace another"
+    )]
     PoolFull {
         /// Fee cap of the refused one.
-        fee_cap: GasPrice,
+        given_cap: GasPrice,
         /// Lowest fee cap that makes room for a transaction of its size.
-        needed: GasPrice,
+        needed_cap: GasPrice,
+        /// Priority fee of the refused one.
+        given_tip: GasPrice,
+        /// Lowest priority fee that makes room for a transaction of its size.
+        needed_tip: GasPrice,
+    },
+    /// It asks for much gas, takes the place of one that does not, and there are as many of those as there may be.
+    #[error("txpool is full: it holds {max} transactions that ask for more than {gas} gas")]
+    WideFull {
+        /// Most wide transactions.
+        max: usize,
+        /// Gas above which a transaction is wide.
+        gas: u64,
+    },
+    /// It cannot run yet, and its sender has as many of those as one may have.
+    #[error(
+        "sender {sender} has {max} transactions that wait for an earlier nonce or for funds, which is the \
+         most that one sender may have: send nonce {next} first"
+    )]
+    SenderParkedFull {
+        /// The sender.
+        sender: Address,
+        /// Most parked transactions of one sender.
+        max: usize,
+        /// The number after the sender's ready ones.
+        next: u64,
+    },
+    /// It cannot run yet, and there is no room for those.
+    #[error(
+        "txpool is full: no room for transactions that wait for an earlier nonce or for funds, of which it \
+         holds {count} in {bytes} bytes: send nonce {next} first"
+    )]
+    ParkedFull {
+        /// Parked transactions in the pool.
+        count: usize,
+        /// Their bytes.
+        bytes: usize,
+        /// The number after the sender's ready ones.
+        next: u64,
     },
     /// There is no room, and the first to leave would be its own sender's last, which is itself.
     #[error(

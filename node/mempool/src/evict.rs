@@ -1,39 +1,70 @@
-//! Who leaves a full pool for a newcomer.
+//! Which ready transactions leave a full pool for a newcomer that pays more.
 //!
 //! The cheapest transaction marks the sender that gives way, and that sender loses its last transaction, so
-//! that no gap is torn into it. The same again until all fits. A plan is made before anything is touched: a
-//! newcomer that is refused has cost nobody a place.
+//! that no gap is torn into it: one that waits behind a cheap one is worth no more than that. The same again
+//! until all fits. A plan is made before anything is touched: a newcomer that is refused has cost nobody a place.
 
 use crate::{
     config::PoolConfig,
     error::PoolError,
-    offer::Offer,
-    sender::{Pending, Sender, Slot},
+    offer::{Offer, Price},
+    sender::{Facts, Sender, Slot},
 };
 use alloy_primitives::Address;
 use almanac_primitives::GasPrice;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-/// All transactions of a pool, cheapest first; of equals, the latest arrival first.
+/// Ready transactions, cheapest first at any base fee; of equals, the latest arrival first.
+///
+/// A transaction tips the lesser of its priority fee and what the base fee leaves of its cap. So the cheapest of
+/// all is the first by priority fee or the first by cap, and neither list depends on the base fee: a block moves
+/// nothing in here.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Prices(BTreeMap<(u128, Reverse<u64>), Slot>);
+pub(crate) struct Prices {
+    by_tip: BTreeMap<(u128, Reverse<u64>), Slot>,
+    by_cap: BTreeMap<(u128, Reverse<u64>), Slot>,
+}
 
 impl Prices {
     pub(crate) fn insert(&mut self, offer: &Offer, slot: Slot) {
-        self.0.insert((offer.fee_cap, Reverse(offer.arrival)), slot);
+        self.by_tip.insert((offer.tip_cap, Reverse(offer.arrival)), slot);
+        self.by_cap.insert((offer.fee_cap, Reverse(offer.arrival)), slot);
     }
 
     pub(crate) fn remove(&mut self, offer: &Offer) {
-        self.0.remove(&(offer.fee_cap, Reverse(offer.arrival)));
+        self.by_tip.remove(&(offer.tip_cap, Reverse(offer.arrival)));
+        self.by_cap.remove(&(offer.fee_cap, Reverse(offer.arrival)));
     }
 
-    fn iter(&self) -> impl Iterator<Item = (u128, Slot)> + '_ {
-        self.0.iter().map(|(&(fee_cap, _), &slot)| (fee_cap, slot))
+    pub(crate) fn len(&self) -> usize {
+        self.by_tip.len()
+    }
+
+    /// The cheapest, but for one that leaves in any case.
+    pub(crate) fn cheapest(&self, base_fee: u128, leaving: Option<Slot>) -> Option<(Price, Slot)> {
+        self.iter(base_fee).find(|(_, slot)| leaving != Some(*slot))
+    }
+
+    /// All of them by price. Each comes twice; the first time is at its price.
+    fn iter(&self, base_fee: u128) -> impl Iterator<Item = (Price, Slot)> + '_ {
+        let by_tip = self.by_tip.iter().map(|(&(tip, arrival), &slot)| ((Price::Tip(tip), arrival), slot));
+        let by_cap = self.by_cap.iter();
+        let by_cap =
+            by_cap.map(move |(&(cap, arrival), &slot)| ((Price::of_cap(cap, base_fee), arrival), slot));
+        let (mut by_tip, mut by_cap) = (by_tip.peekable(), by_cap.peekable());
+        std::iter::from_fn(move || {
+            let is_tip_next = match (by_tip.peek(), by_cap.peek()) {
+                (Some((tip, _)), Some((cap, _))) => tip <= cap,
+                (tip, _) => tip.is_some(),
+            };
+            let next = if is_tip_next { by_tip.next() } else { by_cap.next() };
+            next.map(|((price, _), slot)| (price, slot))
+        })
     }
 }
 
-/// By how much a pool is over its bounds.
+/// By how much something is over its bounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Excess {
     count: usize,
@@ -42,25 +73,39 @@ pub(crate) struct Excess {
 
 impl Excess {
     /// What a pool that holds `count` transactions of `bytes` together has too much.
-    pub(crate) fn new(count: usize, bytes: usize, config: &PoolConfig) -> Self {
+    pub(crate) fn of_pool(count: usize, bytes: usize, config: &PoolConfig) -> Self {
         Self { count: count.saturating_sub(config.count_max), bytes: bytes.saturating_sub(config.bytes_max) }
     }
 
-    fn is_over(self) -> bool {
+    /// What a pool that has `count` parked transactions of `bytes` together has too much.
+    pub(crate) fn of_parked(count: usize, bytes: usize, config: &PoolConfig) -> Self {
+        Self {
+            count: count.saturating_sub(config.parked_count_max),
+            bytes: bytes.saturating_sub(config.parked_bytes_max),
+        }
+    }
+
+    /// Whichever is more.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self { count: self.count.max(other.count), bytes: self.bytes.max(other.bytes) }
+    }
+
+    pub(crate) fn is_over(self) -> bool {
         self.count > 0 || self.bytes > 0
     }
 
-    fn without(self, pending: &Pending) -> Self {
-        Self { count: self.count.saturating_sub(1), bytes: self.bytes.saturating_sub(pending.bytes()) }
+    pub(crate) fn without(self, left: &Facts) -> Self {
+        Self { count: self.count.saturating_sub(1), bytes: self.bytes.saturating_sub(left.bytes) }
     }
 }
 
 /// A decision about room in the making.
 pub(crate) struct Eviction<'a> {
     pub(crate) prices: &'a Prices,
+    pub(crate) base_fee: u128,
     pub(crate) senders: &'a HashMap<Address, Sender>,
     /// Wants to come in.
-    pub(crate) newcomer: &'a Pending,
+    pub(crate) newcomer: &'a Facts,
     /// Leaves in any case: the one that the newcomer replaces, or crowds out of its sender's share.
     pub(crate) leaving: Option<Slot>,
 }
@@ -73,8 +118,8 @@ impl Eviction<'_> {
     pub(crate) fn plan(&self, mut excess: Excess) -> Result<Vec<Slot>, PoolError> {
         let mut victims = Vec::new();
         let mut remaining_below = HashMap::new();
-        let mut cap_displaced = None;
-        for (fee_cap, cheapest) in self.prices.iter() {
+        let mut displaced = None;
+        for (price, cheapest) in self.prices.iter(self.base_fee) {
             if !excess.is_over() {
                 break;
             }
@@ -83,42 +128,70 @@ impl Eviction<'_> {
             }
             let end = remaining_below.entry(cheapest.sender).or_insert(None);
             while excess.is_over() && end.is_none_or(|end| cheapest.nonce < end) {
-                let victim = self.last_of(cheapest, *end, fee_cap)?;
-                *end = Some(victim.nonce());
+                let victim = self.last_of(cheapest, *end)?;
+                *end = Some(victim.slot.nonce);
                 excess = excess.without(victim);
-                cap_displaced = Some(fee_cap);
-                victims.push(victim.slot());
+                displaced = Some(price);
+                victims.push(victim.slot);
             }
         }
         if excess.is_over() {
             // Not even an empty pool has room: no price helps.
-            cap_displaced = Some(u128::MAX);
+            displaced = Some(Price::Tip(u128::MAX));
         }
-        let fee_cap = self.newcomer.offer.fee_cap;
-        match cap_displaced {
+        match displaced {
             // Of equals the latest leaves, and that is the newcomer.
-            Some(displaced) if fee_cap <= displaced => Err(PoolError::PoolFull {
-                fee_cap: GasPrice(fee_cap),
-                needed: GasPrice(displaced.saturating_add(1)),
-            }),
+            Some(displaced) if self.newcomer.offer.price_at(self.base_fee) <= displaced => {
+                Err(self.too_cheap(displaced))
+            }
             _ => Ok(victims),
         }
     }
 
-    /// The last transaction that the owner of the cheapest would have with the newcomer in.
-    fn last_of(&self, cheapest: Slot, end: Option<u64>, fee_cap: u128) -> Result<&Pending, PoolError> {
+    /// The transaction whose place a newcomer takes if there can be no more of its kind, or why it must not: the
+    /// cheapest, whose followers are parked.
+    pub(crate) fn cheaper(&self) -> Result<Slot, PoolError> {
+        let Some((price, cheapest)) = self.prices.cheapest(self.base_fee, self.leaving) else {
+            return Err(self.too_cheap(Price::Tip(u128::MAX)));
+        };
+        if cheapest.sender == self.newcomer.slot.sender {
+            return Err(self.behind(cheapest));
+        }
+        if self.newcomer.offer.price_at(self.base_fee) <= price {
+            return Err(self.too_cheap(price));
+        }
+        Ok(cheapest)
+    }
+
+    /// The last ready transaction that the owner of the cheapest would have with the newcomer in.
+    fn last_of(&self, cheapest: Slot, end: Option<u64>) -> Result<&Facts, PoolError> {
         let sender = &self.senders[&cheapest.sender];
-        let mut last = sender.highest_below(end);
-        if let Some(pending) = last
-            && self.leaving == Some(pending.slot())
+        let mut last = sender.last_ready_below(end);
+        if let Some(facts) = last
+            && self.leaving == Some(facts.slot)
         {
-            last = sender.highest_below(Some(pending.nonce()));
+            last = sender.last_ready_below(Some(facts.slot.nonce));
         }
         let last = last.expect("the cheapest itself is left");
-        let own = self.newcomer.slot();
-        if own.sender == cheapest.sender && own.nonce > last.nonce() {
-            return Err(PoolError::BehindCheapest { nonce: cheapest.nonce, fee_cap: GasPrice(fee_cap) });
+        let own = self.newcomer.slot;
+        if own.sender == cheapest.sender && own.nonce > last.slot.nonce {
+            return Err(self.behind(cheapest));
         }
         Ok(last)
+    }
+
+    fn behind(&self, Slot { sender, nonce }: Slot) -> PoolError {
+        let cheapest = self.senders[&sender].get(nonce).expect("what has a price is held");
+        PoolError::BehindCheapest { nonce, fee_cap: GasPrice(cheapest.facts.offer.fee_cap) }
+    }
+
+    fn too_cheap(&self, displaced: Price) -> PoolError {
+        let (needed_cap, needed_tip) = displaced.beaten_by(self.base_fee);
+        PoolError::PoolFull {
+            given_cap: GasPrice(self.newcomer.offer.fee_cap),
+            needed_cap: GasPrice(needed_cap),
+            given_tip: GasPrice(self.newcomer.offer.tip_cap),
+            needed_tip: GasPrice(needed_tip),
+        }
     }
 }

@@ -6,6 +6,7 @@ mod error;
 mod evict;
 mod offer;
 mod order;
+mod parked;
 mod pool;
 mod sender;
 

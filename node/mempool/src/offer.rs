@@ -26,6 +26,15 @@ pub(crate) enum Limit {
     Underpriced,
 }
 
+/// What a transaction is worth to a block with some base fee: lesser leaves a full pool first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Price {
+    /// Its fee cap, which is below the base fee: no block takes it now.
+    Underpriced(u128),
+    /// What it tips.
+    Tip(u128),
+}
+
 /// Place in a block: greater goes first. Tip at the current base fee, then earlier arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
@@ -63,6 +72,11 @@ impl Offer {
         Some(Rank { tip: self.tip_cap.min(room), arrival: Reverse(self.arrival) })
     }
 
+    /// What it is worth at this base fee.
+    pub(crate) fn price_at(&self, base_fee: u128) -> Price {
+        Price::of_cap(self.fee_cap, base_fee).min(Price::Tip(self.tip_cap))
+    }
+
     /// The lowest fee cap and priority fee that replace it.
     pub(crate) fn replacement_needed(&self, bump_percent: u32) -> (u128, u128) {
         (raised(self.fee_cap, bump_percent), raised(self.tip_cap, bump_percent))
@@ -74,6 +88,21 @@ impl Offer {
         // The highest price there is cannot be raised, and what is needed then saturates at it.
         let is_raised = self.fee_cap > old.fee_cap && self.tip_cap > old.tip_cap;
         is_raised && self.fee_cap >= cap && self.tip_cap >= tip
+    }
+}
+
+impl Price {
+    /// What the base fee leaves of a fee cap.
+    pub(crate) fn of_cap(fee_cap: u128, base_fee: u128) -> Self {
+        fee_cap.checked_sub(base_fee).map_or(Self::Underpriced(fee_cap), Self::Tip)
+    }
+
+    /// The lowest fee cap and priority fee that are worth more at this base fee.
+    pub(crate) fn beaten_by(self, base_fee: u128) -> (u128, u128) {
+        match self {
+            Self::Underpriced(fee_cap) => (fee_cap.saturating_add(1), 0),
+            Self::Tip(tip) => (base_fee.saturating_add(tip).saturating_add(1), tip.saturating_add(1)),
+        }
     }
 }
 
@@ -130,6 +159,20 @@ mod tests {
     }
 
     proptest! {
+        /// What beats a price is worth more, and nothing below it is.
+        #[test]
+        fn the_price_to_beat_is_the_lowest(
+            (cap, tip) in (0..60u128, 0..60u128), base_fee in 0..60u128,
+        ) {
+            let price = offer(cap, tip.min(cap)).price_at(base_fee);
+            let (needed_cap, needed_tip) = price.beaten_by(base_fee);
+            prop_assert!(offer(needed_cap, needed_tip).price_at(base_fee) > price);
+            prop_assert!(offer(needed_cap - 1, needed_tip.min(needed_cap - 1)).price_at(base_fee) <= price);
+            if needed_tip > 0 {
+                prop_assert!(offer(needed_cap + 9, needed_tip - 1).price_at(base_fee) <= price);
+            }
+        }
+
         #[test]
         fn rise_agrees_with_wide_arithmetic(price: u128, percent: u32) {
             let (p, hundred) = (U256::from(price), U256::from(100));

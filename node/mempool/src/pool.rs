@@ -6,11 +6,20 @@ use crate::{
     error::PoolError,
     evict::{Eviction, Excess, Prices},
     order::Heads,
-    sender::{Pending, Readiness, Sender, SenderState, Slot},
+    parked::Parked,
+    sender::{Facts, Pending, Place, Readiness, Sender, SenderState, Slot},
 };
-use alloy_primitives::{Address, TxHash};
-use almanac_primitives::{GasPrice, RecoveredTransaction};
+use alloy_primitives::{Address, TxHash, U256};
+use almanac_primitives::{DurationMs, GasPrice, RecoveredTransaction, TimestampMs, UserTransaction, Wei};
 use std::collections::HashMap;
+
+/// Most transactions that leave with one block because they have been parked too long: bounds the time that the
+/// pool is held. The rest leave with the next ones.
+const EXPIRED_PER_BLOCK_MAX: usize = 4_096;
+
+/// Most time that counts between two blocks. A chain that stood still, or a node that was away, lets nothing expire
+/// that nobody could have included.
+const BLOCK_STEP_MAX: DurationMs = DurationMs(10_000);
 
 /// Pending transactions, bounded and ordered.
 #[derive(Clone, Debug)]
@@ -19,11 +28,18 @@ pub struct Pool {
     // Keyed by what strangers choose, hence the standard library's seeded hasher.
     slots: HashMap<TxHash, Slot>,
     senders: HashMap<Address, Sender>,
+    /// The ready ones.
     prices: Prices,
+    /// Those of them that are wide.
+    wide: Prices,
+    parked: Parked,
     heads: Heads,
     bytes: usize,
-    ready_count: usize,
     arrival_next: u64,
+    /// Time of the last block.
+    block_time: TimestampMs,
+    /// Time since the pool was made, as blocks tell it.
+    now: TimestampMs,
 }
 
 /// What became of an admitted transaction and of others on its account.
@@ -35,6 +51,12 @@ pub struct Insertion {
     pub replaced: Option<TxHash>,
     /// Transactions that left to make room, in that order.
     pub evicted: Vec<TxHash>,
+}
+
+/// What admitting a transaction takes.
+struct Plan {
+    leaving: Option<Slot>,
+    evicted: Vec<Slot>,
 }
 
 /// What became of the transactions of a dropped block.
@@ -54,10 +76,13 @@ impl Pool {
             slots: HashMap::new(),
             senders: HashMap::new(),
             prices: Prices::default(),
+            wide: Prices::default(),
+            parked: Parked::default(),
             heads: Heads::new(base_fee.0),
             bytes: 0,
-            ready_count: 0,
             arrival_next: 0,
+            block_time: TimestampMs(0),
+            now: TimestampMs(0),
         }
     }
 
@@ -65,17 +90,31 @@ impl Pool {
     /// account holds from here on, whether the transaction is admitted or not.
     pub fn insert(&mut self, tx: RecoveredTransaction, sender: SenderState) -> Result<Insertion, PoolError> {
         self.set_sender_state(tx.sender(), sender);
-        let newcomer = Pending::new(tx, self.arrival_next);
-        self.check_new(&newcomer, sender)?;
-        let replaced = self.replaced_by(&newcomer)?;
-        let crowded_out = if replaced.is_none() { self.crowded_out_by(&newcomer)? } else { None };
-        let evicted = self.evicted_by(&newcomer, replaced.or(crowded_out))?;
+        let facts = Facts::new(tx.transaction(), tx.sender(), self.arrival_next);
+        let plan = self.plan(&facts, sender)?;
 
-        let evicted = crowded_out.into_iter().chain(evicted);
-        let evicted = evicted.filter_map(|slot| self.take(slot)).map(|pending| pending.hash()).collect();
-        let slot = newcomer.slot();
-        let replaced = self.put(newcomer, sender).map(|old| old.hash());
-        Ok(Insertion { readiness: self.readiness(slot), replaced, evicted })
+        let is_replacement = plan.leaving == Some(facts.slot);
+        let leaving = plan.leaving.filter(|_| !is_replacement);
+        let leaving = leaving.into_iter().chain(plan.evicted.iter().copied());
+        let evicted = leaving.filter_map(|slot| self.take(slot)).map(|pending| pending.facts.hash);
+        let mut evicted: Vec<_> = evicted.collect();
+        let replaced = self.put(tx, facts, sender).map(|old| old.facts.hash);
+        evicted.extend(self.trim(facts.slot.sender));
+        if let Some(leaving) = plan.leaving {
+            evicted.extend(self.trim(leaving.sender));
+        }
+        Ok(Insertion { readiness: self.readiness(facts.slot), replaced, evicted })
+    }
+
+    /// Whether [`insert`](Self::insert) would take a transaction of which only the sender is known yet.
+    pub fn check(
+        &mut self,
+        tx: &UserTransaction,
+        sender: Address,
+        state: SenderState,
+    ) -> Result<(), PoolError> {
+        self.set_sender_state(sender, state);
+        self.plan(&Facts::new(tx, sender, self.arrival_next), state).map(drop)
     }
 
     /// Ready transactions in the order in which a block wants them.
@@ -83,18 +122,25 @@ impl Pool {
         Best::new(self, self.heads.iter())
     }
 
-    /// Follows the chain to another block: the base fee of the next one, and the accounts that this one
-    /// changed. Transactions whose number is used up leave. Accounts may also go back, after a block was
-    /// dropped.
+    /// Follows the chain to another block: its time, the base fee of the next one, and the accounts that this one
+    /// changed. Transactions leave whose number is used up, which their sender can no longer pay for, or which
+    /// have been parked too long. Accounts may also go back, after a block was dropped.
     pub fn on_block(
         &mut self,
+        block_time: TimestampMs,
         base_fee: GasPrice,
         changed: impl IntoIterator<Item = (Address, SenderState)>,
     ) {
+        let step = DurationMs(block_time.0.saturating_sub(self.block_time.0)).min(BLOCK_STEP_MAX);
+        (self.block_time, self.now) = (block_time, TimestampMs(self.now.0.saturating_add(step.0)));
         for (sender, state) in changed {
             self.set_sender_state(sender, state);
         }
         self.heads.set_base_fee(base_fee.0);
+        for _ in 0..EXPIRED_PER_BLOCK_MAX {
+            let Some(slot) = self.parked.expired(self.now, self.config.parked_time_max) else { break };
+            self.take(slot);
+        }
     }
 
     /// Takes back the transactions of a dropped block, in the block's order, each with its sender's account
@@ -117,12 +163,15 @@ impl Pool {
     /// Takes a transaction out, whatever the reason. Later ones of its sender are parked.
     pub fn remove(&mut self, hash: TxHash) -> Option<RecoveredTransaction> {
         let slot = *self.slots.get(&hash)?;
-        self.take(slot).map(|pending| pending.transaction)
+        let pending = self.take(slot)?;
+        self.trim(slot.sender);
+        Some(pending.transaction)
     }
 
     /// Takes all transactions out.
     pub fn clear(&mut self) {
-        *self = Self::new(self.config, self.base_fee());
+        let Self { block_time, now, .. } = *self;
+        *self = Self { block_time, now, ..Self::new(self.config, self.base_fee()) };
     }
 
     /// The transaction with this hash.
@@ -149,7 +198,7 @@ impl Pool {
     /// A sender's transactions in order of their numbers.
     pub fn pending_of(&self, sender: Address) -> impl Iterator<Item = (&RecoveredTransaction, Readiness)> {
         let sender = self.senders.get(&sender);
-        let pending = sender.into_iter().flat_map(|s| s.iter().map(|p| (p, s.readiness(p.nonce()))));
+        let pending = sender.into_iter().flat_map(|s| s.iter().map(|p| (p, s.readiness(p.facts.slot.nonce))));
         pending.map(|(pending, readiness)| (&pending.transaction, readiness))
     }
 
@@ -180,12 +229,17 @@ impl Pool {
 
     /// How many can go into a block, as far as numbers and money are concerned.
     pub fn ready_count(&self) -> usize {
-        self.ready_count
+        self.prices.len()
     }
 
     /// How many wait for an earlier one or for money.
     pub fn parked_count(&self) -> usize {
-        self.len() - self.ready_count
+        self.parked.count()
+    }
+
+    /// Bytes of those, as encoded.
+    pub fn parked_bytes(&self) -> usize {
+        self.parked.bytes()
     }
 
     pub(crate) fn ready(&self, slot: Slot) -> Option<&Pending> {
@@ -200,35 +254,61 @@ impl Pool {
         if self.ready(slot).is_some() { Readiness::Ready } else { Readiness::Parked }
     }
 
-    fn check_new(&self, newcomer: &Pending, sender: SenderState) -> Result<(), PoolError> {
-        let hash = newcomer.hash();
+    /// What has to leave for a newcomer, or why it must not come in. Nothing is touched.
+    fn plan(&self, newcomer: &Facts, sender: SenderState) -> Result<Plan, PoolError> {
+        self.check_new(newcomer, sender)?;
+        let fresh = Sender::new(sender);
+        let held = self.senders.get(&newcomer.slot.sender).unwrap_or(&fresh);
+        let replaced = self.replaced_by(newcomer, held)?;
+        let readiness = held.placement(newcomer.slot.nonce, newcomer.cost).map_err(|needed| {
+            PoolError::InsufficientFunds { sender: newcomer.slot.sender, needed, balance: sender.balance }
+        })?;
+        let leaving = match replaced {
+            Some(replaced) => Some(replaced),
+            None => self.crowded_out_by(newcomer, held, readiness)?,
+        };
+        let leaving = match readiness {
+            Readiness::Ready => self.widest_room(newcomer, leaving)?,
+            Readiness::Parked => leaving,
+        };
+        let evicted = match readiness {
+            Readiness::Ready => self.evicted_by_ready(newcomer, leaving)?,
+            Readiness::Parked => self.evicted_by_parked(newcomer, leaving, held)?,
+        };
+        Ok(Plan { leaving: leaving.map(|facts| facts.slot), evicted })
+    }
+
+    fn check_new(&self, newcomer: &Facts, state: SenderState) -> Result<(), PoolError> {
+        let Facts { hash, slot: Slot { sender, nonce: given }, bytes, cost, .. } = *newcomer;
         if self.contains(hash) {
             return Err(PoolError::AlreadyKnown { hash });
         }
-        let given = newcomer.nonce();
-        if given < sender.nonce {
-            return Err(PoolError::NonceTooLow { given, account: sender.nonce });
+        if given < state.nonce {
+            return Err(PoolError::NonceTooLow { given, account: state.nonce });
         }
-        let (given, max) = (newcomer.bytes(), self.config.bytes_max);
-        if given > max {
-            return Err(PoolError::TooLarge { given, max });
+        // The highest cost also stands for all that are higher.
+        if cost > state.balance || cost == Wei(U256::MAX) {
+            return Err(PoolError::InsufficientFunds { sender, needed: cost, balance: state.balance });
+        }
+        let max = self.config.bytes_max;
+        if bytes > max {
+            return Err(PoolError::TooLarge { given: bytes, max });
         }
         Ok(())
     }
 
-    /// The slot that the newcomer takes from another, if it may.
-    fn replaced_by(&self, newcomer: &Pending) -> Result<Option<Slot>, PoolError> {
-        let slot = newcomer.slot();
-        let Some(old) = self.senders.get(&slot.sender).and_then(|sender| sender.get(slot.nonce)) else {
+    /// The transaction whose place the newcomer takes, if it may.
+    fn replaced_by<'a>(&self, newcomer: &Facts, held: &'a Sender) -> Result<Option<&'a Facts>, PoolError> {
+        let Some(Pending { facts: old, .. }) = held.get(newcomer.slot.nonce) else {
             return Ok(None);
         };
         let bump_percent = self.config.replacement_bump_percent;
         if newcomer.offer.replaces(&old.offer, bump_percent) {
-            return Ok(Some(slot));
+            return Ok(Some(old));
         }
         let (needed_cap, needed_tip) = old.offer.replacement_needed(bump_percent);
         Err(PoolError::ReplacementUnderpriced {
-            old: old.hash(),
+            old: old.hash,
             given_cap: GasPrice(newcomer.offer.fee_cap),
             needed_cap: GasPrice(needed_cap),
             given_tip: GasPrice(newcomer.offer.tip_cap),
@@ -238,43 +318,147 @@ impl Pool {
 
     /// The last transaction of a sender that has its full share, if the newcomer comes before it: closing a
     /// gap is worth more than the far end.
-    fn crowded_out_by(&self, newcomer: &Pending) -> Result<Option<Slot>, PoolError> {
-        let Slot { sender, nonce } = newcomer.slot();
-        let max = self.config.sender_count_max;
-        let held = self.senders.get(&sender);
-        if held.map_or(0, Sender::len) < max {
+    fn crowded_out_by<'a>(
+        &self,
+        newcomer: &Facts,
+        held: &'a Sender,
+        readiness: Readiness,
+    ) -> Result<Option<&'a Facts>, PoolError> {
+        let Slot { sender, nonce } = newcomer.slot;
+        let (max, parked_max) = (self.share_max(held.state()), self.config.parked_sender_count_max);
+        let is_full = held.len() >= max;
+        let is_parked_full = readiness == Readiness::Parked && held.parked_len() >= parked_max;
+        if !is_full && !is_parked_full {
             return Ok(None);
         }
-        match held.and_then(|held| held.highest_below(None)) {
-            Some(last) if nonce < last.nonce() => Ok(Some(last.slot())),
-            _ => Err(PoolError::SenderFull { sender, max }),
+        match held.last() {
+            Some(last) if nonce < last.slot.nonce => Ok(Some(last)),
+            _ if is_full => Err(PoolError::SenderFull { sender, max }),
+            _ => Err(PoolError::SenderParkedFull { sender, max: parked_max, next: held.next_ready() }),
         }
     }
 
-    /// The slots that must become free for the newcomer, beside the one that leaves in any case.
-    fn evicted_by(&self, newcomer: &Pending, leaving: Option<Slot>) -> Result<Vec<Slot>, PoolError> {
-        let left = leaving.and_then(|slot| self.senders.get(&slot.sender)?.get(slot.nonce));
-        let count = self.len() + 1 - usize::from(left.is_some());
-        let bytes = self.bytes + newcomer.bytes() - left.map_or(0, Pending::bytes);
-        let (prices, senders) = (&self.prices, &self.senders);
-        Eviction { prices, senders, newcomer, leaving }.plan(Excess::new(count, bytes, &self.config))
+    /// Most transactions of a sender in this state.
+    fn share_max(&self, state: SenderState) -> usize {
+        let PoolConfig { sender_count_max, delegated_count_max, .. } = self.config;
+        if state.is_delegated { sender_count_max.min(delegated_count_max) } else { sender_count_max }
+    }
+
+    /// What leaves for a ready newcomer if it is wide and there can be no more of those.
+    fn widest_room<'a>(
+        &'a self,
+        newcomer: &Facts,
+        leaving: Option<&'a Facts>,
+    ) -> Result<Option<&'a Facts>, PoolError> {
+        let PoolConfig { wide_gas: gas, wide_count_max: max, .. } = self.config;
+        let is_wide_freed = leaving.is_some_and(|facts| self.is_wide(facts) && self.is_ready(facts.hash));
+        if !self.is_wide(newcomer) || is_wide_freed || self.wide.len() < max {
+            return Ok(leaving);
+        }
+        if leaving.is_some() {
+            return Err(PoolError::WideFull { max, gas });
+        }
+        let (prices, senders, base_fee) = (&self.wide, &self.senders, self.heads.base_fee());
+        let cheaper = Eviction { prices, base_fee, senders, newcomer, leaving: None }.cheaper()?;
+        Ok(self.senders[&cheaper.sender].get(cheaper.nonce).map(|pending| &pending.facts))
+    }
+
+    fn is_wide(&self, facts: &Facts) -> bool {
+        facts.gas > self.config.wide_gas
+    }
+
+    /// The slots that must become free for a ready newcomer, beside the one that leaves in any case: of parked
+    /// transactions first, whatever they offer, then of ready ones that pay less.
+    fn evicted_by_ready(&self, newcomer: &Facts, leaving: Option<&Facts>) -> Result<Vec<Slot>, PoolError> {
+        let excess = self.excess_with(newcomer, leaving);
+        let leaving = leaving.map(|facts| facts.slot);
+        let (mut evicted, excess) = self.parked.plan(&self.senders, excess, None, leaving);
+        if excess.is_over() {
+            let (prices, senders, base_fee) = (&self.prices, &self.senders, self.heads.base_fee());
+            evicted.extend(Eviction { prices, base_fee, senders, newcomer, leaving }.plan(excess)?);
+        }
+        Ok(evicted)
+    }
+
+    /// The same for a parked newcomer: only other parked ones give way.
+    fn evicted_by_parked(
+        &self,
+        newcomer: &Facts,
+        leaving: Option<&Facts>,
+        held: &Sender,
+    ) -> Result<Vec<Slot>, PoolError> {
+        let (count, bytes) = (self.parked.count(), self.parked.bytes());
+        let count_with = count + 1 - usize::from(leaving.is_some());
+        let bytes_with = bytes + newcomer.bytes - leaving.map_or(0, |facts| facts.bytes);
+        let excess = Excess::of_parked(count_with, bytes_with, &self.config);
+        let excess = excess.max(self.excess_with(newcomer, leaving));
+        let own = (newcomer.slot.sender, self.parked.weight_with(newcomer, leaving));
+        let leaving = leaving.map(|facts| facts.slot);
+        let (evicted, excess) = self.parked.plan(&self.senders, excess, Some(own), leaving);
+        if excess.is_over() {
+            return Err(PoolError::ParkedFull { count, bytes, next: held.next_ready() });
+        }
+        Ok(evicted)
+    }
+
+    fn excess_with(&self, newcomer: &Facts, leaving: Option<&Facts>) -> Excess {
+        let count = self.len() + 1 - usize::from(leaving.is_some());
+        let bytes = self.bytes + newcomer.bytes - leaving.map_or(0, |facts| facts.bytes);
+        Excess::of_pool(count, bytes, &self.config)
     }
 
     fn set_sender_state(&mut self, sender: Address, state: SenderState) {
-        let stale = self.change(sender, |held| held.set_state(state)).unwrap_or_default();
-        for pending in stale {
+        let now = self.now;
+        let leaving = self.change(sender, |held| held.set_state(state, now)).unwrap_or_default();
+        for pending in leaving {
             self.unlink(&pending);
         }
+        self.trim(sender);
     }
 
-    fn put(&mut self, newcomer: Pending, state: SenderState) -> Option<Pending> {
-        let slot = newcomer.slot();
+    /// Makes the bounds hold again that a change of a sender's transactions may have broken, and answers with
+    /// those that left for it.
+    fn trim(&mut self, sender: Address) -> Vec<TxHash> {
+        let mut trimmed = Vec::new();
+        while self.wide.len() > self.config.wide_count_max
+            && let Some(last) =
+                self.senders.get(&sender).and_then(|held| held.last_ready_above(self.config.wide_gas))
+        {
+            let slot = last.slot;
+            trimmed.extend(self.take(slot).map(|pending| pending.facts.hash));
+        }
+        while let Some(last) = self.beyond_share(sender) {
+            trimmed.extend(self.take(last).map(|pending| pending.facts.hash));
+        }
+        let excess = Excess::of_parked(self.parked.count(), self.parked.bytes(), &self.config);
+        let (victims, _) = self.parked.plan(&self.senders, excess, None, None);
+        trimmed.extend(victims.into_iter().filter_map(|slot| self.take(slot)).map(|left| left.facts.hash));
+        trimmed
+    }
+
+    /// The last transaction of a sender that has more than it may.
+    fn beyond_share(&self, sender: Address) -> Option<Slot> {
+        let held = self.senders.get(&sender)?;
+        let is_over = held.len() > self.share_max(held.state())
+            || held.parked_len() > self.config.parked_sender_count_max;
+        held.last().filter(|_| is_over).map(|facts| facts.slot)
+    }
+
+    fn put(
+        &mut self,
+        transaction: RecoveredTransaction,
+        facts: Facts,
+        state: SenderState,
+    ) -> Option<Pending> {
+        let (slot, now) = (facts.slot, self.now);
         self.arrival_next += 1;
-        self.bytes += newcomer.bytes();
-        self.slots.insert(newcomer.hash(), slot);
-        self.prices.insert(&newcomer.offer, slot);
-        self.senders.entry(slot.sender).or_insert_with(|| Sender::new(state));
-        let replaced = self.change(slot.sender, |held| held.put(newcomer)).flatten();
+        self.bytes += facts.bytes;
+        self.slots.insert(facts.hash, slot);
+        let place =
+            self.senders.entry(slot.sender).or_insert_with(|| Sender::new(state)).place_at(slot.nonce, now);
+        self.list(&facts, place);
+        let newcomer = Pending { transaction, facts, place };
+        let replaced = self.change(slot.sender, |held| held.put(newcomer, now)).flatten();
         if let Some(old) = &replaced {
             self.unlink(old);
         }
@@ -282,7 +466,8 @@ impl Pool {
     }
 
     fn take(&mut self, slot: Slot) -> Option<Pending> {
-        let pending = self.change(slot.sender, |held| held.take(slot.nonce)).flatten()?;
+        let now = self.now;
+        let pending = self.change(slot.sender, |held| held.take(slot.nonce, now)).flatten()?;
         self.unlink(&pending);
         Some(pending)
     }
@@ -290,20 +475,46 @@ impl Pool {
     /// Changes one sender, and whatever follows from its ready transactions.
     fn change<R>(&mut self, sender: Address, change: impl FnOnce(&mut Sender) -> R) -> Option<R> {
         let held = self.senders.get_mut(&sender)?;
-        let ready_before = held.ready_len();
         let result = change(held);
-        self.ready_count = self.ready_count - ready_before + held.ready_len();
-        self.heads.set(sender, held.head().map(|head| head.offer));
+        let (moves, last_parked) = (held.take_moves(), held.parked_from_last().next().copied());
+        self.heads.set(sender, held.head().map(|head| head.facts.offer));
         if held.len() == 0 {
             self.senders.remove(&sender);
         }
+        for crossed in moves {
+            self.unlist(&crossed.facts, crossed.from);
+            self.list(&crossed.facts, crossed.to);
+        }
+        self.parked.set_last(sender, last_parked.as_ref());
         Some(result)
     }
 
     /// Forgets a transaction that its sender no longer holds.
     fn unlink(&mut self, pending: &Pending) {
-        self.bytes -= pending.bytes();
-        self.slots.remove(&pending.hash());
-        self.prices.remove(&pending.offer);
+        self.bytes -= pending.facts.bytes;
+        self.slots.remove(&pending.facts.hash);
+        self.unlist(&pending.facts, pending.place);
+    }
+
+    fn list(&mut self, facts: &Facts, place: Place) {
+        match place {
+            Place::Ready => {
+                self.prices.insert(&facts.offer, facts.slot);
+                if self.is_wide(facts) {
+                    self.wide.insert(&facts.offer, facts.slot);
+                }
+            }
+            Place::Parked(at) => self.parked.insert(facts, at),
+        }
+    }
+
+    fn unlist(&mut self, facts: &Facts, place: Place) {
+        match place {
+            Place::Ready => {
+                self.prices.remove(&facts.offer);
+                self.wide.remove(&facts.offer);
+            }
+            Place::Parked(at) => self.parked.remove(facts, at),
+        }
     }
 }

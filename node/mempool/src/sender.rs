@@ -13,9 +13,9 @@
 
 use crate::offer::Offer;
 use alloy_consensus::Transaction as _;
-use alloy_primitives::{Address, TxHash};
-use almanac_primitives::{Gas, RecoveredTransaction, Wei};
-use std::collections::{BTreeMap, btree_map};
+use alloy_primitives::{Address, TxHash, U256};
+use almanac_primitives::{RecoveredTransaction, TimestampMs, UserTransaction, Wei};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::ops::Bound;
 
 /// What the caller knows of a sender's account.
@@ -25,6 +25,8 @@ pub struct SenderState {
     pub nonce: u64,
     /// What it can pay with.
     pub balance: Wei,
+    /// Whether it has an EIP-7702 delegation, by which others can spend its funds.
+    pub is_delegated: bool,
 }
 
 /// Whether a transaction can go into the next block.
@@ -43,39 +45,56 @@ pub(crate) struct Slot {
     pub(crate) nonce: u64,
 }
 
-/// A transaction in the pool, with what decisions need at hand.
+/// What decisions need to know of a transaction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    pub(crate) hash: TxHash,
+    pub(crate) slot: Slot,
+    pub(crate) offer: Offer,
+    pub(crate) bytes: usize,
+    /// The most it can take from its sender; where that is more than any account can hold, the most there is.
+    pub(crate) cost: Wei,
+    /// What it asks for.
+    pub(crate) gas: u64,
+}
+
+impl Facts {
+    pub(crate) fn new(transaction: &UserTransaction, sender: Address, arrival: u64) -> Self {
+        let envelope = transaction.envelope();
+        let gas_cost = U256::from(envelope.gas_limit()) * U256::from(transaction.fee_cap().0);
+        Self {
+            hash: transaction.hash(),
+            slot: Slot { sender, nonce: transaction.nonce() },
+            offer: Offer::new(transaction, arrival),
+            bytes: transaction.encoded().len(),
+            gas: envelope.gas_limit(),
+            cost: Wei(gas_cost.saturating_add(envelope.value())),
+        }
+    }
+}
+
+/// A transaction in the pool.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub(crate) transaction: RecoveredTransaction,
-    pub(crate) offer: Offer,
-    /// The most it can take from its sender; `None` where that is more than any account can hold.
-    cost: Option<Wei>,
+    pub(crate) facts: Facts,
+    pub(crate) place: Place,
 }
 
-impl Pending {
-    pub(crate) fn new(transaction: RecoveredTransaction, arrival: u64) -> Self {
-        let signed = transaction.transaction();
-        let gas_cost = Gas(signed.envelope().gas_limit()).cost(signed.fee_cap());
-        let cost = gas_cost.checked_add(Wei(signed.envelope().value()));
-        let offer = Offer::new(signed, arrival);
-        Self { transaction, offer, cost }
-    }
+/// On which side of the border a transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Ready,
+    /// Since this moment.
+    Parked(TimestampMs),
+}
 
-    pub(crate) fn hash(&self) -> TxHash {
-        self.transaction.hash()
-    }
-
-    pub(crate) fn nonce(&self) -> u64 {
-        self.transaction.transaction().nonce()
-    }
-
-    pub(crate) fn slot(&self) -> Slot {
-        Slot { sender: self.transaction.sender(), nonce: self.nonce() }
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.transaction.transaction().encoded().len()
-    }
+/// A transaction that crossed the border.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Move {
+    pub(crate) facts: Facts,
+    pub(crate) from: Place,
+    pub(crate) to: Place,
 }
 
 /// One sender's transactions.
@@ -83,48 +102,104 @@ impl Pending {
 pub(crate) struct Sender {
     state: SenderState,
     pending: BTreeMap<u64, Pending>,
+    /// What each of them costs, with its number: finds those that the balance no longer covers.
+    costs: BTreeSet<(Wei, u64)>,
     ready_len: usize,
     ready_cost: Wei,
+    /// Crossed the border and not yet taken note of.
+    moves: Vec<Move>,
 }
 
 impl Sender {
     pub(crate) fn new(state: SenderState) -> Self {
-        Self { state, pending: BTreeMap::new(), ready_len: 0, ready_cost: Wei::ZERO }
+        Self {
+            state,
+            pending: BTreeMap::new(),
+            costs: BTreeSet::new(),
+            ready_len: 0,
+            ready_cost: Wei::ZERO,
+            moves: Vec::new(),
+        }
     }
 
-    /// Takes in what the account now is, and returns the transactions whose number is used up.
-    pub(crate) fn set_state(&mut self, state: SenderState) -> Vec<Pending> {
-        let stale = self.take_below(state.nonce);
+    /// Takes in what the account now is, and returns the transactions that would not be admitted any more: their
+    /// number is used up, or the balance does not even cover them alone.
+    pub(crate) fn set_state(&mut self, state: SenderState, now: TimestampMs) -> Vec<Pending> {
+        let mut leaving = self.take_below(state.nonce);
         if state.nonce < self.state.nonce {
             // The account went back: whatever was ready now waits behind a gap.
-            self.ready_len = 0;
-            self.ready_cost = Wei::ZERO;
+            while self.ready_len > 0 {
+                self.demote_last(now);
+            }
         }
         self.state = state;
-        self.settle();
-        stale
+        while let Some((cost, nonce)) = self.costs.last().copied()
+            && cost > state.balance
+        {
+            leaving.extend(self.take(nonce, now));
+        }
+        self.settle(now);
+        leaving
+    }
+
+    /// Where a transaction with this number would be, or what the balance would have to be to let it take the place
+    /// of a ready one.
+    pub(crate) fn placement(&self, nonce: u64, cost: Wei) -> Result<Readiness, Wei> {
+        if self.is_ready(nonce) {
+            return self.check_ready_replacement(nonce, cost).map(|()| Readiness::Ready);
+        }
+        let is_next = self.ready_end() == Some(nonce) && self.cost_with(cost).is_some();
+        Ok(if is_next { Readiness::Ready } else { Readiness::Parked })
+    }
+
+    fn check_ready_replacement(&self, nonce: u64, cost: Wei) -> Result<(), Wei> {
+        let is_covered = |sum: &Wei| *sum <= self.state.balance;
+        let others = less(self.ready_cost, self.pending[&nonce].facts.cost);
+        if others.checked_add(cost).as_ref().is_some_and(is_covered) {
+            return Ok(());
+        }
+        // Those after it can be parked; those before it come first.
+        let before = self.pending.range(self.state.nonce..nonce);
+        let sum = before.fold(cost, |sum, (_, pending)| Wei(sum.0.saturating_add(pending.facts.cost.0)));
+        if is_covered(&sum) { Ok(()) } else { Err(sum) }
+    }
+
+    /// Where [`put`](Self::put) puts a transaction at first.
+    pub(crate) fn place_at(&self, nonce: u64, now: TimestampMs) -> Place {
+        if self.is_ready(nonce) { Place::Ready } else { Place::Parked(now) }
     }
 
     /// Adds a transaction, and returns the one that had its number.
-    pub(crate) fn put(&mut self, newcomer: Pending) -> Option<Pending> {
-        let nonce = newcomer.nonce();
-        let cost = newcomer.cost;
+    pub(crate) fn put(&mut self, newcomer: Pending, now: TimestampMs) -> Option<Pending> {
+        let Facts { slot: Slot { nonce, .. }, cost, .. } = newcomer.facts;
+        let is_ready = self.is_ready(nonce);
+        self.costs.insert((cost, nonce));
         let old = self.pending.insert(nonce, newcomer);
-        if let Some(old) = &old
-            && self.is_ready(nonce)
-        {
-            self.reprice(nonce, ready_cost_of(old), cost);
+        if let Some(old) = &old {
+            if old.facts.cost != cost {
+                self.costs.remove(&(old.facts.cost, nonce));
+            }
+            if is_ready {
+                self.reprice(nonce, old.facts.cost, cost, now);
+            }
         }
-        self.settle();
+        self.settle(now);
         old
     }
 
     /// Takes one transaction out and parks those after it, at the price of a step for each of them.
-    pub(crate) fn take(&mut self, nonce: u64) -> Option<Pending> {
+    pub(crate) fn take(&mut self, nonce: u64, now: TimestampMs) -> Option<Pending> {
         while self.is_ready(nonce) {
-            self.demote_last();
+            self.demote_last(now);
         }
-        self.pending.remove(&nonce)
+        let pending = self.pending.remove(&nonce)?;
+        self.costs.remove(&(pending.facts.cost, nonce));
+        Some(pending)
+    }
+
+    /// What crossed the border since this was last asked.
+    pub(crate) fn take_moves(&mut self) -> Vec<Move> {
+        std::mem::take(&mut self.moves)
     }
 
     pub(crate) fn get(&self, nonce: u64) -> Option<&Pending> {
@@ -141,10 +216,31 @@ impl Sender {
         self.ready(self.state.nonce)
     }
 
-    /// The last transaction, or the last before a number.
-    pub(crate) fn highest_below(&self, end: Option<u64>) -> Option<&Pending> {
-        let end = end.map_or(Bound::Unbounded, Bound::Excluded);
-        self.pending.range((Bound::Unbounded, end)).next_back().map(|(_, pending)| pending)
+    /// The last transaction.
+    pub(crate) fn last(&self) -> Option<&Facts> {
+        self.pending.last_key_value().map(|(_, pending)| &pending.facts)
+    }
+
+    /// The last ready transaction, or the last before a number.
+    pub(crate) fn last_ready_below(&self, end: Option<u64>) -> Option<&Facts> {
+        let last = self.last_ready()?;
+        let last = match end {
+            Some(end) => last.min(end.checked_sub(1)?),
+            None => last,
+        };
+        self.ready(last).map(|pending| &pending.facts)
+    }
+
+    /// The last ready transaction that asks for more than so much gas.
+    pub(crate) fn last_ready_above(&self, gas: u64) -> Option<&Facts> {
+        let ready = self.pending.range(..self.next_ready()).rev();
+        ready.map(|(_, pending)| &pending.facts).find(|facts| facts.gas > gas)
+    }
+
+    /// The parked transactions, the last first.
+    pub(crate) fn parked_from_last(&self) -> impl Iterator<Item = &Facts> {
+        let parked = self.pending.range((self.ready_bound(), Bound::Unbounded)).rev();
+        parked.map(|(_, pending)| &pending.facts)
     }
 
     /// All of them in order of their numbers.
@@ -156,12 +252,21 @@ impl Sender {
         if self.is_ready(nonce) { Readiness::Ready } else { Readiness::Parked }
     }
 
+    pub(crate) fn state(&self) -> SenderState {
+        self.state
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
     }
 
-    pub(crate) fn ready_len(&self) -> usize {
-        self.ready_len
+    pub(crate) fn parked_len(&self) -> usize {
+        self.pending.len() - self.ready_len
+    }
+
+    /// The number after the ready ones.
+    pub(crate) fn next_ready(&self) -> u64 {
+        self.ready_end().unwrap_or(u64::MAX)
     }
 
     /// The first number from `account_nonce` on that no pending transaction has taken.
@@ -185,11 +290,13 @@ impl Sender {
             && *first.key() < nonce
         {
             let pending = first.remove();
-            if self.is_ready(pending.nonce()) {
+            let Facts { slot, cost, .. } = pending.facts;
+            self.costs.remove(&(cost, slot.nonce));
+            if self.is_ready(slot.nonce) {
                 self.ready_len -= 1;
-                self.ready_cost = less(self.ready_cost, ready_cost_of(&pending));
+                self.ready_cost = less(self.ready_cost, cost);
                 // The prefix now begins one later; below `nonce` nothing else is held.
-                self.state.nonce = pending.nonce().saturating_add(1);
+                self.state.nonce = slot.nonce.saturating_add(1);
             }
             stale.push(pending);
         }
@@ -197,45 +304,56 @@ impl Sender {
     }
 
     /// Exchanges the cost of a ready transaction, parking from the end what the balance no longer covers.
-    fn reprice(&mut self, nonce: u64, old_cost: Wei, new_cost: Option<Wei>) {
+    fn reprice(&mut self, nonce: u64, old_cost: Wei, new_cost: Wei, now: TimestampMs) {
         self.ready_cost = less(self.ready_cost, old_cost);
-        while let Some(last) = self.last_ready() {
+        loop {
             if let Some(sum) = self.cost_with(new_cost) {
                 self.ready_cost = sum;
                 return;
             }
-            if last == nonce {
-                // Its cost is already out of the sum.
-                self.ready_len -= 1;
-                return;
-            }
-            self.demote_last();
+            assert!(self.last_ready() > Some(nonce), "a replacement that is not covered is refused before");
+            self.demote_last(now);
         }
     }
 
     /// Moves the end of the ready prefix to where the balance and the next gap put it.
-    fn settle(&mut self) {
+    fn settle(&mut self, now: TimestampMs) {
         while self.ready_cost > self.state.balance {
-            self.demote_last();
+            self.demote_last(now);
         }
-        while let Some(next) = self.ready_end().and_then(|nonce| self.pending.get(&nonce))
-            && let Some(sum) = self.cost_with(next.cost)
+        while let Some(nonce) = self.ready_end()
+            && let Some(next) = self.pending.get(&nonce)
+            && let Some(sum) = self.cost_with(next.facts.cost)
         {
             self.ready_cost = sum;
             self.ready_len += 1;
+            self.cross(nonce, Place::Ready);
         }
     }
 
-    fn demote_last(&mut self) {
-        let last = self.last_ready().and_then(|nonce| self.pending.get(&nonce));
-        let cost = ready_cost_of(last.expect("every number of the ready prefix is held"));
+    fn demote_last(&mut self, now: TimestampMs) {
+        let last = self.last_ready().expect("only a ready transaction is parked");
+        let cost = self.cross(last, Place::Parked(now));
         self.ready_cost = less(self.ready_cost, cost);
         self.ready_len -= 1;
     }
 
+    /// Notes that a transaction is on the other side now, and answers with its cost.
+    fn cross(&mut self, nonce: u64, to: Place) -> Wei {
+        let pending = self.pending.get_mut(&nonce).expect("every number of the ready prefix is held");
+        let from = std::mem::replace(&mut pending.place, to);
+        self.moves.push(Move { facts: pending.facts, from, to });
+        pending.facts.cost
+    }
+
     /// The cost of the ready prefix and one more, where the balance covers it.
-    fn cost_with(&self, cost: Option<Wei>) -> Option<Wei> {
-        self.ready_cost.checked_add(cost?).filter(|sum| *sum <= self.state.balance)
+    fn cost_with(&self, cost: Wei) -> Option<Wei> {
+        self.ready_cost.checked_add(cost).filter(|sum| *sum <= self.state.balance)
+    }
+
+    /// Where the parked ones begin.
+    fn ready_bound(&self) -> Bound<u64> {
+        self.last_ready().map_or(Bound::Unbounded, Bound::Excluded)
     }
 
     fn is_ready(&self, nonce: u64) -> bool {
@@ -251,10 +369,6 @@ impl Sender {
         // In this order, because the end itself may be past the last number.
         self.ready_len.checked_sub(1).map(|steps| self.state.nonce + steps as u64)
     }
-}
-
-fn ready_cost_of(pending: &Pending) -> Wei {
-    pending.cost.expect("what is ready was covered by a balance")
 }
 
 fn less(sum: Wei, cost: Wei) -> Wei {

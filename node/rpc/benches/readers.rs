@@ -169,7 +169,7 @@ impl Load {
         let transactions: Vec<_> = transactions.map(recovered).collect();
         let mut pool = self.pool.lock();
         for transaction in transactions {
-            let state = SenderState { nonce: first, balance: Wei(MONEY) };
+            let state = SenderState { nonce: first, balance: Wei(MONEY), is_delegated: false };
             pool.insert(transaction, state).expect("the pool has room");
         }
         self.nonce += per_sender;

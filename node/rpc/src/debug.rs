@@ -1,6 +1,6 @@
 //! The `debug_` methods: geth's tracers.
 
-use crate::{error, eth::attempt::Overrides, retrace::Retrace};
+use crate::{answer::Answer, error, eth::attempt::Overrides, retrace::Retrace};
 use alloy_eips::{BlockId, BlockNumberOrTag};
 use alloy_primitives::{BlockHash, TxHash};
 use alloy_rpc_types_eth::TransactionRequest;
@@ -23,7 +23,7 @@ pub trait DebugApi {
         &self,
         hash: TxHash,
         options: Option<GethDebugTracingOptions>,
-    ) -> RpcResult<GethTrace>;
+    ) -> RpcResult<Answer<GethTrace>>;
 
     /// The same for all that ran in a block.
     #[method(name = "debug_traceBlockByNumber")]
@@ -31,7 +31,7 @@ pub trait DebugApi {
         &self,
         number: BlockNumberOrTag,
         options: Option<GethDebugTracingOptions>,
-    ) -> RpcResult<Vec<BlockTrace>>;
+    ) -> RpcResult<Answer<Vec<BlockTrace>>>;
 
     /// The same for a block by its hash.
     #[method(name = "debug_traceBlockByHash")]
@@ -39,7 +39,7 @@ pub trait DebugApi {
         &self,
         hash: BlockHash,
         options: Option<GethDebugTracingOptions>,
-    ) -> RpcResult<Vec<BlockTrace>>;
+    ) -> RpcResult<Answer<Vec<BlockTrace>>>;
 
     /// What a call would do, as a tracer tells it.
     #[method(name = "debug_traceCall")]
@@ -48,7 +48,7 @@ pub trait DebugApi {
         request: TransactionRequest,
         block: Option<BlockId>,
         options: Option<GethDebugTracingCallOptions>,
-    ) -> RpcResult<GethTrace>;
+    ) -> RpcResult<Answer<GethTrace>>;
 }
 
 #[jsonrpsee::core::async_trait]
@@ -57,16 +57,16 @@ impl DebugApiServer for Retrace {
         &self,
         hash: TxHash,
         options: Option<GethDebugTracingOptions>,
-    ) -> RpcResult<GethTrace> {
-        let trace = self.transaction(hash, tracer(options)?).await?;
-        trace.ok_or_else(|| error::unknown_transaction(hash))
+    ) -> RpcResult<Answer<GethTrace>> {
+        let found = move |trace: Option<GethTrace>| trace.ok_or_else(|| error::unknown_transaction(hash));
+        self.transaction(hash, tracer(options)?, found).await
     }
 
     async fn trace_block_by_number(
         &self,
         number: BlockNumberOrTag,
         options: Option<GethDebugTracingOptions>,
-    ) -> RpcResult<Vec<BlockTrace>> {
+    ) -> RpcResult<Answer<Vec<BlockTrace>>> {
         self.debug_block(number.into(), options).await
     }
 
@@ -74,7 +74,7 @@ impl DebugApiServer for Retrace {
         &self,
         hash: BlockHash,
         options: Option<GethDebugTracingOptions>,
-    ) -> RpcResult<Vec<BlockTrace>> {
+    ) -> RpcResult<Answer<Vec<BlockTrace>>> {
         self.debug_block(hash.into(), options).await
     }
 
@@ -83,7 +83,7 @@ impl DebugApiServer for Retrace {
         request: TransactionRequest,
         block: Option<BlockId>,
         options: Option<GethDebugTracingCallOptions>,
-    ) -> RpcResult<GethTrace> {
+    ) -> RpcResult<Answer<GethTrace>> {
         let options = options.unwrap_or_default();
         if let Some(index) = options.tx_index {
             return Err(error::invalid(format!(
@@ -101,14 +101,17 @@ impl Retrace {
         &self,
         id: BlockId,
         options: Option<GethDebugTracingOptions>,
-    ) -> RpcResult<Vec<BlockTrace>> {
-        let block = self.view.block(Some(id))?;
-        let traces = self.block(block.clone(), tracer(options)?).await?;
-        let shown = block.receipts[block.unseen()..].iter();
-        let traces = shown
-            .zip(traces)
-            .map(|(receipt, result)| BlockTrace::Success { result, tx_hash: Some(receipt.transaction_hash) });
-        Ok(traces.collect())
+    ) -> RpcResult<Answer<Vec<BlockTrace>>> {
+        self.block(id, tracer(options)?, move |found| {
+            let (block, traces) = found.ok_or_else(|| error::unknown_block(id))?;
+            let shown = block.receipts[block.unseen()..].iter();
+            let traces = shown.zip(traces).map(|(receipt, result)| BlockTrace::Success {
+                result,
+                tx_hash: Some(receipt.transaction_hash),
+            });
+            Ok(traces.collect())
+        })
+        .await
     }
 }
 

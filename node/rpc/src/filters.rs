@@ -1,31 +1,23 @@
 //! Filters that a client makes once and asks for news again and again.
 
-use crate::{gate::Client, heads::Heads};
+use crate::{
+    bounds::{CLIENT_FILTERS_MAX, FILTER_IDLE_MAX, FILTERS_MAX},
+    heads::Heads,
+    peer::{Client, Peer},
+    session::random_bits,
+};
 use alloy_primitives::{B256, TxHash};
 use almanac_index::LogFilter;
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard},
-    time::{Duration, Instant},
+    time::Instant,
 };
 use tokio::sync::broadcast;
 
-/// A filter that nobody asked for this long is gone.
-const IDLE_MAX: Duration = Duration::from_secs(300);
-/// Most filters at once, of all clients.
-const COUNT_MAX: usize = 1_000;
-/// Most filters of one client: nobody alone can leave others without.
-const CLIENT_COUNT_MAX: usize = 100;
-
-/// All filters.
+/// All filters, by ids that nobody guesses: a client uses and removes only what it made itself.
 #[derive(Debug, Default)]
-pub(crate) struct Filters(Mutex<Table>);
-
-#[derive(Debug, Default)]
-struct Table {
-    made: u64,
-    filters: BTreeMap<u64, Filter>,
-}
+pub(crate) struct Filters(Mutex<BTreeMap<u128, Filter>>);
 
 /// What a filter is about, and how far it got.
 #[derive(Debug)]
@@ -75,55 +67,74 @@ impl Progress {
 /// Why there is no filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FilterError {
-    #[error("filter not found: it was removed, or nobody asked for it for {} s", IDLE_MAX.as_secs())]
+    #[error("filter not found: it was removed, or nobody asked for it for {} s", FILTER_IDLE_MAX.as_secs())]
     NotFound,
-    #[error("there are {COUNT_MAX} filters already: remove some with eth_uninstallFilter, or subscribe")]
-    TooMany,
     #[error(
-        "this client has {CLIENT_COUNT_MAX} filters already: remove some with eth_uninstallFilter, or subscribe \
+        "there are {FILTERS_MAX} filters already, and no other address has more than this one, which has {0}: remove some \
+         with eth_uninstallFilter, or subscribe"
+    )]
+    TooMany(usize),
+    #[error(
+        "this client has {CLIENT_FILTERS_MAX} filters already: remove some with eth_uninstallFilter, or subscribe \
          (all HTTP connections from one address are one client, and so is each WebSocket)"
     )]
     TooManyOfClient,
+    #[error("no random number for an id: {0}")]
+    NoId(getrandom::Error),
 }
 
 impl Filters {
-    /// Makes a filter and answers with its number.
-    pub(crate) fn add(&self, client: Option<Client>, kind: Kind) -> Result<u64, FilterError> {
+    /// Makes a filter and answers with its id.
+    pub(crate) fn add(&self, client: Option<Client>, kind: Kind) -> Result<u128, FilterError> {
         let mut table = self.lock();
-        table.filters.retain(|_, filter| filter.asked.elapsed() < IDLE_MAX);
-        if table.filters.len() >= COUNT_MAX {
-            return Err(FilterError::TooMany);
-        }
-        let has = table.filters.values().filter(|filter| filter.client == client).count();
-        if has >= CLIENT_COUNT_MAX {
+        table.retain(|_, filter| filter.asked.elapsed() < FILTER_IDLE_MAX);
+        let has = table.values().filter(|filter| filter.client == client).count();
+        if has >= CLIENT_FILTERS_MAX {
             return Err(FilterError::TooManyOfClient);
         }
-        table.made += 1;
-        let id = table.made;
-        table.filters.insert(id, Filter { client, kind, asked: Instant::now() });
+        if table.len() >= FILTERS_MAX {
+            make_room(&mut table, client.map(|client| client.peer))?;
+        }
+        let id = random_bits().map_err(FilterError::NoId)?;
+        table.insert(id, Filter { client, kind, asked: Instant::now() });
         Ok(id)
     }
 
     /// Removes a filter; whether there was one.
-    pub(crate) fn remove(&self, id: u64) -> bool {
-        self.lock().filters.remove(&id).is_some()
+    pub(crate) fn remove(&self, id: u128) -> bool {
+        self.lock().remove(&id).is_some()
     }
 
     /// Does something with a filter that is still alive.
-    pub(crate) fn with<T>(&self, id: u64, work: impl FnOnce(&mut Kind) -> T) -> Result<T, FilterError> {
+    pub(crate) fn with<T>(&self, id: u128, work: impl FnOnce(&mut Kind) -> T) -> Result<T, FilterError> {
         let mut table = self.lock();
-        let filter = table.filters.get_mut(&id).ok_or(FilterError::NotFound)?;
-        if filter.asked.elapsed() >= IDLE_MAX {
-            table.filters.remove(&id);
+        let filter = table.get_mut(&id).ok_or(FilterError::NotFound)?;
+        if filter.asked.elapsed() >= FILTER_IDLE_MAX {
+            table.remove(&id);
             return Err(FilterError::NotFound);
         }
         filter.asked = Instant::now();
         Ok(work(&mut filter.kind))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u128, Filter>> {
         self.0.lock().expect("nobody panics while holding the filters")
     }
+}
+
+/// Removes the filter that was not asked for longest, of the address that has most, unless that is the newcomer's.
+fn make_room(table: &mut BTreeMap<u128, Filter>, newcomer: Option<Peer>) -> Result<(), FilterError> {
+    let peer = |filter: &Filter| filter.client.map(|client| client.peer);
+    let mut counts = BTreeMap::new();
+    table.values().for_each(|filter| *counts.entry(peer(filter)).or_insert(0) += 1);
+    let own = counts.get(&newcomer).copied().unwrap_or(0);
+    let most = counts.into_iter().filter(|(_, count)| *count > own).max_by_key(|(_, count)| *count);
+    let (owner, _) = most.ok_or(FilterError::TooMany(own))?;
+    let oldest =
+        table.iter().filter(|(_, filter)| peer(filter) == owner).min_by_key(|(_, filter)| filter.asked);
+    let oldest = oldest.map(|(id, _)| *id);
+    oldest.and_then(|id| table.remove(&id));
+    Ok(())
 }
 
 /// Everything that came in since the last time; what was too much to hold is lost.
@@ -146,42 +157,70 @@ mod tests {
         Kind::Blocks(Progress { next: 1, reverts: 0 })
     }
 
+    fn peer(n: u8) -> Peer {
+        Peer::new(std::net::Ipv4Addr::new(10, 0, 0, n).into())
+    }
+
+    /// A WebSocket of the first address.
     fn connection(n: usize) -> Option<Client> {
-        Some(Client::Connection(n as u64))
+        Some(Client { peer: peer(0), websocket: Some(n as u64) })
+    }
+
+    fn address(n: u8) -> Option<Client> {
+        Some(Client { peer: peer(n), websocket: None })
     }
 
     #[test]
     fn so_many_of_one_client_and_so_many_of_all() {
         let filters = Filters::default();
-        let first: Vec<u64> =
-            (0..CLIENT_COUNT_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
+        let first: Vec<u128> =
+            (0..CLIENT_FILTERS_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
         assert_eq!(filters.add(connection(0), blocks()), Err(FilterError::TooManyOfClient));
-        let local = Some(Client::Address(std::net::Ipv4Addr::LOCALHOST.into()));
-        assert!(filters.add(local, blocks()).is_ok(), "another client has its own");
+        assert!(filters.add(address(0), blocks()).is_ok(), "another client has its own");
         assert!(filters.remove(first[7]) && !filters.remove(first[7]));
         assert!(filters.add(connection(0), blocks()).is_ok(), "one less makes room for one");
         assert_eq!(filters.add(connection(0), blocks()), Err(FilterError::TooManyOfClient));
 
-        let rest = COUNT_MAX - CLIENT_COUNT_MAX - 1;
+        let rest = FILTERS_MAX - CLIENT_FILTERS_MAX - 1;
         for n in 0..rest {
-            filters.add(connection(1 + n / CLIENT_COUNT_MAX), blocks()).unwrap();
+            filters.add(connection(1 + n / CLIENT_FILTERS_MAX), blocks()).unwrap();
         }
-        assert_eq!(filters.add(connection(99), blocks()), Err(FilterError::TooMany));
+        assert_eq!(filters.add(connection(99), blocks()), Err(FilterError::TooMany(FILTERS_MAX)));
+    }
+
+    /// However many WebSockets one address opens.
+    #[test]
+    fn one_address_does_not_leave_others_without() {
+        let filters = Filters::default();
+        let all: Vec<u128> = (0..FILTERS_MAX)
+            .map(|n| filters.add(connection(n / CLIENT_FILTERS_MAX), blocks()).unwrap())
+            .collect();
+        let others: Vec<u128> =
+            (0..CLIENT_FILTERS_MAX).map(|_| filters.add(address(1), blocks()).unwrap()).collect();
+        assert_eq!(filters.lock().len(), FILTERS_MAX);
+        let is_there = |id: &&u128| filters.lock().contains_key(id);
+        assert_eq!(all.iter().filter(is_there).count(), FILTERS_MAX - CLIENT_FILTERS_MAX);
+        assert_eq!(others.iter().filter(is_there).count(), CLIENT_FILTERS_MAX);
+        assert!(!is_there(&&all[0]) && is_there(&&all[FILTERS_MAX - 1]), "the oldest went");
+        assert_eq!(
+            filters.add(connection(99), blocks()),
+            Err(FilterError::TooMany(FILTERS_MAX - CLIENT_FILTERS_MAX))
+        );
     }
 
     #[test]
     fn a_filter_that_nobody_asked_for_is_gone() {
         let filters = Filters::default();
-        let ids: Vec<u64> =
-            (0..CLIENT_COUNT_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
-        let Some(long_ago) = Instant::now().checked_sub(IDLE_MAX) else { return };
-        for filter in filters.lock().filters.values_mut() {
+        let ids: Vec<u128> =
+            (0..CLIENT_FILTERS_MAX).map(|_| filters.add(connection(0), blocks()).unwrap()).collect();
+        let Some(long_ago) = Instant::now().checked_sub(FILTER_IDLE_MAX) else { return };
+        for filter in filters.lock().values_mut() {
             filter.asked = long_ago;
         }
-        filters.lock().filters.get_mut(&ids[1]).unwrap().asked = long_ago + Duration::from_secs(10);
+        filters.lock().get_mut(&ids[1]).unwrap().asked = long_ago + std::time::Duration::from_secs(10);
         assert_eq!(filters.with(ids[0], |_| ()), Err(FilterError::NotFound));
         assert_eq!(filters.with(ids[1], |_| ()), Ok(()));
         filters.add(connection(0), blocks()).unwrap();
-        assert_eq!(filters.lock().filters.len(), 2, "the others made room");
+        assert_eq!(filters.lock().len(), 2, "the others made room");
     }
 }

@@ -1,165 +1,232 @@
-//! What every request passes before anybody reads it: whose page it comes from, how fast, how large.
+//! What every HTTP request passes before its body is read: host, origin, rate, size and time.
 
 use crate::{
-    idle::Busy,
+    access::Access,
+    budget::Held,
+    connection::{Busy, Connection},
+    dispatch::{Dispatcher, Origin},
+    limits::Limits,
+    peer::Client,
+    places::Place,
     rate::Rate,
-    server::{Limits, Page},
+    server::Page,
+    websocket::{self, Stopping},
 };
-use http::{Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt as _, Full, Limited};
-use jsonrpsee::{core::BoxError, server::HttpBody};
-use std::{
-    net::IpAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body, Incoming};
+use jsonrpsee::Extensions;
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
-/// Names under which a browser may reach a node on its own machine. A page that resolves its own name to this
-/// machine (DNS rebinding) comes with another.
-const HOSTS: [&str; 4] = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0"];
-
-/// Who is at the other end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Peer(pub(crate) IpAddr);
-
-/// Who asks, for what a client keeps at the node. A WebSocket is a client. HTTP clients use several connections for
-/// one conversation and can open more at will, so all from one address are one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Client {
-    /// By HTTP.
-    Address(IpAddr),
-    /// By WebSocket.
-    Connection(u64),
-}
-
-/// Marks a call whose place in the rate was taken before it was read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counted;
+type Answer = Response<Full<Bytes>>;
 
 /// The gate of a server.
-#[derive(Clone)]
 pub(crate) struct Gate {
-    limits: Limits,
-    rate: Arc<Rate>,
-    pages: Arc<[(&'static str, Page)]>,
-    upgrades: Arc<AtomicU64>,
+    pub(crate) limits: Limits,
+    pub(crate) access: Access,
+    pub(crate) rate: Arc<Rate>,
+    pub(crate) pages: Vec<(&'static str, Page)>,
+    pub(crate) dispatcher: Arc<Dispatcher>,
+    pub(crate) stopping: Stopping,
 }
 
 impl Gate {
-    pub(crate) fn new(limits: Limits, rate: Arc<Rate>, pages: Vec<(&'static str, Page)>) -> Self {
-        Self { limits, rate, pages: pages.into(), upgrades: Arc::default() }
-    }
-
-    /// Answers a request, with `service` if it is one for JSON-RPC. Its connection is in use as long.
-    pub(crate) async fn serve<S, B>(
-        self,
-        mut request: Request<B>,
-        peer: Peer,
-        mut service: S,
-        _busy: Busy,
-    ) -> Result<Response<HttpBody>, BoxError>
-    where
-        B: http_body::Body<Data = bytes::Bytes> + Send + Unpin + 'static,
-        B::Error: Into<BoxError>,
-        S: tower::Service<Request<B>, Response = Response<HttpBody>, Error = BoxError, Future: Send>
-            + tower::Service<
-                Request<Full<bytes::Bytes>>,
-                Response = Response<HttpBody>,
-                Error = BoxError,
-                Future: Send,
-            >,
-    {
-        if !is_known_host(&request) {
-            return Ok(plain(
-                StatusCode::FORBIDDEN,
-                "this host name is not served; use localhost or 127.0.0.1\n",
-            ));
+    /// Answers a request.
+    pub(crate) async fn serve(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        place: Arc<Place>,
+    ) -> Result<Answer, Infallible> {
+        let busy = place.connection().begin();
+        if let Err(refused) = self.access.check(&request) {
+            return Ok(closing(plain(StatusCode::FORBIDDEN, format!("{refused}\n"))));
         }
-        let is_upgrade = request.headers().contains_key(header::UPGRADE);
-        if request.method() == Method::GET && !is_upgrade {
-            return Ok(self.page(request.uri().path()));
-        }
-        if let Err(wait) = self.rate.take(peer, 1) {
-            let text = format!("too many requests: ask again in {} ms\n", wait.as_millis());
-            return Ok(plain(StatusCode::TOO_MANY_REQUESTS, &text));
-        }
-        request.extensions_mut().insert(peer);
-        if is_upgrade {
-            let number = self.upgrades.fetch_add(1, Ordering::Relaxed);
-            request.extensions_mut().insert(Client::Connection(number));
-            return tower::Service::<Request<B>>::call(&mut service, request).await;
-        }
-        request.extensions_mut().insert(Client::Address(peer.0));
-        request.extensions_mut().insert(Counted);
-        let (parts, body) = request.into_parts();
-        let limit = usize::try_from(self.limits.request_bytes_max).unwrap_or(usize::MAX);
-        let read = tokio::time::timeout(self.limits.request_time_max, Limited::new(body, limit).collect());
-        let body = match read.await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-                let text = format!("the request is above the limit of {limit} bytes\n");
-                return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, &text));
+        let cors = cors(request.headers());
+        let mut response = if soketto::handshake::http::is_upgrade_request(&request) {
+            self.upgrade(request, place, busy)
+        } else {
+            match *request.method() {
+                Method::OPTIONS => preflight(request.headers()),
+                Method::GET => self.page(request.uri().path(), place.connection(), busy),
+                Method::POST => self.call(request, place.connection(), busy).await,
+                _ => plain(StatusCode::METHOD_NOT_ALLOWED, "JSON-RPC is served to POST\n".to_owned()),
             }
-            Ok(Err(error)) => return Err(error),
-            Err(_) => return Ok(plain(StatusCode::REQUEST_TIMEOUT, "the request did not come to its end\n")),
         };
-        let request = Request::from_parts(parts, Full::new(body));
-        tower::Service::<Request<Full<bytes::Bytes>>>::call(&mut service, request).await
+        response.headers_mut().extend(cors);
+        Ok(response)
     }
 
-    fn page(&self, path: &str) -> Response<HttpBody> {
-        match self.pages.iter().find(|(known, _)| *known == path) {
-            Some((_, page)) => plain(StatusCode::OK, &page()),
-            None => {
-                let known: Vec<_> = self.pages.iter().map(|(path, _)| *path).collect();
-                let text = format!("JSON-RPC is served to POST and WebSocket; pages: {}\n", known.join(" "));
-                plain(StatusCode::NOT_FOUND, &text)
+    fn upgrade(self: Arc<Self>, mut request: Request<Incoming>, place: Arc<Place>, busy: Busy) -> Answer {
+        if let Err(wait) = self.rate.take(place.connection().peer, 1) {
+            return too_fast(wait);
+        }
+        match soketto::handshake::http::Server::new().receive_request(&request) {
+            Ok(response) => {
+                let upgrade = hyper::upgrade::on(&mut request);
+                let (dispatcher, limits, stopping) =
+                    (self.dispatcher.clone(), self.limits, self.stopping.clone());
+                tokio::spawn(async move {
+                    let _busy = busy;
+                    // Where the handshake breaks off there is nothing to serve.
+                    if let Ok(socket) = upgrade.await {
+                        websocket::run(socket, &place, dispatcher, &limits, stopping).await;
+                    }
+                });
+                response.map(|()| Full::default())
             }
+            Err(error) => plain(StatusCode::BAD_REQUEST, format!("not a WebSocket handshake: {error}\n")),
+        }
+    }
+
+    async fn call(&self, request: Request<Incoming>, connection: &Arc<Connection>, busy: Busy) -> Answer {
+        if !is_json(request.headers()) {
+            let text = "JSON-RPC is served to requests with Content-Type: application/json\n";
+            return closing(plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text.to_owned()));
+        }
+        if let Err(wait) = self.rate.take(connection.peer, 1) {
+            return too_fast(wait);
+        }
+        let mut read_bytes = connection.account.hold();
+        let read = self.read(request.into_body(), &mut read_bytes);
+        let Ok(read) = tokio::time::timeout(self.limits.request_time_max, read).await else {
+            let text =
+                format!("the request did not end within {} ms\n", self.limits.request_time_max.as_millis());
+            return closing(plain(StatusCode::REQUEST_TIMEOUT, text));
+        };
+        let message = match read {
+            Ok(message) => message,
+            Err(refused) => return closing(refused),
+        };
+        let mut extensions = Extensions::new();
+        extensions.insert(Client { peer: connection.peer, websocket: None });
+        let origin = Origin {
+            peer: connection.peer,
+            connection: connection.number,
+            account: connection.account.clone(),
+            writes: connection.writes.clone(),
+            is_counted: true,
+            extensions,
+        };
+        // The semaphore is never closed; without a turn the call would only be less orderly.
+        let turn = connection.turns.acquire().await;
+        let answer = self.dispatcher.answer(&message, &origin).await;
+        drop((turn, message, read_bytes));
+        let (json, held) = match answer {
+            Some(answer) => (answer.json, Some(answer.held)),
+            None => (String::new(), None),
+        };
+        respond("application/json; charset=utf-8", json, held, busy)
+    }
+
+    /// The whole body, counted as it comes.
+    async fn read(&self, mut body: Incoming, held: &mut Held) -> Result<Vec<u8>, Answer> {
+        let limit = self.limits.request_bytes_max;
+        let too_large = || {
+            plain(StatusCode::PAYLOAD_TOO_LARGE, format!("the request is above the limit of {limit} bytes\n"))
+        };
+        if usize::try_from(body.size_hint().lower()).map_or(true, |announced| announced > limit) {
+            return Err(too_large());
+        }
+        let mut message = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| {
+                plain(StatusCode::BAD_REQUEST, format!("the request broke off: {error}\n"))
+            })?;
+            let Ok(data) = frame.into_data() else { continue };
+            if message.len() + data.len() > limit {
+                return Err(too_large());
+            }
+            held.grow(data.len())
+                .map_err(|full| plain(StatusCode::SERVICE_UNAVAILABLE, format!("{full}\n")))?;
+            message.extend_from_slice(&data);
+        }
+        Ok(message)
+    }
+
+    fn page(&self, path: &str, connection: &Connection, busy: Busy) -> Answer {
+        let Some((_, page)) = self.pages.iter().find(|(known, _)| *known == path) else {
+            let known: Vec<_> = self.pages.iter().map(|(path, _)| *path).collect();
+            let text = format!("JSON-RPC is served to POST and WebSocket; pages: {}\n", known.join(" "));
+            return plain(StatusCode::NOT_FOUND, text);
+        };
+        let text = page();
+        let mut held = connection.account.hold();
+        match held.grow(text.len()) {
+            Ok(()) => respond("text/plain; charset=utf-8", text, Some(held), busy),
+            Err(full) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{full}\n")),
         }
     }
 }
 
-/// Requests without a host are from programs; a browser always names one.
-fn is_known_host<B>(request: &Request<B>) -> bool {
-    let named = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
-    let Some(host) = named.or_else(|| request.uri().authority().map(http::uri::Authority::as_str)) else {
-        return true;
-    };
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|c| c.is_ascii_digit()) => name,
-        _ => host,
-    };
-    HOSTS.iter().any(|known| known.eq_ignore_ascii_case(name))
+/// Text on its way out. The bytes and the connection are in use until the socket has taken all of it.
+struct Sent {
+    text: String,
+    _held: Option<Held>,
+    _busy: Busy,
 }
 
-fn plain(status: StatusCode, text: &str) -> Response<HttpBody> {
-    let mut response = Response::new(HttpBody::from(text.to_owned()));
+impl AsRef<[u8]> for Sent {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}
+
+fn respond(kind: &'static str, text: String, held: Option<Held>, busy: Busy) -> Answer {
+    let sent = Sent { text, _held: held, _busy: busy };
+    let mut response = Response::new(Full::new(Bytes::from_owner(sent)));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+fn too_fast(wait: Duration) -> Answer {
+    let text = format!("too many requests: ask again in {} ms\n", wait.as_millis());
+    plain(StatusCode::TOO_MANY_REQUESTS, text)
+}
+
+fn plain(status: StatusCode, text: String) -> Answer {
+    let mut response = Response::new(Full::new(text.into()));
     *response.status_mut() = status;
-    let text = header::HeaderValue::from_static("text/plain; charset=utf-8");
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, text);
     response
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Ends the connection after an answer: what is left of the request is not read.
+fn closing(mut response: Answer) -> Answer {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
 
-    #[test]
-    fn only_names_of_this_machine_are_served() {
-        let is_known = |host: &str| {
-            let request = Request::builder().header(header::HOST, host).body(()).unwrap();
-            is_known_host(&request)
-        };
-        for host in ["localhost", "LOCALHOST:8545", "127.0.0.1:1", "[::1]:8545", "[::1]", "0.0.0.0:8545"] {
-            assert!(is_known(host), "{host}");
-        }
-        for host in
-            ["evil.example", "evil.example:8545", "localhost.evil.example", "127.0.0.1.evil.example", ""]
-        {
-            assert!(!is_known(host), "{host}");
-        }
-        assert!(is_known_host(&Request::new(())), "no browser, no name");
+/// Lets a page that may call read the answer.
+fn cors(request: &HeaderMap) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if let Some(origin) = request.get(header::ORIGIN) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        headers.insert(header::VARY, HeaderValue::from_static("origin"));
     }
+    headers
+}
+
+/// The answer to a browser that asks before it sends.
+fn preflight(request: &HeaderMap) -> Answer {
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, GET, OPTIONS"));
+    let asked = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
+    let allowed = asked.unwrap_or(HeaderValue::from_static("content-type"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    if request.contains_key("access-control-request-private-network") {
+        headers.insert("access-control-allow-private-network", HeaderValue::from_static("true"));
+    }
+    response
+}
+
+/// A page can send other kinds of content without asking first.
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    ["application/json", "application/json-rpc"].iter().any(|json| kind.eq_ignore_ascii_case(json))
 }

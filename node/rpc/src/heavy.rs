@@ -1,10 +1,15 @@
 //! Work that takes long: a little at a time, and no more waiting than can be served soon. Requests never delay
 //! blocks.
 
-use crate::{error, priority::aside};
+use crate::{
+    answer::{Answer, Room},
+    error,
+    priority::aside,
+    turns::{Refused, Turns},
+};
 use jsonrpsee::core::RpcResult;
+use serde::Serialize;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 
 /// How much may be under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,29 +23,31 @@ pub struct HeavyLimits {
 impl HeavyLimits {
     /// For questions that are short and many: calls, searches, what is due.
     pub const QUESTIONS: Self = Self { running_max: 4, waiting_max: 256 };
+
+    /// For reading blocks, transactions and receipts: milliseconds each. They do not wait for calls, which may take
+    /// seconds.
+    pub const READS: Self = Self { running_max: 4, waiting_max: 1_024 };
 }
 
 impl Default for HeavyLimits {
     fn default() -> Self {
-        Self { running_max: 2, waiting_max: 32 }
+        // One address may have half of the places, which is enough for a tool that traces many calls at once.
+        Self { running_max: 2, waiting_max: 64 }
     }
 }
 
-/// The one queue that all heavy work waits in.
+/// The one queue that all heavy work waits in, from which addresses are served by turns.
 #[derive(Clone, Debug)]
 pub struct Heavy {
     limits: HeavyLimits,
-    /// Who is inside, running or waiting.
-    places: Arc<Semaphore>,
-    /// Who is running.
-    turns: Arc<Semaphore>,
+    turns: Arc<Turns>,
 }
 
 impl Heavy {
     /// A queue in which nobody waits yet.
     pub fn new(limits: HeavyLimits) -> Self {
-        let places = Arc::new(Semaphore::new(limits.running_max + limits.waiting_max));
-        Self { limits, places, turns: Arc::new(Semaphore::new(limits.running_max)) }
+        let HeavyLimits { running_max, waiting_max } = limits;
+        Self { limits, turns: Turns::new(running_max, running_max + waiting_max) }
     }
 
     /// Does `work` when it is its turn, off the threads that serve connections. An error where too many wait.
@@ -48,30 +55,41 @@ impl Heavy {
         &self,
         work: impl FnOnce() -> RpcResult<T> + Send + 'static,
     ) -> RpcResult<T> {
-        let place = self.places.clone().try_acquire_owned().map_err(|_| self.full())?;
-        let turn = self.turns.clone().acquire_owned().await.map_err(|_| self.full())?;
-        // Both go along: a client that hangs up does not end the work, so its place is not free either.
+        let turn = self.turns.take().await.map_err(|refused| self.refusal(&refused))?;
+        // It goes along: a client that hangs up does not end the work, so its place is not free either.
         let task = tokio::task::spawn_blocking(move || {
-            let _inside = (place, turn);
+            let _turn = turn;
             aside(work)
         });
         task.await.map_err(error::internal)?
     }
 
+    /// The same, and writes what `work` gives as JSON there too; `instead` says how to ask for less.
+    pub async fn answer<T: Serialize + 'static>(
+        &self,
+        instead: &'static str,
+        work: impl FnOnce() -> RpcResult<T> + Send + 'static,
+    ) -> RpcResult<Answer<T>> {
+        self.run(move || Room::new(instead).write(&work()?)).await
+    }
+
     /// Lets nobody in any more, and sends home who waits: a node that stops does not finish a whole queue first.
     pub fn close(&self) {
-        self.places.close();
         self.turns.close();
     }
 
-    fn full(&self) -> jsonrpsee::types::ErrorObjectOwned {
-        if self.places.is_closed() {
-            return error::limit("the node is stopping");
-        }
+    fn refusal(&self, refused: &Refused) -> jsonrpsee::types::ErrorObjectOwned {
         let HeavyLimits { running_max, waiting_max } = self.limits;
-        error::limit(format!(
-            "{running_max} such requests are running and {waiting_max} are waiting: ask again later"
-        ))
+        match refused {
+            Refused::Closed => error::limit("the node is stopping"),
+            Refused::Full => error::limit(format!(
+                "{running_max} such requests are running and {waiting_max} are waiting: ask again later"
+            )),
+            Refused::Share { count } => error::limit(format!(
+                "{count} such requests of this address are running or waiting, and there are no more places than that \
+                 for others: ask again later"
+            )),
+        }
     }
 }
 
@@ -101,7 +119,7 @@ mod tests {
             })
         };
         let five: Vec<_> = (0..5).map(|_| start()).collect();
-        while heavy.places.available_permits() > 0 || running.load(Ordering::SeqCst) < 2 {
+        while heavy.turns.counts().0 < 5 || running.load(Ordering::SeqCst) < 2 {
             tokio::task::yield_now().await;
         }
         let refused = start().await.unwrap().unwrap_err();
@@ -132,11 +150,11 @@ mod tests {
             })
         };
         let first = start(1);
-        while heavy.turns.available_permits() > 0 {
+        while heavy.turns.counts().1 > 0 {
             tokio::task::yield_now().await;
         }
         let second = start(2);
-        while heavy.places.available_permits() > 0 {
+        while heavy.turns.counts().0 < 2 {
             tokio::task::yield_now().await;
         }
         heavy.close();
@@ -163,7 +181,7 @@ mod tests {
                 heavy.run(wait).await
             }
         });
-        while heavy.turns.available_permits() > 0 {
+        while heavy.turns.counts().1 > 0 {
             tokio::task::yield_now().await;
         }
         // The permits move into the work right after the turn is taken.
@@ -172,7 +190,7 @@ mod tests {
         assert!(task.await.unwrap_err().is_cancelled());
         assert!(heavy.run(|| Ok(())).await.is_err());
         open.send(true).unwrap();
-        while heavy.places.available_permits() == 0 {
+        while heavy.turns.counts().0 > 0 {
             tokio::task::yield_now().await;
         }
         heavy.run(|| Ok(())).await.unwrap();

@@ -1,9 +1,11 @@
 //! The `ots_` methods: what the explorer Otterscan asks beyond Ethereum's own.
 
 use crate::{
+    answer::Answer,
     creator, error, pages,
     retrace::Retrace,
     types::{Height, Number, OtsBlockDetails, OtsBlockTransactions, OtsContractCreator, OtsPage, RpcHeader},
+    view::View,
 };
 use alloy_eips::{BlockId, BlockNumberOrTag};
 use alloy_primitives::{Address, BlockHash, Bytes, KECCAK256_EMPTY, TxHash};
@@ -25,7 +27,7 @@ pub trait OtterscanApi {
 
     /// A header. Otterscan finds out by it whether the methods are there.
     #[method(name = "erigon_getHeaderByNumber")]
-    fn header_by_number(&self, number: Height) -> RpcResult<Option<RpcHeader>>;
+    async fn header_by_number(&self, number: Height) -> RpcResult<Answer<Option<RpcHeader>>>;
 
     /// Whether an account is a contract.
     #[method(name = "ots_hasCode")]
@@ -33,48 +35,55 @@ pub trait OtterscanApi {
 
     /// A block without its transactions, and what it earned.
     #[method(name = "ots_getBlockDetails")]
-    fn block_details(&self, number: Height) -> RpcResult<Option<OtsBlockDetails>>;
+    async fn block_details(&self, number: Height) -> RpcResult<Answer<Option<OtsBlockDetails>>>;
 
     /// The same by the block's hash.
     #[method(name = "ots_getBlockDetailsByHash")]
-    fn block_details_by_hash(&self, hash: BlockHash) -> RpcResult<Option<OtsBlockDetails>>;
+    async fn block_details_by_hash(&self, hash: BlockHash) -> RpcResult<Answer<Option<OtsBlockDetails>>>;
 
     /// A page of a block's transactions, from the end.
     #[method(name = "ots_getBlockTransactions")]
-    fn block_transactions(
+    async fn block_transactions(
         &self,
         number: Height,
         page: Number,
         size: Number,
-    ) -> RpcResult<Option<OtsBlockTransactions>>;
+    ) -> RpcResult<Answer<Option<OtsBlockTransactions>>>;
 
     /// Value that moved inside a transaction, and contracts that came or went.
     #[method(name = "ots_getInternalOperations")]
-    async fn internal_operations(&self, hash: TxHash) -> RpcResult<Option<Vec<InternalOperation>>>;
+    async fn internal_operations(&self, hash: TxHash) -> RpcResult<Answer<Option<Vec<InternalOperation>>>>;
 
     /// All of what a transaction reverted with; empty where it did not.
     #[method(name = "ots_getTransactionError")]
-    async fn transaction_error(&self, hash: TxHash) -> RpcResult<Option<Bytes>>;
+    async fn transaction_error(&self, hash: TxHash) -> RpcResult<Answer<Option<Bytes>>>;
 
     /// Every call of a transaction.
     #[method(name = "ots_traceTransaction")]
-    async fn trace_transaction(&self, hash: TxHash) -> RpcResult<Option<Vec<OtterscanEntry>>>;
+    async fn trace_transaction(&self, hash: TxHash) -> RpcResult<Answer<Option<Vec<OtterscanEntry>>>>;
 
     /// Who made a contract, and in which transaction; null where it is no contract, or one of genesis.
     #[method(name = "ots_getContractCreator")]
-    async fn contract_creator(&self, address: Address) -> RpcResult<Option<OtsContractCreator>>;
+    async fn contract_creator(&self, address: Address) -> RpcResult<Answer<Option<OtsContractCreator>>>;
 
     /// A page of somebody's transactions before a block, or the last ones for block 0.
     #[method(name = "ots_searchTransactionsBefore")]
-    async fn search_before(&self, address: Address, block: Number, size: Number) -> RpcResult<OtsPage>;
+    async fn search_before(
+        &self,
+        address: Address,
+        block: Number,
+        size: Number,
+    ) -> RpcResult<Answer<OtsPage>>;
 
     /// A page of somebody's transactions after a block, or the first ones for block 0.
     #[method(name = "ots_searchTransactionsAfter")]
-    async fn search_after(&self, address: Address, block: Number, size: Number) -> RpcResult<OtsPage>;
+    async fn search_after(&self, address: Address, block: Number, size: Number)
+    -> RpcResult<Answer<OtsPage>>;
 
     /// The transaction that somebody signed with a nonce.
     #[method(name = "ots_getTransactionBySenderAndNonce")]
-    async fn transaction_by_nonce(&self, sender: Address, nonce: Number) -> RpcResult<Option<TxHash>>;
+    async fn transaction_by_nonce(&self, sender: Address, nonce: Number)
+    -> RpcResult<Answer<Option<TxHash>>>;
 }
 
 #[jsonrpsee::core::async_trait]
@@ -83,73 +92,105 @@ impl OtterscanApiServer for Retrace {
         Ok(API_LEVEL)
     }
 
-    fn header_by_number(&self, number: Height) -> RpcResult<Option<RpcHeader>> {
-        Ok(self.at(number)?.map(|block| RpcHeader::new(&block)))
+    async fn header_by_number(&self, number: Height) -> RpcResult<Answer<Option<RpcHeader>>> {
+        self.read(move |view| Ok(at(view, number)?.map(|block| RpcHeader::new(&block)))).await
     }
 
     fn has_code(&self, address: Address, block: Option<BlockId>) -> RpcResult<bool> {
         Ok(self.view.account(address, block)?.code_hash != KECCAK256_EMPTY)
     }
 
-    fn block_details(&self, number: Height) -> RpcResult<Option<OtsBlockDetails>> {
-        Ok(self.at(number)?.map(|block| OtsBlockDetails::new(&block, self.view.chain_id)))
+    async fn block_details(&self, number: Height) -> RpcResult<Answer<Option<OtsBlockDetails>>> {
+        self.details(BlockId::Number(number.into())).await
     }
 
-    fn block_details_by_hash(&self, hash: BlockHash) -> RpcResult<Option<OtsBlockDetails>> {
-        let block = self.view.find_by_hash(hash)?;
-        Ok(block.map(|block| OtsBlockDetails::new(&block, self.view.chain_id)))
+    async fn block_details_by_hash(&self, hash: BlockHash) -> RpcResult<Answer<Option<OtsBlockDetails>>> {
+        self.details(hash.into()).await
     }
 
-    fn block_transactions(
+    async fn block_transactions(
         &self,
         number: Height,
         page: Number,
         size: Number,
-    ) -> RpcResult<Option<OtsBlockTransactions>> {
+    ) -> RpcResult<Answer<Option<OtsBlockTransactions>>> {
         let size = pages::checked_size(size.get())?;
-        let block = self.at(number)?;
-        Ok(block.map(|block| OtsBlockTransactions::new(&block, self.view.chain_id, page.get(), size)))
+        self.read(move |view| {
+            let block = at(view, number)?;
+            Ok(block.map(|block| OtsBlockTransactions::new(&block, view.chain_id, page.get(), size)))
+        })
+        .await
     }
 
-    async fn internal_operations(&self, hash: TxHash) -> RpcResult<Option<Vec<InternalOperation>>> {
-        self.transaction(hash, InternalOperations).await
+    async fn internal_operations(&self, hash: TxHash) -> RpcResult<Answer<Option<Vec<InternalOperation>>>> {
+        self.transaction(hash, InternalOperations, Ok).await
     }
 
-    async fn transaction_error(&self, hash: TxHash) -> RpcResult<Option<Bytes>> {
-        self.transaction(hash, RevertData).await
+    async fn transaction_error(&self, hash: TxHash) -> RpcResult<Answer<Option<Bytes>>> {
+        self.transaction(hash, RevertData, Ok).await
     }
 
-    async fn trace_transaction(&self, hash: TxHash) -> RpcResult<Option<Vec<OtterscanEntry>>> {
-        self.transaction(hash, OtterscanEntries).await
+    async fn trace_transaction(&self, hash: TxHash) -> RpcResult<Answer<Option<Vec<OtterscanEntry>>>> {
+        self.transaction(hash, OtterscanEntries, Ok).await
     }
 
-    async fn contract_creator(&self, address: Address) -> RpcResult<Option<OtsContractCreator>> {
+    async fn contract_creator(&self, address: Address) -> RpcResult<Answer<Option<OtsContractCreator>>> {
         let view = self.view.clone();
-        self.heavy.run(move || creator::find(&view, address)).await
+        self.heavy.answer(pages::LESS, move || creator::find(&view, address)).await
     }
 
-    async fn search_before(&self, address: Address, block: Number, size: Number) -> RpcResult<OtsPage> {
+    async fn search_before(
+        &self,
+        address: Address,
+        block: Number,
+        size: Number,
+    ) -> RpcResult<Answer<OtsPage>> {
         self.page(address, block, size, Order::Descending).await
     }
 
-    async fn search_after(&self, address: Address, block: Number, size: Number) -> RpcResult<OtsPage> {
+    async fn search_after(
+        &self,
+        address: Address,
+        block: Number,
+        size: Number,
+    ) -> RpcResult<Answer<OtsPage>> {
         self.page(address, block, size, Order::Ascending).await
     }
 
-    async fn transaction_by_nonce(&self, sender: Address, nonce: Number) -> RpcResult<Option<TxHash>> {
+    async fn transaction_by_nonce(
+        &self,
+        sender: Address,
+        nonce: Number,
+    ) -> RpcResult<Answer<Option<TxHash>>> {
         let view = self.view.clone();
-        let find = move || view.index.signed_with_nonce(sender, nonce.get()).map_err(error::internal);
-        Ok(self.heavy.run(find).await?.map(|sent| sent.hash))
+        let find = move || {
+            let sent = view.index.signed_with_nonce(sender, nonce.get()).map_err(error::internal)?;
+            Ok(sent.map(|sent| sent.hash))
+        };
+        self.heavy.answer(pages::LESS, find).await
     }
 }
 
 impl Retrace {
-    fn at(&self, height: Height) -> RpcResult<Option<Arc<IndexedBlock>>> {
-        self.view.find(BlockId::Number(BlockNumberOrTag::from(height)))
+    async fn details(&self, id: BlockId) -> RpcResult<Answer<Option<OtsBlockDetails>>> {
+        self.read(move |view| Ok(view.find(id)?.map(|block| OtsBlockDetails::new(&block, view.chain_id))))
+            .await
     }
 
-    async fn page(&self, address: Address, block: Number, size: Number, order: Order) -> RpcResult<OtsPage> {
+    async fn page(
+        &self,
+        address: Address,
+        block: Number,
+        size: Number,
+        order: Order,
+    ) -> RpcResult<Answer<OtsPage>> {
         let view = self.view.clone();
-        self.heavy.run(move || pages::page(&view, address, block.get(), size.get(), order)).await
+        self.heavy
+            .answer(pages::LESS, move || pages::page(&view, address, block.get(), size.get(), order))
+            .await
     }
+}
+
+fn at(view: &View, height: Height) -> RpcResult<Option<Arc<IndexedBlock>>> {
+    view.find(BlockId::Number(BlockNumberOrTag::from(height)))
 }

@@ -1,33 +1,37 @@
 //! Somebody's transactions, page by page. A page never ends inside a block: the next one begins at another block.
 
 use crate::{
+    answer::{Answer, Room},
+    bounds::{OTTERSCAN_PAGE_MAX, OTTERSCAN_TIME_MAX},
     error,
-    types::{OtsPage, RpcTransaction, dated_receipt},
+    reading::Reading,
+    types::{DatedReceipt, OtsPage, RpcTransaction},
     view::View,
 };
 use alloy_primitives::Address;
 use alloy_rpc_types_trace::otterscan::InternalOperation;
-use almanac_index::{Location, Order, Sent};
+use almanac_index::{IndexedBlock, Location, Order, Sent};
 use almanac_primitives::StateKey;
 use almanac_trace::{InternalOperations, Limits};
 use jsonrpsee::core::RpcResult;
-use std::ops::RangeInclusive;
+use std::{ops::RangeInclusive, sync::Arc, time::Instant};
 
-/// Most transactions that a page may be asked for.
-const PAGE_MAX: u64 = 500;
+/// How to ask for less.
+pub(crate) const LESS: &str = "ask for a smaller page";
 
 /// A size that a page may have.
 pub(crate) fn checked_size(size: u64) -> RpcResult<u64> {
     match size {
-        1..=PAGE_MAX => Ok(size),
-        _ => Err(error::invalid(format!("page size {size} is not in 1..={PAGE_MAX}"))),
+        1..=OTTERSCAN_PAGE_MAX => Ok(size),
+        _ => Err(error::invalid(format!("page size {size} is not in 1..={OTTERSCAN_PAGE_MAX}"))),
     }
 }
 
 /// The page that is next to a block, backwards or forwards in time; block 0 stands for the end to begin at.
 pub(crate) fn page(view: &View, address: Address, block: u64, size: u64, order: Order) -> RpcResult<OtsPage> {
     let size = usize::try_from(checked_size(size)?).map_err(error::internal)?;
-    let find = |range: &RangeInclusive<Location>, limit| find(view, address, range, order, limit);
+    let deadline = Instant::now() + OTTERSCAN_TIME_MAX;
+    let find = |range: &RangeInclusive<Location>, limit| find(view, address, range, order, limit, deadline);
     let range = beside(block, order);
     let mut found = find(&range, size)?;
     let mut is_last = true;
@@ -55,6 +59,7 @@ fn find(
     range: &RangeInclusive<Location>,
     order: Order,
     limit: usize,
+    deadline: Instant,
 ) -> RpcResult<Vec<Sent>> {
     let mut found =
         view.index.transactions_involving(address, range, order, limit).map_err(error::internal)?;
@@ -62,15 +67,17 @@ fn find(
     let (account, heights) = (StateKey::Account(address), range.start().number..=range.end().number);
     let changed = view.index.changes_of(&account, &heights, order, limit).map_err(error::internal)?;
     for height in changed {
-        found.extend(paid_inside(view, address, height)?);
+        found.extend(paid_inside(view, address, height, deadline)?);
     }
     Ok(order.first(found, limit))
 }
 
 /// The transactions of a block in which an address was paid, or paid, by a call inside.
-fn paid_inside(view: &View, address: Address, height: u64) -> RpcResult<Vec<Sent>> {
+fn paid_inside(view: &View, address: Address, height: u64, deadline: Instant) -> RpcResult<Vec<Sent>> {
     let block = view.block(Some(height.into()))?;
-    let traces = view.retrace_all(&block, &InternalOperations, Limits::BLOCK);
+    // One deadline for the whole page: somebody may be paid in every block.
+    let time_max = deadline.saturating_duration_since(Instant::now()).min(Limits::BLOCK.time_max);
+    let traces = view.retrace_all(&block, &InternalOperations, Limits { time_max, ..Limits::BLOCK });
     let traces = traces.map_err(|error| error::trace(&error))?;
     let has_part = |operation: &InternalOperation| operation.from == address || operation.to == address;
     let paid = (block.unseen()..).zip(traces).filter(|(_, operations)| operations.iter().any(has_part));
@@ -93,12 +100,26 @@ fn beside(block: u64, order: Order) -> RangeInclusive<Location> {
     Location::first_of(first)..=Location::last_of(last)
 }
 
-fn show(view: &View, found: &[Sent]) -> RpcResult<(Vec<RpcTransaction>, Vec<serde_json::Value>)> {
-    let mut shown = Vec::with_capacity(found.len());
+/// Transactions and their receipts, each written.
+type Shown = (Vec<Answer<RpcTransaction>>, Vec<Answer<DatedReceipt>>);
+
+fn show(view: &View, found: &[Sent]) -> RpcResult<Shown> {
+    let (mut shown, mut room, mut reading) = (Vec::new(), Room::new(LESS), Reading::new(LESS));
+    let mut last: Option<Arc<IndexedBlock>> = None;
     for Sent { location, .. } in found {
-        let block = view.block(Some(location.number.into()))?;
+        let block = match last.take().filter(|block| block.number() == location.number) {
+            Some(block) => block,
+            None => {
+                let block = view.block(Some(location.number.into()))?;
+                reading.count(&block)?;
+                block
+            }
+        };
         let transaction = RpcTransaction::of_block(&block, location.index, view.chain_id);
-        shown.extend(transaction.zip(dated_receipt(&block, location.index)));
+        if let Some((transaction, receipt)) = transaction.zip(DatedReceipt::new(&block, location.index)) {
+            shown.push((room.write(&transaction)?, room.write(&receipt)?));
+        }
+        last = Some(block);
     }
     Ok(shown.into_iter().unzip())
 }

@@ -1,6 +1,6 @@
 //! How many calls each client may make per second.
 
-use crate::gate::Peer;
+use crate::peer::Peer;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
@@ -58,7 +58,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     fn peer(n: u8) -> Peer {
-        Peer(Ipv4Addr::new(10, 0, 0, n).into())
+        Peer::new(Ipv4Addr::new(10, 0, 0, n).into())
     }
 
     #[test]

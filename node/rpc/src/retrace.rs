@@ -1,10 +1,11 @@
 //! Traces on request: finds what is asked for, waits for a turn, and runs it again.
 
 use crate::{
+    answer::Answer,
     debug::DebugApiServer,
     error,
     eth::attempt::{Attempt, Overrides},
-    heavy::Heavy,
+    heavy::{Heavy, HeavyLimits},
     otterscan::OtterscanApiServer,
     parity::ParityApiServer,
     view::View,
@@ -15,20 +16,25 @@ use alloy_rpc_types_eth::TransactionRequest;
 use almanac_index::{IndexedBlock, Location};
 use almanac_trace::{Limits, Replay, TraceError, Tracer, trace_call};
 use jsonrpsee::{RpcModule, core::RpcResult};
+use serde::Serialize;
 use std::{sync::Arc, time::Duration};
+
+/// How to ask for less.
+const LESS: &str = "ask for single transactions, smaller pages, or a tracer that tells less";
 
 /// Answers the `debug_`, `trace_` and `ots_` methods.
 #[derive(Clone)]
 pub struct Retrace {
     pub(crate) view: View,
     pub(crate) heavy: Heavy,
+    reads: Heavy,
     call_time_max: Duration,
 }
 
 impl Retrace {
     /// Traces what `view` shows, when `heavy` lets it; a call that is only tried, for so long at most.
     pub fn new(view: View, heavy: Heavy, call_time_max: Duration) -> Self {
-        Self { view, heavy, call_time_max }
+        Self { view, heavy, reads: Heavy::new(HeavyLimits::READS), call_time_max }
     }
 
     /// All of its methods.
@@ -45,27 +51,45 @@ impl Retrace {
         all
     }
 
-    /// The trace of a transaction, or `None` where there is no such transaction.
-    pub(crate) async fn transaction<T>(&self, hash: TxHash, tracer: T) -> RpcResult<Option<T::Trace>>
+    /// What `show` makes of the trace of a transaction, or of `None` where there is no such transaction.
+    pub(crate) async fn transaction<T, R>(
+        &self,
+        hash: TxHash,
+        tracer: T,
+        show: impl FnOnce(Option<T::Trace>) -> RpcResult<R> + Send + 'static,
+    ) -> RpcResult<Answer<R>>
     where
-        T: Tracer<Trace: Send + 'static> + Send + 'static,
+        T: Tracer + Send + 'static,
+        R: Serialize + 'static,
     {
-        let Some((location, block)) = self.view.index.transaction(hash).map_err(error::internal)? else {
-            return Ok(None);
-        };
         let view = self.view.clone();
-        self.heavy.run(move || view.retrace_one(&block, &tracer, location).map(Some)).await
+        let work = move || {
+            let found = view.index.transaction(hash).map_err(error::internal)?;
+            let trace = found.map(|(location, block)| view.retrace_one(&block, &tracer, location));
+            show(trace.transpose()?)
+        };
+        self.heavy.answer(LESS, work).await
     }
 
-    /// The traces of all that a block shows, in order.
-    pub(crate) async fn block<T>(&self, block: Arc<IndexedBlock>, tracer: T) -> RpcResult<Vec<T::Trace>>
+    /// What `show` makes of the traces of all that a block shows, in order, or of `None` where there is no such
+    /// block.
+    pub(crate) async fn block<T, R>(
+        &self,
+        id: BlockId,
+        tracer: T,
+        show: impl FnOnce(Option<(Arc<IndexedBlock>, Vec<T::Trace>)>) -> RpcResult<R> + Send + 'static,
+    ) -> RpcResult<Answer<R>>
     where
-        T: Tracer<Trace: Send + 'static> + Send + 'static,
+        T: Tracer + Send + 'static,
+        R: Serialize + 'static,
     {
         let view = self.view.clone();
-        self.heavy
-            .run(move || view.retrace_all(&block, &tracer, Limits::BLOCK).map_err(|e| error::trace(&e)))
-            .await
+        let work = move || {
+            let Some(block) = view.find(id)? else { return show(None) };
+            let traces = view.retrace_all(&block, &tracer, Limits::BLOCK);
+            show(Some((block, traces.map_err(|error| error::trace(&error))?)))
+        };
+        self.heavy.answer(LESS, work).await
     }
 
     /// The trace of a call that changes nothing.
@@ -75,9 +99,9 @@ impl Retrace {
         id: Option<BlockId>,
         overrides: Overrides,
         tracer: T,
-    ) -> RpcResult<T::Trace>
+    ) -> RpcResult<Answer<T::Trace>>
     where
-        T: Tracer<Trace: Send + 'static> + Send + 'static,
+        T: Tracer<Trace: Serialize + 'static> + Send + 'static,
     {
         let (view, time_max) = (self.view.clone(), self.call_time_max);
         let work = move || {
@@ -87,7 +111,16 @@ impl Retrace {
             let traced = trace_call(&attempt.state, &attempt.environment, call, &tracer, limits);
             traced.map_err(|error| error::trace(&error))
         };
-        self.heavy.run(work).await
+        self.heavy.answer(LESS, work).await
+    }
+
+    /// Reads, without running anything again.
+    pub(crate) async fn read<T: Serialize + 'static>(
+        &self,
+        work: impl FnOnce(&View) -> RpcResult<T> + Send + 'static,
+    ) -> RpcResult<Answer<T>> {
+        let view = self.view.clone();
+        self.reads.answer(LESS, move || work(&view)).await
     }
 }
 

@@ -1,76 +1,41 @@
-//! The HTTP and WebSocket server: where it listens, and for how many.
+//! The HTTP and WebSocket server: where it listens, and whom it lets in.
 
 use crate::{
-    gate::{Gate, Peer},
-    idle::Activity,
-    meter::{Meter, MeterLayer},
-    notifications::NotificationsLayer,
+    access::Access,
+    connection::Paced,
+    dispatch::Dispatcher,
+    gate::Gate,
+    limits::Limits,
+    peer::Peer,
+    places::{Place, Places, Refused},
     rate::Rate,
+    websocket::Stopping,
 };
-use jsonrpsee::{
-    Methods,
-    core::{middleware::RpcServiceBuilder, traits::IdProvider},
-    server::{
-        BatchRequestConfig, PingConfig, ServerBuilder, ServerConfig, ServerHandle, StopHandle,
-        serve_with_graceful_shutdown, stop_channel,
-    },
-    types::SubscriptionId,
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use jsonrpsee::Methods;
+use std::{io::Write as _, net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{mpsc, watch},
 };
-use std::{
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
-use tokio::{net::TcpListener, sync::Semaphore};
-use tower_http::cors::CorsLayer;
 
-/// What clients may ask for.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Largest request in bytes.
-    pub request_bytes_max: u32,
-    /// Largest answer in bytes.
-    pub response_bytes_max: u32,
-    /// Most calls in one batch.
-    pub batch_max: u32,
-    /// Most connections at once.
-    pub connections_max: u32,
-    /// Most subscriptions of one connection.
-    pub subscriptions_max: u32,
-    /// Longest that the EVM works for one request that only tries calls out.
-    pub call_time_max: Duration,
-    /// Calls per second of one client; `None` for no limit.
-    pub calls_per_second_max: Option<u32>,
-    /// A client that has not sent its whole request after this long is cut off.
-    pub request_time_max: Duration,
-    /// A connection without a request for this long is closed.
-    pub idle_time_max: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            request_bytes_max: 2 * 1024 * 1024,
-            response_bytes_max: 10 * 1024 * 1024,
-            batch_max: 100,
-            connections_max: 200,
-            subscriptions_max: 32,
-            call_time_max: Duration::from_secs(2),
-            calls_per_second_max: None,
-            request_time_max: Duration::from_secs(10),
-            idle_time_max: Duration::from_secs(60),
-        }
-    }
+/// Who may call, and how much.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// How much.
+    pub limits: Limits,
+    /// Who.
+    pub access: Access,
 }
 
 /// A running server. Dropping it stops it.
 #[derive(Debug)]
 pub struct Server {
-    handle: ServerHandle,
     address: SocketAddr,
+    stop: watch::Sender<bool>,
+    /// Ends when every connection has.
+    ended: mpsc::Receiver<()>,
 }
 
 /// Why the server cannot start.
@@ -87,31 +52,44 @@ pub struct ServerError {
 /// Pages for people and machines beside JSON-RPC, by path.
 pub type Page = Arc<dyn Fn() -> String + Send + Sync>;
 
+/// Most bytes of a request's head, and of what is read ahead.
+pub const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// Longest that a server waits for its connections when it stops.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Most headers of a request.
+pub const HEADERS_MAX: usize = 64;
+
 impl Server {
     /// Listens on `address`, answers calls with `methods`, and GET requests with `pages`.
     pub async fn start(
         address: SocketAddr,
-        limits: Limits,
+        config: ServerConfig,
         methods: impl Into<Methods>,
         pages: Vec<(&'static str, Page)>,
     ) -> Result<Self, ServerError> {
         let fail = |source| ServerError { address, source };
         let listener = TcpListener::bind(address).await.map_err(fail)?;
         let address = listener.local_addr().map_err(fail)?;
-        let (stop, handle) = stop_channel();
+        let (stop, is_stopping) = watch::channel(false);
+        let (alive, ended) = mpsc::channel(1);
+        let stopping = Stopping { is_stopping, _alive: alive };
+        let ServerConfig { limits, access } = config;
         let rate = Rate::new(limits.calls_per_second_max);
-        let gate = Gate::new(limits, rate.clone(), pages);
-        tokio::spawn(accept(listener, stop, limits, methods.into(), gate, rate));
-        Ok(Self { handle, address })
+        let dispatcher = Arc::new(Dispatcher::new(methods.into(), limits, rate.clone()));
+        let gate = Gate { limits, access, rate, pages, dispatcher, stopping };
+        tokio::spawn(accept(listener, Arc::new(gate)));
+        Ok(Self { address, stop, ended })
     }
 
     /// Serves pages alone: there is no chain to ask about yet, and no method is known.
     pub async fn start_pages(
         address: SocketAddr,
-        limits: Limits,
+        config: ServerConfig,
         pages: Vec<(&'static str, Page)>,
     ) -> Result<Self, ServerError> {
-        Self::start(address, limits, Methods::new(), pages).await
+        Self::start(address, config, Methods::new(), pages).await
     }
 
     /// Where it listens; the port is the real one if 0 was asked for.
@@ -120,32 +98,20 @@ impl Server {
     }
 
     /// Answers what is under way, then stops.
-    pub async fn stop(self) {
-        // An error means that it has stopped already.
-        let _ = self.handle.stop();
-        self.handle.stopped().await;
+    pub async fn stop(mut self) {
+        self.stop.send_replace(true);
+        // A client that does not take its answer in time does not hold the node up.
+        let _ = tokio::time::timeout(STOP_PATIENCE, self.ended.recv()).await;
     }
 }
 
-async fn accept(
-    listener: TcpListener,
-    stop: StopHandle,
-    limits: Limits,
-    methods: Methods,
-    gate: Gate,
-    rate: Arc<Rate>,
-) {
-    let meter = Arc::new(Meter::new(&methods, rate));
-    let services = ServerBuilder::with_config(config(limits))
-        .set_rpc_middleware(RpcServiceBuilder::new().layer(MeterLayer(meter)).layer(NotificationsLayer))
-        // Pages in a browser may use a developer's chain.
-        .set_http_middleware(tower::ServiceBuilder::new().layer(CorsLayer::permissive()))
-        .to_service_builder();
-    let places = Arc::new(Semaphore::new(usize::try_from(limits.connections_max).unwrap_or(usize::MAX)));
+async fn accept(listener: TcpListener, gate: Arc<Gate>) {
+    let places = Places::new(gate.limits);
+    let mut stopping = gate.stopping.clone();
     loop {
         let (socket, from) = tokio::select! {
-            () = stop.clone().shutdown() => {
-                // Before the handle, which says that all is over: the next server may want the same port.
+            () = stopping.wait() => {
+                // Before the gate, whose end says that all is over: the next server may want the same port.
                 drop(listener);
                 return;
             }
@@ -159,52 +125,49 @@ async fn accept(
                 }
             },
         };
-        let Ok(place) = places.clone().try_acquire_owned() else {
-            tracing::debug!("{from} was turned away: {} connections are open", limits.connections_max);
-            continue;
-        };
-        // An answer must not wait for a packet to fill up; a socket that refuses is only slower.
-        let _ = socket.set_nodelay(true);
-        let service = services.clone().build(methods.clone(), stop.clone());
-        let (gate, activity) = (gate.clone(), Activity::new());
-        let used = activity.clone();
-        let service = tower::service_fn(move |request| {
-            gate.clone().serve(request, Peer(from.ip()), service.clone(), used.begin())
-        });
-        let stopped = stop.clone().shutdown();
-        let serving = tokio::spawn(async move {
-            // A client that breaks off is the client's business.
-            let _ = serve_with_graceful_shutdown(socket, service, stopped).await;
-            drop(place);
-        });
-        let serving = serving.abort_handle();
-        tokio::spawn(async move {
-            activity.idle(limits.idle_time_max).await;
-            serving.abort();
-        });
+        match places.take(Peer::new(from.ip())) {
+            Ok(place) => {
+                tokio::spawn(serve(socket, Arc::new(place), gate.clone()));
+            }
+            Err(refused) => turn_away(socket, &refused),
+        }
     }
 }
 
-/// Names subscriptions as Ethereum's clients expect it: by a hexadecimal string. A name counts on its own
-/// connection only, so it need not be a secret.
-#[derive(Debug, Default)]
-struct HexIds(AtomicU64);
-
-impl IdProvider for HexIds {
-    fn next_id(&self) -> SubscriptionId<'static> {
-        let count = self.0.fetch_add(1, Ordering::Relaxed);
-        SubscriptionId::Str(format!("{count:#034x}").into())
+/// Serves one connection until it ends, is idle for too long, or loses its place. All that it costs ends with it.
+async fn serve(socket: TcpStream, place: Arc<Place>, gate: Arc<Gate>) {
+    // An answer must not wait for a packet to fill up; a socket that refuses is only slower.
+    let _ = socket.set_nodelay(true);
+    let connection = place.connection().clone();
+    let (limits, mut stopping) = (gate.limits, gate.stopping.clone());
+    let socket = TokioIo::new(Paced::new(socket, connection.clone(), &limits));
+    let service = service_fn(move |request| gate.clone().serve(request, place.clone()));
+    // HTTP/1 alone: with HTTP/2 one connection has many requests, and every limit would count for each.
+    let mut http = http1::Builder::new();
+    http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX).header_read_timeout(None);
+    let serving = http.serve_connection(socket, service).with_upgrades();
+    tokio::pin!(serving);
+    tokio::select! {
+        // A client that breaks off is the client's business.
+        _ = serving.as_mut() => return,
+        () = connection.expired(&limits) => return,
+        () = stopping.wait() => serving.as_mut().graceful_shutdown(),
+    }
+    tokio::select! {
+        _ = serving => {}
+        () = connection.expired(&limits) => {}
     }
 }
 
-fn config(limits: Limits) -> ServerConfig {
-    ServerConfig::builder()
-        .max_request_body_size(limits.request_bytes_max)
-        .max_response_body_size(limits.response_bytes_max)
-        .max_connections(limits.connections_max)
-        .max_subscriptions_per_connection(limits.subscriptions_max)
-        .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_max))
-        .set_id_provider(HexIds::default())
-        .enable_ws_ping(PingConfig::default())
-        .build()
+/// Tells a client why it is not served, if that takes no waiting.
+fn turn_away(socket: TcpStream, refused: &Refused) {
+    tracing::debug!("a connection was turned away: {refused}");
+    let text = format!("{refused}: try again later\n");
+    let length = text.len();
+    let head =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close";
+    if let Ok(mut socket) = socket.into_std() {
+        // In one piece: the socket is closed behind it.
+        let _ = socket.write_all(format!("{head}\r\nContent-Length: {length}\r\n\r\n{text}").as_bytes());
+    }
 }

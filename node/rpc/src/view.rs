@@ -41,6 +41,25 @@ impl View {
         found.map_err(error::internal)
     }
 
+    /// The height of the block with this name, without reading the block.
+    pub fn number(&self, id: Option<BlockId>) -> RpcResult<u64> {
+        let (id, tip) = (id.unwrap_or_default(), self.index.height());
+        let found = match id {
+            BlockId::Hash(hash) => self.index.number_of(hash.block_hash).map_err(error::internal)?,
+            BlockId::Number(BlockNumberOrTag::Number(number)) => Some(number),
+            BlockId::Number(BlockNumberOrTag::Earliest) => Some(0),
+            BlockId::Number(_) => Some(tip),
+        };
+        let is_there = |number: &u64| *number <= tip && (*number == 0 || *number > self.index.floor());
+        found.filter(is_there).ok_or_else(|| error::unknown_block(id))
+    }
+
+    /// The state after a block, without reading the block.
+    pub fn state_only(&self, id: Option<BlockId>) -> RpcResult<HistoricalState> {
+        let number = self.number(id)?;
+        self.index.state_at(number).ok_or_else(|| error::unknown_block(number))
+    }
+
     /// The block with this hash, if there is one.
     pub fn find_by_hash(&self, hash: B256) -> RpcResult<Option<Arc<IndexedBlock>>> {
         self.find(BlockId::from(hash))
@@ -55,8 +74,7 @@ impl View {
 
     /// An account after a block; an empty one where there is none.
     pub fn account(&self, address: Address, id: Option<BlockId>) -> RpcResult<Account> {
-        let (_, state) = self.state(id)?;
-        account(&state, address)
+        account(&self.state_only(id)?, address)
     }
 }
 

@@ -44,6 +44,11 @@ impl Wallet {
         &self.order
     }
 
+    /// An error where it cannot sign for this account.
+    pub fn check(&self, address: Address) -> Result<(), WalletError> {
+        self.signer(address).map(drop)
+    }
+
     /// Whether it can sign for this account.
     pub fn has(&self, address: Address) -> bool {
         self.signers.contains_key(&address)
@@ -55,8 +60,9 @@ impl Wallet {
         Ok(signature.as_bytes().into())
     }
 
-    /// Signs typed data as EIP-712 says.
+    /// Signs typed data as EIP-712 says. The data must be within bounds: hashing walks it recursively.
     pub fn sign_typed_data(&self, address: Address, data: &TypedData) -> Result<Bytes, WalletError> {
+        self.check(address)?;
         let hash = data.eip712_signing_hash().map_err(|error| WalletError::TypedData(error.to_string()))?;
         Ok(self.sign_hash(address, hash)?.as_bytes().into())
     }

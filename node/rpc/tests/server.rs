@@ -1,39 +1,117 @@
-//! The server's hold on its connections.
+//! The server's hold on its connections, over real sockets.
 
-use almanac_rpc::{Limits, Server};
+use almanac_rpc::{Access, Limits, Server, ServerConfig};
 use jsonrpsee::RpcModule;
 use std::{
     io::{ErrorKind, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpStream},
-    time::Duration,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 const IDLE: Duration = Duration::from_millis(600);
 
-async fn start(limits: Limits) -> Server {
-    let mut methods = RpcModule::new(());
+/// What the methods of the test count.
+#[derive(Default)]
+struct Counts {
+    running: AtomicUsize,
+    most: AtomicUsize,
+    done: AtomicUsize,
+}
+
+async fn start(limits: Limits) -> (Server, Arc<Counts>) {
+    let counts = Arc::new(Counts::default());
+    let config = ServerConfig { limits, access: Access::node() };
+    let mut methods = RpcModule::from_arc(counts.clone());
     methods.register_method("ping", |_, _, _| "pong").unwrap();
-    Server::start((Ipv4Addr::LOCALHOST, 0).into(), limits, methods, Vec::new()).await.unwrap()
+    methods
+        .register_async_method("slow", |_, counts, _| async move {
+            counts.most.fetch_max(counts.running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            counts.running.fetch_sub(1, Ordering::SeqCst);
+            counts.done.fetch_add(1, Ordering::SeqCst);
+            "slow"
+        })
+        .unwrap();
+    methods
+        .register_method("large", |_, counts, _| {
+            counts.done.fetch_add(1, Ordering::SeqCst);
+            "x".repeat(4 * 1024 * 1024)
+        })
+        .unwrap();
+    let server = Server::start((Ipv4Addr::LOCALHOST, 0).into(), config, methods, Vec::new()).await.unwrap();
+    (server, counts)
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     stream
 }
 
-fn ask(stream: &mut TcpStream) -> String {
-    let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+/// A connection from another address of this machine.
+async fn connect_from(last: u8, address: SocketAddr) -> TcpStream {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind((Ipv4Addr::new(127, 0, 0, last), 0).into()).unwrap();
+    let stream = socket.connect(address).await.unwrap().into_std().unwrap();
+    stream.set_nonblocking(false).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream
+}
+
+fn post(stream: &mut TcpStream, method: &str) {
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
     let length = body.len();
     write!(stream, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+}
+
+fn read(stream: &mut TcpStream) -> String {
     let mut answer = [0; 1_024];
-    let read = stream.read(&mut answer).unwrap();
-    String::from_utf8_lossy(&answer[..read]).into_owned()
+    match stream.read(&mut answer) {
+        Ok(read) => String::from_utf8_lossy(&answer[..read]).into_owned(),
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => String::new(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn ask(stream: &mut TcpStream) -> String {
+    post(stream, "ping");
+    read(stream)
+}
+
+/// Turns a connection into a WebSocket.
+fn upgrade(stream: &mut TcpStream) {
+    write!(stream, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n").unwrap();
+    assert!(read(stream).starts_with("HTTP/1.1 101"));
+}
+
+/// A call in a frame of its own.
+fn frame(method: &str) -> Vec<u8> {
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+    [&[0x81, 0x80 | u8::try_from(body.len()).unwrap(), 0, 0, 0, 0], body.as_bytes()].concat()
+}
+
+/// Whether the server ends a connection in this time.
+fn is_cut_off(stream: &mut TcpStream, time: Duration) -> bool {
+    let begin = Instant::now();
+    let mut buffer = vec![0; 1 << 16];
+    stream.set_read_timeout(Some(time)).unwrap();
+    while begin.elapsed() < time {
+        match stream.read(&mut buffer) {
+            Ok(0) => return true,
+            Err(error) => return error.kind() == ErrorKind::ConnectionReset,
+            Ok(_) => {}
+        }
+    }
+    false
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_nobody_uses_is_closed() {
-    let server = start(Limits { idle_time_max: IDLE, ..Limits::default() }).await;
+    let (server, _) = start(Limits { idle_time_max: IDLE, ..Limits::default() }).await;
     let address = server.address();
     tokio::task::spawn_blocking(move || {
         let (mut silent, mut used, mut quiet) = (connect(address), connect(address), connect(address));
@@ -52,23 +130,223 @@ async fn a_connection_that_nobody_uses_is_closed() {
     server.stop().await;
 }
 
+/// Heads and bodies that do not end are cut off, and a byte now and then does not help.
 #[tokio::test(flavor = "multi_thread")]
-async fn so_many_connections_and_one_more_is_turned_away() {
-    let server = start(Limits { connections_max: 3, ..Limits::default() }).await;
+async fn a_request_has_so_much_time() {
+    let (server, _) = start(Limits { request_time_max: IDLE, ..Limits::default() }).await;
     let address = server.address();
     tokio::task::spawn_blocking(move || {
-        let mut served: Vec<TcpStream> = (0..3).map(|_| connect(address)).collect();
-        assert!(served.iter_mut().all(|stream| ask(stream).contains("pong")));
-        let mut turned_away = connect(address);
-        match turned_away.read(&mut [0; 10]) {
-            Ok(read) => assert_eq!(read, 0),
-            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+        for begin in ["POST / HTTP/1.1\r\nHost: lo", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"] {
+            let mut stream = connect(address);
+            stream.write_all(begin.as_bytes()).unwrap();
+            let begun = Instant::now();
+            stream.set_read_timeout(Some(IDLE / 4)).unwrap();
+            loop {
+                assert!(begun.elapsed() < Duration::from_secs(8), "{begin:?} is not cut off");
+                let _ = stream.write_all(b"a");
+                match stream.read(&mut [0; 1_024]) {
+                    Ok(0) => break,
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    Err(_) => break,
+                }
+            }
         }
-        served.pop();
-        std::thread::sleep(Duration::from_millis(200));
-        assert!(ask(&mut connect(address)).contains("pong"), "there is room again");
     })
     .await
     .unwrap();
     server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_connection_gives_way_and_a_busy_one_does_not() {
+    let limits =
+        Limits { connections_max: 8, address_connections_max: 3, connections_kept: 1, ..Limits::default() };
+    let (server, _) = start(limits).await;
+    let address = server.address();
+    tokio::task::spawn_blocking(move || {
+        let mut silent: Vec<TcpStream> = (0..3).map(|_| connect(address)).collect();
+        let mut served: Vec<TcpStream> = (0..3).map(|_| connect(address)).collect();
+        for stream in &mut served {
+            upgrade(stream);
+        }
+        assert!(silent.iter_mut().all(|stream| read(stream).is_empty()), "they lost their places");
+        let refused = read(&mut connect(address));
+        assert!(
+            refused.starts_with("HTTP/1.1 503") && refused.contains("has 3 connections in use"),
+            "{refused}"
+        );
+        served.pop();
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(ask(&mut connect(address)).contains("pong"), "there is room again");
+    })
+    .await
+    .unwrap();
+    let mut others = Vec::new();
+    for last in [2, 3, 4, 5] {
+        let mut stream = connect_from(last, address).await;
+        assert!(ask(&mut stream).contains("pong"), "127.0.0.{last}");
+        others.push(stream);
+    }
+    server.stop().await;
+}
+
+/// With HTTP/2 one connection would have many requests.
+#[tokio::test(flavor = "multi_thread")]
+async fn http_2_is_not_spoken() {
+    let (server, _) = start(Limits::default()).await;
+    let address = server.address();
+    tokio::task::spawn_blocking(move || {
+        let mut stream = connect(address);
+        // The preface, and an empty SETTINGS frame.
+        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(
+            answer.is_empty() || answer.starts_with("HTTP/1.1 4") || answer.starts_with("HTTP/1.1 5"),
+            "{answer:?}"
+        );
+        assert!(ask(&mut connect(address)).contains("pong"));
+    })
+    .await
+    .unwrap();
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_websocket_has_so_many_calls_in_flight() {
+    let limits = Limits { connection_calls_max: 4, ..Limits::default() };
+    let (server, counts) = start(limits).await;
+    let address = server.address();
+    let mut stream = connect(address);
+    tokio::task::spawn_blocking(move || {
+        upgrade(&mut stream);
+        stream.write_all(&frame("slow").repeat(10)).unwrap();
+        let answer = r#"{"jsonrpc":"2.0","id":1,"result":"slow"}"#;
+        let mut all = vec![0; 10 * (2 + answer.len())];
+        stream.read_exact(&mut all).unwrap();
+    })
+    .await
+    .unwrap();
+    assert_eq!((counts.done.load(Ordering::SeqCst), counts.most.load(Ordering::SeqCst)), (10, 4));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_has_so_many_calls_worked_on() {
+    let limits = Limits { connection_calls_max: 4, address_calls_max: 6, ..Limits::default() };
+    let (server, counts) = start(limits).await;
+    let address = server.address();
+    tokio::task::spawn_blocking(move || {
+        let mut sockets: Vec<TcpStream> = (0..3).map(|_| connect(address)).collect();
+        for socket in &mut sockets {
+            upgrade(socket);
+            socket.write_all(&frame("slow").repeat(4)).unwrap();
+        }
+        for socket in &mut sockets {
+            socket.read_exact(&mut [0; 4 * 40]).unwrap();
+        }
+    })
+    .await
+    .unwrap();
+    assert_eq!((counts.done.load(Ordering::SeqCst), counts.most.load(Ordering::SeqCst)), (12, 6));
+    server.stop().await;
+}
+
+/// A client that asks and does not read gets no further than its places, and is cut off.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_is_cut_off() {
+    let limits = Limits { connection_calls_max: 4, send_time_max: IDLE, ..Limits::default() };
+    let (server, counts) = start(limits).await;
+    let address = server.address();
+    let checked = counts.clone();
+    tokio::task::spawn_blocking(move || {
+        let mut socket = connect(address);
+        upgrade(&mut socket);
+        let _ = socket.write_all(&frame("large").repeat(200));
+        let mut http = connect(address);
+        for _ in 0..8 {
+            post(&mut http, "large");
+        }
+        std::thread::sleep(4 * IDLE);
+        let done = checked.done.load(Ordering::SeqCst);
+        // Some answers fit into the buffers of the system.
+        assert!((2..20).contains(&done), "{done} answers were made");
+        assert!(is_cut_off(&mut socket, Duration::from_secs(5)), "the WebSocket");
+        assert!(is_cut_off(&mut http, Duration::from_secs(5)), "HTTP");
+        assert!(checked.done.load(Ordering::SeqCst) < 20);
+        assert!(ask(&mut connect(address)).contains("pong"));
+    })
+    .await
+    .unwrap();
+    server.stop().await;
+}
+
+/// Answers that are not read do not keep others from small ones, even where they take the whole budget.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_budget_leaves_room_for_small_answers() {
+    const MIB: usize = 1024 * 1024;
+    let limits = Limits {
+        response_bytes_max: 5 * MIB,
+        connection_bytes_max: 6 * MIB,
+        address_bytes_max: 6 * MIB,
+        total_bytes_max: 12 * MIB,
+        ..Limits::default()
+    };
+    let (server, _) = start(limits).await;
+    let address = server.address();
+    tokio::task::spawn_blocking(move || {
+        let mut greedy = connect(address);
+        upgrade(&mut greedy);
+        greedy.write_all(&frame("large").repeat(16)).unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        let mut polite = connect(address);
+        assert!(ask(&mut polite).contains("pong"));
+        post(&mut polite, "large");
+        let answer = read(&mut polite);
+        assert!(answer.contains("-32005") && answer.contains("may have in flight"), "{answer}");
+        drop(greedy);
+        std::thread::sleep(Duration::from_millis(500));
+        let mut polite = connect(address);
+        post(&mut polite, "large");
+        assert!(read(&mut polite).contains("xxxx"), "what was held is free again");
+    })
+    .await
+    .unwrap();
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_stops_although_clients_stay() {
+    let (server, _) = start(Limits::default()).await;
+    let address = server.address();
+    let clients = tokio::task::spawn_blocking(move || {
+        let (mut idle, mut socket, mut slow) = (connect(address), connect(address), connect(address));
+        assert!(ask(&mut idle).contains("pong"));
+        upgrade(&mut socket);
+        post(&mut slow, "slow");
+        std::thread::sleep(Duration::from_millis(100));
+        (idle, socket, slow)
+    });
+    let (mut idle, mut socket, mut slow) = clients.await.unwrap();
+    let begin = Instant::now();
+    server.stop().await;
+    assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
+    assert!(read(&mut slow).contains("slow"), "what was under way is answered");
+    assert!(is_cut_off(&mut idle, IDLE) && is_cut_off(&mut socket, IDLE));
+    assert!(TcpStream::connect(address).is_err(), "the port is free");
+}
+
+/// A node that copies the state serves pages until it is done, and then its chain on the same port.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_has_stopped_leaves_its_port_to_the_next() {
+    let config = || ServerConfig { limits: Limits::default(), access: Access::node() };
+    let mut address = (Ipv4Addr::LOCALHOST, 0).into();
+    for round in 0..500 {
+        let started = Server::start_pages(address, config(), Vec::new()).await;
+        let server = started.unwrap_or_else(|error| panic!("in round {round}: {error}"));
+        address = server.address();
+        server.stop().await;
+    }
 }

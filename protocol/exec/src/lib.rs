@@ -42,11 +42,11 @@ pub use machine::EvmContext;
 pub use output::{BlockOutput, Executed, HeaderMismatch, LifeEvent, check_header};
 pub use place::Place;
 pub use prefetch::prefetch;
-pub use recover::{recover, recover_all, recover_unknown};
+pub use recover::{recover, recover_all, recover_sender, recover_unknown};
 pub use simulate::{
     Call, CallResult, Refusal, SimulateError, simulate, simulate_in, simulate_step, simulate_watched,
     simulate_with,
 };
 pub use validate::{
-    Rules, Sender, TransactionError, check_inclusion, check_static, check_submission, cost_max,
+    Rules, Sender, TransactionError, check_floor, check_inclusion, check_static, check_submission, cost_max,
 };

@@ -6,19 +6,28 @@ use crate::{
 };
 use alloy_primitives::TxHash;
 use almanac_primitives::{
-    Gas, RecoveredTransaction, UserTransaction, block::body_bytes, params::BLOCK_BODY_BYTES_MAX,
+    Gas, RecoveredTransaction, SignedTransaction, UserTransaction, block::body_bytes,
+    params::BLOCK_BODY_BYTES_MAX,
 };
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// Checks the stateless rules of a transaction, then recovers who signed it.
+/// Checks the stateless rules of a transaction, then recovers who signed it and its authorisations.
 pub fn recover(
     transaction: UserTransaction,
     rules: &Rules,
 ) -> Result<RecoveredTransaction, TransactionError> {
+    Ok(recover_sender(transaction, rules)?.recover_authorities())
+}
+
+/// Checks the stateless rules of a transaction, then recovers its sender and nobody else.
+pub fn recover_sender(
+    transaction: UserTransaction,
+    rules: &Rules,
+) -> Result<SignedTransaction, TransactionError> {
     // Cheap rules first: a flood of nonsense must not cost a recovery each.
     check_static(&transaction, rules)?;
-    Ok(RecoveredTransaction::recover(transaction)?)
+    Ok(SignedTransaction::recover(transaction)?)
 }
 
 /// Recovers a whole body on all cores. On failure: the first position that is wrong, and why.

@@ -235,11 +235,14 @@ pub fn check_submission(
     account: &Sender,
     floor: GasPrice,
 ) -> Result<(), TransactionError> {
-    let cap = transaction.fee_cap();
-    if cap < floor {
-        return Err(TransactionError::Underpriced { cap, floor });
-    }
+    check_floor(transaction, floor)?;
     check_sender(transaction, sender, account)
+}
+
+/// Whether the base fee can ever be low enough for a transaction.
+pub fn check_floor(transaction: &UserTransaction, floor: GasPrice) -> Result<(), TransactionError> {
+    let cap = transaction.fee_cap();
+    if cap < floor { Err(TransactionError::Underpriced { cap, floor }) } else { Ok(()) }
 }
 
 /// Rules that need the sender's account and the block's base fee, in a block: all must hold now.
@@ -290,6 +293,8 @@ pub struct Sender {
     pub balance: Wei,
     /// Has no code, or only an EIP-7702 delegation.
     pub may_sign: bool,
+    /// Has code, a delegation included.
+    pub has_code: bool,
 }
 
 impl Sender {
@@ -301,10 +306,11 @@ impl Sender {
     /// What a block's state says of an account.
     pub(crate) fn of(state: &mut BlockState<'_>, address: Address) -> Result<Self, StateFault> {
         let Some(info) = state.basic(address)? else {
-            return Ok(Self { nonce: 0, balance: Wei::ZERO, may_sign: true });
+            return Ok(Self { nonce: 0, balance: Wei::ZERO, may_sign: true, has_code: false });
         };
-        let may_sign = info.is_empty_code_hash() || state.code_by_hash(info.code_hash)?.is_eip7702();
-        Ok(Self { nonce: info.nonce, balance: Wei(info.balance), may_sign })
+        let has_code = !info.is_empty_code_hash();
+        let may_sign = !has_code || state.code_by_hash(info.code_hash)?.is_eip7702();
+        Ok(Self { nonce: info.nonce, balance: Wei(info.balance), may_sign, has_code })
     }
 }
 

@@ -31,5 +31,5 @@ pub use inclusion::ReceiptProof;
 pub use receipt::{Halt, Outcome, Receipt};
 pub use run::{Lane, PrologueTransaction, RunTransaction, ScheduleRef};
 pub use state::{Account, StateChange, StateDiff, StateKey, StateRead, StateReadError};
-pub use transaction::{RecoveredTransaction, UserTransaction};
+pub use transaction::{RecoveredTransaction, SignedTransaction, UserTransaction};
 pub use units::{DurationMs, Gas, GasPrice, TimestampMs, Wei};

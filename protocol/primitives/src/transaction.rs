@@ -182,6 +182,57 @@ fn decode_envelope(encoded: &[u8]) -> Result<Envelope, TransactionDecodeError> {
         .map_err(|error| TransactionDecodeError::Malformed { reason: error.to_string() })
 }
 
+/// A transaction whose own signature has been turned into an address, and the signatures of its authorisations not
+/// yet. Recovering those takes long, and can wait until it is known that the sender can pay for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedTransaction {
+    transaction: UserTransaction,
+    sender: Address,
+}
+
+impl SignedTransaction {
+    /// Recovers the sender, at the price of one signature. Whether the chain takes impersonated ones is not asked here.
+    pub fn recover(transaction: UserTransaction) -> Result<Self, SignatureError> {
+        let sender = match transaction.impersonated() {
+            Some(sender) => sender,
+            None => transaction
+                .envelope()
+                .recover_signer()
+                .map_err(|_| SignatureError { hash: transaction.hash() })?,
+        };
+        Ok(Self { transaction, sender })
+    }
+
+    /// The signed transaction.
+    pub fn transaction(&self) -> &UserTransaction {
+        &self.transaction
+    }
+
+    /// Who signed it, or in whose name it was made.
+    pub fn sender(&self) -> Address {
+        self.sender
+    }
+
+    /// How many signatures [`recover_authorities`](Self::recover_authorities) recovers.
+    pub fn authorizations(&self) -> usize {
+        self.transaction.envelope().authorization_list().map_or(0, <[_]>::len)
+    }
+
+    /// Recovers every authority of EIP-7702, at the price of a signature each.
+    pub fn recover_authorities(self) -> RecoveredTransaction {
+        let Self { transaction, sender } = self;
+        // An authorisation with a bad signature is skipped in execution, it does not void the transaction.
+        let authorities = transaction
+            .envelope()
+            .authorization_list()
+            .unwrap_or_default()
+            .iter()
+            .map(|signed| signed.recover_authority().ok())
+            .collect();
+        RecoveredTransaction { transaction, sender, authorities }
+    }
+}
+
 /// A transaction whose signatures have been checked and turned into addresses. Cloning shares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoveredTransaction {
@@ -203,22 +254,7 @@ impl RecoveredTransaction {
     /// transaction in; it needs no state and can run on any core. Whether the chain takes impersonated ones is
     /// not asked here.
     pub fn recover(transaction: UserTransaction) -> Result<Self, SignatureError> {
-        let sender = match transaction.impersonated() {
-            Some(sender) => sender,
-            None => transaction
-                .envelope()
-                .recover_signer()
-                .map_err(|_| SignatureError { hash: transaction.hash() })?,
-        };
-        // An authorisation with a bad signature is skipped in execution, it does not void the transaction.
-        let authorities = transaction
-            .envelope()
-            .authorization_list()
-            .unwrap_or_default()
-            .iter()
-            .map(|signed| signed.recover_authority().ok())
-            .collect();
-        Ok(Self { transaction, sender, authorities })
+        Ok(SignedTransaction::recover(transaction)?.recover_authorities())
     }
 
     /// The signed transaction.

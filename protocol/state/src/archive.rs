@@ -422,6 +422,20 @@ fn decode_with(
     Ok(SignedBlock { block, certificate })
 }
 
+/// For fuzz targets: a record of the archive.
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing {
+    /// Decodes a record, and encodes again what that gives.
+    pub fn decodes_to_itself(record: &[u8]) {
+        let signed = super::decode_signed(record);
+        let Ok(found) = super::decode(record) else { return };
+        let certificate = found.certificate.as_ref().map(|bytes| &bytes[..]);
+        assert_eq!(super::encode(&found.block, &found.receipts, certificate), record);
+        let signed = signed.expect("it reads a part of the same");
+        assert_eq!((signed.block, signed.certificate), (found.block, found.certificate));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

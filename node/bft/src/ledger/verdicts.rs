@@ -171,7 +171,7 @@ fn a_proposer_offers_what_comes_after_its_parent_and_nothing_twice() {
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), ledger.tip().header.base_fee));
     let send = |nonce| {
         let sent = recovered(transfer(person(0), nonce, FEE_RECIPIENT, 1));
-        let rich = SenderState { nonce: 0, balance: Wei(U256::MAX) };
+        let rich = SenderState { nonce: 0, balance: Wei(U256::MAX), is_delegated: false };
         pool.lock().insert(sent, rich).unwrap();
     };
     let nonces =

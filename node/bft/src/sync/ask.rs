@@ -178,13 +178,11 @@ where
     /// How long a peer still rests.
     fn rest_of(&self, peer: &PublicKey) -> Option<Duration> {
         let mut resting = lock(&self.resting);
-        let until = *resting.get(peer)?;
-        let left = until.duration_since(self.clock.current()).unwrap_or_default();
-        if left.is_zero() {
+        let left = rest_left(*resting.get(peer)?, self.clock.current());
+        if left.is_none() {
             resting.remove(peer);
-            return None;
         }
-        Some(left)
+        left
     }
 
     /// Asks peer after peer, each its share of the questions. Where none has an answer but some are busy, waits for
@@ -259,4 +257,26 @@ async fn listen<R: Receiver<PublicKey = PublicKey>>(open: Arc<Open>, mut receive
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("nothing panics while it holds this")
+}
+
+/// What is left of a rest. A clock that was set back since makes nobody rest for longer than was meant.
+fn rest_left(until: SystemTime, now: SystemTime) -> Option<Duration> {
+    until.duration_since(now).ok().filter(|left| !left.is_zero() && *left <= REST_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Set back by an hour, it kept every busy peer away for that hour.
+    #[test]
+    fn a_rest_ends_by_a_clock_that_was_set_back() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3_600));
+        assert_eq!(rest_left(now + second, now), Some(second));
+        assert_eq!(rest_left(now + REST_MAX, now), Some(REST_MAX), "the longest");
+        assert_eq!(rest_left(now, now), None, "over");
+        assert_eq!(rest_left(now, now + second), None, "long over");
+        assert_eq!(rest_left(now, now - hour), None, "set back");
+    }
 }

@@ -1,18 +1,16 @@
 //! Answers nodes that copy the state.
 
-use super::message::{Answer, KEYS_MAX, Question};
-use crate::{engine::Marshal, ledger::Ledger};
+use super::{
+    Floor,
+    message::{Answer, KEYS_MAX, Question},
+};
+use crate::{engine::Marshal, ledger::Ledger, newest::Newest};
 use almanac_primitives::StateKey;
-use almanac_state::QmdbStore;
-use commonware_codec::Encode as _;
-use commonware_consensus::{marshal::Identifier, types::Height};
+use almanac_state::{QmdbStore, StateStore};
 use commonware_p2p::{Receiver, Recipients, Sender};
 use commonware_runtime::Spawner;
 use commonware_storage::Context;
-use std::sync::Arc;
-
-/// Blocks below the last one that are looked at for a certificate. Without faults each block has its own.
-const LOOK_BACK: u64 = 256;
+use std::{borrow::Borrow, sync::Arc};
 
 /// After an answer, the server rests so many times as long as it took: a commit waits while an answer is read, and so
 /// it waits a quarter of the time at most.
@@ -28,9 +26,9 @@ pub trait KnownKeys: Send + Sync {
 }
 
 /// Answers from what this node has.
-pub struct Server<E: Context + Spawner> {
+pub struct Server<E, T: StateStore> {
     /// The chain.
-    pub ledger: Arc<Ledger<QmdbStore<E>>>,
+    pub ledger: Arc<Ledger<T>>,
     /// Its certificates.
     pub marshal: Marshal,
     /// The names of its values.
@@ -39,10 +37,15 @@ pub struct Server<E: Context + Spawner> {
     pub clock: E,
 }
 
-impl<E: Context + Spawner> Server<E> {
+impl<E, T> Server<E, T>
+where
+    E: Context + Spawner,
+    T: StateStore<Batch: Send + 'static> + Borrow<QmdbStore<E>>,
+{
     /// Answers one question after the other until the network ends. Peers that ask for more than the channel's
     /// quota have to wait.
     pub async fn run<S: Sender, R: Receiver<PublicKey = S::PublicKey>>(self, mut sender: S, mut receiver: R) {
+        let mut newest = Newest::new(self.ledger.clone(), self.marshal.clone());
         while let Ok((peer, bytes)) = receiver.recv().await {
             let (number, question) = match Question::decode(bytes.as_ref()) {
                 Ok(asked) => asked,
@@ -52,18 +55,23 @@ impl<E: Context + Spawner> Server<E> {
                 }
             };
             let begin = self.clock.current();
-            let answer = self.answer(question).await.unwrap_or_else(Answer::Refused);
+            let answer = self.answer(&mut newest, question).await.unwrap_or_else(Answer::Refused);
             sender.send(Recipients::One(peer), answer.encode(number), false);
             let spent = self.clock.current().duration_since(begin).unwrap_or_default();
             self.clock.sleep(spent * PAUSE).await;
         }
     }
 
-    async fn answer(&self, question: Question) -> Result<Answer, String> {
+    async fn answer(&self, newest: &mut Newest<T>, question: Question) -> Result<Answer, String> {
         match question {
-            Question::Tip => self.tip().await.ok_or_else(|| "nothing is final yet".to_owned()),
+            Question::Tip => {
+                let newest = newest.find().await.ok_or_else(|| "nothing is final yet".to_owned())?;
+                let Floor { header, certificate } = newest.clone();
+                Ok(Answer::Tip { header: header.into(), certificate })
+            }
             Question::Operations(request) => {
-                let served = self.ledger.application().store().serve(request).await;
+                let store: &QmdbStore<E> = self.ledger.application().store().borrow();
+                let served = store.serve(request).await;
                 served.map(|response| Answer::Operations(response.into())).map_err(|error| error.to_string())
             }
             Question::Keys { after, limit } => {
@@ -76,19 +84,6 @@ impl<E: Context + Spawner> Server<E> {
                 Ok(Answer::Keys(changed.into_iter().skip(skip).take(at_most(limit)).collect()))
             }
         }
-    }
-
-    /// The newest block that is committed here and has a certificate of its own.
-    async fn tip(&self) -> Option<Answer> {
-        let height = self.ledger.tip().header.number;
-        for number in (height.saturating_sub(LOOK_BACK).max(1)..=height).rev() {
-            if let Some(signed) = self.marshal.get_finalization(Height::new(number)).await {
-                let block = self.marshal.get_block(Identifier::Height(Height::new(number))).await?;
-                let header = block.inner().block().header.clone();
-                return Some(Answer::Tip { header: header.into(), certificate: signed.encode().into() });
-            }
-        }
-        None
     }
 }
 

@@ -7,7 +7,7 @@ use commonware_runtime::{
 use std::sync::Arc;
 
 pub struct DiskBlob {
-    pub inner: Blob,
+    pub inner: Arc<Blob>,
     pub key: FileKey,
     pub opening: u64,
     pub disk: Arc<Disk>,
@@ -21,11 +21,13 @@ impl commonware_runtime::Blob for DiskBlob {
         bufs: impl Into<IoBufsMut> + Send,
         options: ReadOptions,
     ) -> Result<IoBufsMut, Error> {
-        self.inner.read_at_buf(offset, len, bufs, options).await
+        let read = self.inner.read_at_buf(offset, len, bufs, options).await?;
+        Ok(self.disk.misread(read))
     }
 
     async fn read_at(&self, offset: u64, len: usize, options: ReadOptions) -> Result<IoBufsMut, Error> {
-        self.inner.read_at(offset, len, options).await
+        let read = self.inner.read_at(offset, len, options).await?;
+        Ok(self.disk.misread(read))
     }
 
     async fn write_at(

@@ -6,13 +6,16 @@ use crate::{
     liar::Lie,
     marks::{Mark, Marks},
     run::{Outcome, run},
-    scenario::{HEIGHT, Scenario},
+    scenario::Scenario,
     setting,
 };
-use std::{panic::catch_unwind, time::Instant};
+use std::{panic::catch_unwind, sync::Mutex, time::Instant};
 
-/// Seeds after which a campaign says how far it is.
-const PROGRESS_SEEDS: u64 = 100;
+/// Seeds after which a campaign prints how far it is.
+const PROGRESS_SEEDS: u64 = 25;
+
+/// What the campaigns that have ended came to.
+static TOTALS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Scenarios of one kind.
 struct Campaign {
@@ -40,6 +43,15 @@ impl Campaign {
             Mark::ClusterCrash,
             Mark::TornWrite,
             Mark::LostWrite,
+            Mark::SlowDisk,
+            Mark::Pause,
+            Mark::ClockJump,
+            Mark::ClockDrift,
+            Mark::Asked,
+            Mark::VotesAfter,
+            Mark::Overload,
+            Mark::Copied,
+            Mark::LateCrash,
         ];
         Self { name: "swarm", draw: Scenario::swarm, seeds: 60, marks }
     }
@@ -54,12 +66,27 @@ impl Campaign {
             Mark::Halt,
             Mark::Stopped,
             Mark::Replay,
+            Mark::SlowDisk,
+            Mark::Misread,
+            Mark::Restored,
+            Mark::Asked,
+            Mark::VotesAfter,
+            Mark::Silent,
+            Mark::VotedAgain,
+            Mark::LateCrash,
         ];
         Self { name: "crash-storage", draw: Scenario::crash_storage, seeds: 30, marks }
     }
 
     fn byzantine() -> Self {
-        let marks = vec![Mark::Equivocation, Mark::Loss, Mark::Duplicate];
+        let marks = vec![
+            Mark::Equivocation,
+            Mark::Loss,
+            Mark::Duplicate,
+            Mark::Overload,
+            Mark::Copied,
+            Mark::BadAnswer,
+        ];
         Self { name: "byzantine", draw: Scenario::byzantine, seeds: 15, marks }
     }
 
@@ -75,25 +102,24 @@ impl Campaign {
             self.report(seed);
             return;
         }
-        let (marks, begin, mut failed) = (Marks::default(), Instant::now(), Vec::new());
-        let seeds = setting("ALMANAC_SIM_SEEDS").unwrap_or(self.seeds);
+        let (mut total, seeds) = (Total::new(self.name), setting("ALMANAC_SIM_SEEDS").unwrap_or(self.seeds));
         for seed in 0..seeds {
             match catch_unwind(|| self.report(seed)) {
-                Ok(outcome) => marks.merge(&outcome.marks),
-                Err(_) => failed.push(seed),
+                Ok(outcome) => total.add(&outcome),
+                Err(_) => total.failed.push(seed),
             }
             if (seed + 1).is_multiple_of(PROGRESS_SEEDS) {
-                let (name, minutes) = (self.name, begin.elapsed().as_secs() / 60);
-                println!("{name}: {} of {seeds} seeds in {minutes} min, failed: {failed:?}", seed + 1);
+                println!("{} of {seeds} seeds: {}", seed + 1, total.line());
             }
         }
-        assert!(failed.is_empty(), "these seeds of {} failed: {failed:?}", self.name);
-        marks.require(&self.marks);
+        total.print();
+        assert!(total.failed.is_empty(), "these seeds of {} failed: {:?}", self.name, total.failed);
+        total.marks.require(&self.marks);
     }
 
     fn run_seed(&self, seed: u64) -> Outcome {
-        let Scenario { network, links, faults } = (self.draw)(seed);
-        run(&network, seed, links, faults, HEIGHT)
+        let Scenario { network, links, faults, height } = (self.draw)(seed);
+        run(&network, seed, links, faults, height)
     }
 
     /// Runs a seed and says how it went.
@@ -105,6 +131,49 @@ impl Campaign {
         println!("{} {seed}: {blocks} blocks, {runs} runs, {crashes} crashes, {took:.1} s", self.name);
         println!("digest {:x}", outcome.digest);
         outcome
+    }
+}
+
+/// What all seeds of a campaign came to.
+struct Total {
+    name: &'static str,
+    begin: Instant,
+    seeds: u64,
+    blocks: usize,
+    long: u64,
+    runs: usize,
+    failed: Vec<u64>,
+    marks: Marks,
+}
+
+impl Total {
+    fn new(name: &'static str) -> Self {
+        let (begin, marks) = (Instant::now(), Marks::default());
+        Self { name, begin, seeds: 0, blocks: 0, long: 0, runs: 0, failed: Vec::new(), marks }
+    }
+
+    fn add(&mut self, outcome: &Outcome) {
+        self.seeds += 1;
+        self.blocks += outcome.chain.len();
+        self.long += u64::from(outcome.chain.len() > 1_100);
+        self.runs += outcome.runs;
+        self.marks.merge(&outcome.marks);
+    }
+
+    fn line(&self) -> String {
+        let Self { name, seeds, blocks, long, runs, failed, .. } = self;
+        let seconds = self.begin.elapsed().as_secs();
+        format!(
+            "{name}: {seeds} seeds passed, {blocks} blocks, {long} seeds past 1,100 blocks, {runs} runs, {seconds} s, \
+             failed: {failed:?}"
+        )
+    }
+
+    /// Prints this campaign and those that ended before: the last one prints all.
+    fn print(&self) {
+        let mut totals = TOTALS.lock().unwrap();
+        totals.push(format!("{}\n  faults: {:?}", self.line(), self.marks.counts()));
+        println!("totals\n{}", totals.join("\n"));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Looks on as blocks are acknowledged: each must be on disk by then.
 
-use crate::{machine::Machine, network::Network, opened::Store};
+use crate::{machine::Machine, network::Network, opened::Store, twins::Half};
 use almanac_bft::{ConsensusBlock, Ledger, finalizer::Deliveries};
 use almanac_state::BlockJournal;
 use commonware_actor::Feedback;
@@ -16,6 +16,7 @@ pub struct Durable {
     network: Network,
     ledger: Weak<Ledger<Store>>,
     archive: Weak<BlockJournal<Machine>>,
+    place: (usize, Half),
     next: Deliveries,
 }
 
@@ -25,10 +26,12 @@ impl Durable {
         network: &Network,
         ledger: &Arc<Ledger<Store>>,
         archive: &Arc<BlockJournal<Machine>>,
+        place: (usize, Half),
         next: Deliveries,
     ) -> Self {
         let (context, network) = (Arc::new(context.child("durable")), network.clone());
-        Self { context, network, ledger: Arc::downgrade(ledger), archive: Arc::downgrade(archive), next }
+        let (ledger, archive) = (Arc::downgrade(ledger), Arc::downgrade(archive));
+        Self { context, network, ledger, archive, place, next }
     }
 }
 
@@ -38,7 +41,7 @@ impl Reporter for Durable {
     fn report(&mut self, update: Self::Activity) -> Feedback {
         let Update::Block(block, acknowledgement) = update else { return self.next.report(update) };
         let (inner, acknowledged) = Exact::handle();
-        let number = block.inner().block().header.number;
+        let (number, place) = (block.inner().block().header.number, self.place);
         let (network, ledger, archive) = (self.network.clone(), self.ledger.clone(), self.archive.clone());
         self.context.child("acknowledgement").spawn(move |_| async move {
             if acknowledged.await.is_err() {
@@ -51,6 +54,7 @@ impl Reporter for Durable {
             if ledger.tip().header.number < number {
                 network.violated(format!("block {number} is acknowledged and not in the state"));
             }
+            network.acknowledged(place, number);
             acknowledgement.acknowledge();
         });
         self.next.report(Update::Block(block, inner))

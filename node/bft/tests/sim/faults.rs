@@ -1,6 +1,10 @@
 //! What goes wrong in a run, and when.
 
-use crate::{disk::Failure, network::Network};
+use crate::{
+    disk::{Failure, Slowness},
+    host::ClockFaults,
+    network::Network,
+};
 use commonware_cryptography::{Signer as _, ed25519::PublicKey};
 use commonware_glue::simulate::action::{Action, Schedule};
 use std::{ops::Range, time::Duration};
@@ -64,12 +68,44 @@ pub struct DiskFailure {
     pub after: u64,
 }
 
+/// A validator that is down for a while, and starts on an older copy of its files.
+#[derive(Clone, Debug)]
+pub struct Restore {
+    pub validator: usize,
+    pub copied_at: Duration,
+    during: Range<Duration>,
+    /// Who notices.
+    pub notice: Notice,
+}
+
+/// Who notices that files are of an older copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The validator itself, by the note beside its key.
+    Note,
+    /// The other validators: the note is as old as the files.
+    Peers,
+    /// Nobody. It votes, and may sign twice.
+    Nobody,
+}
+
+impl Restore {
+    /// Whether the copy is put back at a start, or was before.
+    pub fn is_due(&self, validator: usize, now: Duration) -> bool {
+        self.validator == validator && now >= self.during.end
+    }
+}
+
 #[derive(Clone, Default)]
 pub struct Faults {
     events: Vec<(Duration, Action<PublicKey>)>,
     cuts: Vec<Cut>,
     pub disks: Vec<DiskFailure>,
     crashed: Vec<(usize, Range<Duration>)>,
+    slow: Vec<(usize, Slowness)>,
+    pauses: Vec<(usize, Range<Duration>)>,
+    clocks: Vec<(usize, ClockFaults)>,
+    pub restores: Vec<Restore>,
 }
 
 impl Faults {
@@ -113,6 +149,58 @@ impl Faults {
         self.crash(network, &[validator], killed..during.end)
     }
 
+    /// Makes writes and syncs take up to so many milliseconds.
+    pub fn slow_disk(mut self, validator: usize, during: Range<Duration>, most_ms: u64) -> Self {
+        self.slow.push((validator, (during, most_ms)));
+        self
+    }
+
+    /// Lets a process stand still, with all that it has under way.
+    pub fn pause(mut self, validator: usize, during: Range<Duration>) -> Self {
+        self.pauses.push((validator, during));
+        self
+    }
+
+    /// Sets a clock by some milliseconds, and back.
+    pub fn jump(mut self, validator: usize, during: Range<Duration>, by: i64) -> Self {
+        let jumps = vec![(during.start, by), (during.end, -by)];
+        self.clocks.push((validator, ClockFaults { jumps, ..ClockFaults::default() }));
+        self
+    }
+
+    /// Lets a clock run too fast, or too slow where negative, until it is set right.
+    pub fn drift(mut self, validator: usize, drift_ppm: i64, until: Duration) -> Self {
+        let clock = ClockFaults { jumps: Vec::new(), drift_ppm, drifts_until: until };
+        self.clocks.push((validator, clock));
+        self
+    }
+
+    /// Kills a validator, and starts it on a copy of its files from earlier on.
+    pub fn restore(
+        mut self,
+        network: &Network,
+        validator: usize,
+        copied_at: Duration,
+        during: Range<Duration>,
+        notice: Notice,
+    ) -> Self {
+        self.restores.push(Restore { validator, copied_at, during: during.clone(), notice });
+        self.crash(network, &[validator], during)
+    }
+
+    pub fn slowness_of(&self, validator: usize) -> Vec<Slowness> {
+        self.slow.iter().filter(|(of, _)| *of == validator).map(|(_, slowness)| slowness.clone()).collect()
+    }
+
+    pub fn pauses_of(&self, validator: usize) -> Vec<Range<Duration>> {
+        self.pauses.iter().filter(|(of, _)| *of == validator).map(|(_, pause)| pause.clone()).collect()
+    }
+
+    pub fn clock_of(&self, validator: usize) -> ClockFaults {
+        let found = self.clocks.iter().find(|(of, _)| *of == validator);
+        found.map(|(_, clock)| clock.clone()).unwrap_or_default()
+    }
+
     /// How many validators are killed, and whether all of `size` are down at once.
     pub fn crashes(&self, size: usize) -> (u64, bool) {
         let is_down = |validator: usize, at: Duration| {
@@ -135,18 +223,27 @@ impl Faults {
         let cuts = self.cuts.iter().map(|cut| cut.during.start);
         let disks = self.disks.iter().map(|disk| disk.at);
         let events = self.events.iter().map(|(at, _)| *at);
-        cuts.chain(disks).chain(events).min().unwrap_or_default()
+        let slow = self.slow.iter().map(|(_, (during, _))| during.start);
+        let pauses = self.pauses.iter().map(|(_, during)| during.start);
+        let jumps =
+            self.clocks.iter().map(|(_, clock)| clock.jumps.first().map_or(Duration::ZERO, |jump| jump.0));
+        cuts.chain(disks).chain(events).chain(slow).chain(pauses).chain(jumps).min().unwrap_or_default()
     }
 
-    /// The time at which nothing is wrong any more but links, clocks and liars.
+    /// The time at which nothing is wrong any more but links, liars, and clocks that were wrong from the start.
     pub fn end(&self) -> Duration {
         let cuts = self.cuts.iter().map(|cut| cut.during.end);
         let events = self.events.iter().map(|(at, _)| *at);
-        cuts.chain(events).max().unwrap_or_default()
+        let slow = self.slow.iter().map(|(_, (during, _))| during.end);
+        let pauses = self.pauses.iter().map(|(_, during)| during.end);
+        let jumps = self.clocks.iter().flat_map(|(_, clock)| clock.jumps.iter().map(|jump| jump.0));
+        let drifts = self.clocks.iter().map(|(_, clock)| clock.drifts_until);
+        cuts.chain(events).chain(slow).chain(pauses).chain(jumps).chain(drifts).max().unwrap_or_default()
     }
 
-    pub fn schedule(mut self) -> Schedule<PublicKey> {
-        self.events.sort_by_key(|(at, _)| *at);
-        self.events.into_iter().fold(Schedule::new(), |all, (at, action)| all.at(at, action))
+    pub fn schedule(&self) -> Schedule<PublicKey> {
+        let mut events = self.events.clone();
+        events.sort_by_key(|(at, _)| *at);
+        events.into_iter().fold(Schedule::new(), |all, (at, action)| all.at(at, action))
     }
 }

@@ -62,11 +62,6 @@ pub async fn counted(ledger: &Ledger<Store>) -> Option<U256> {
     Some(stored.map_or(U256::ZERO, |bytes| decode_slot(&bytes).unwrap()))
 }
 
-/// Whether each of so many clients has had all runs of its job.
-pub fn is_over(chain: &[ArchivedBlock], clients: usize) -> Result<bool, String> {
-    Ok(runs(chain)?.len() as u64 == clients as u64 * RUNS)
-}
-
 /// How many runs were due at `begin` or later, and have happened.
 pub fn due_since(chain: &[ArchivedBlock], begin: TimestampMs) -> Result<usize, String> {
     let jobs = scheduled(chain);

@@ -1,14 +1,22 @@
 //! A validator that means ill: it proposes blocks which are not what executing them gives, and votes for everything.
 
-use crate::marks::{Mark, Marks};
+use crate::{
+    clock::SimClock,
+    machine::Machine,
+    marks::{Mark, Marks},
+    network::Network,
+    opened::Store,
+};
 use alloy_primitives::{B256, BlockHash};
-use almanac_bft::{ConsensusBlock, Voter, block::BlockContext};
-use almanac_consensus::{Application as Chain, Clock, Deadline, Proposal};
+use almanac_bft::{
+    ConsensusBlock, RuntimeClock, Voter,
+    block::{BlockContext, key_bytes},
+};
+use almanac_consensus::{Application as Chain, Deadline, Proposal};
 use almanac_primitives::{Block, TimestampMs};
-use almanac_state::StateStore;
 use commonware_consensus::{Application, marshal::ancestry::Ancestry, simplex::scheme::ed25519::Scheme};
-use commonware_cryptography::Digested;
-use commonware_runtime::{Clock as Runtime, Spawner};
+use commonware_cryptography::{Digested, Signer as _, ed25519::PrivateKey};
+use commonware_runtime::{Clock, Spawner};
 use futures::StreamExt as _;
 use std::{
     collections::BTreeMap,
@@ -116,12 +124,16 @@ impl Lie {
 /// The blocks that each pair of twins has proposed in a view.
 pub type Proposed = Arc<Mutex<BTreeMap<(usize, u64), BlockHash>>>;
 
-pub struct Liar<S: StateStore, C> {
-    pub voter: Voter<S, C>,
+type SimVoter = Voter<Store, SimClock<RuntimeClock<Machine>>>;
+
+#[derive(Clone)]
+pub struct Liar {
+    pub network: Network,
+    pub voter: SimVoter,
     /// The same with another clock, for its proposals.
-    pub proposer: Voter<S, C>,
+    pub proposer: SimVoter,
     /// Executes blocks by another agenda than the calendar.
-    pub tampered: Option<Arc<Chain<S>>>,
+    pub tampered: Option<Arc<Chain<Store>>>,
     pub index: usize,
     pub lie: Lie,
     /// Whether its clock is wrong.
@@ -130,25 +142,7 @@ pub struct Liar<S: StateStore, C> {
     pub marks: Marks,
 }
 
-impl<S: StateStore, C: Clone> Clone for Liar<S, C> {
-    fn clone(&self) -> Self {
-        Self {
-            voter: self.voter.clone(),
-            proposer: self.proposer.clone(),
-            tampered: self.tampered.clone(),
-            proposed: self.proposed.clone(),
-            marks: self.marks.clone(),
-            ..*self
-        }
-    }
-}
-
-impl<E, S, C> Application<E> for Liar<S, C>
-where
-    E: Spawner + Runtime,
-    S: StateStore<Batch: Send + Sync + 'static> + 'static,
-    C: Clock,
-{
+impl<E: Spawner + Clock> Application<E> for Liar {
     type SigningScheme = Scheme;
     type Context = BlockContext;
     type Block = ConsensusBlock;
@@ -165,6 +159,7 @@ where
         if self.is_skewed {
             self.marks.add(Mark::Skew);
         }
+        self.work(honest.inner().block()).await;
         let block = honest.inner().block();
         match self.lie {
             Lie::None | Lie::Withhold | Lie::OtherBody => return Some(honest),
@@ -182,15 +177,47 @@ where
 
     async fn verify(&mut self, context: (E, BlockContext), ancestry: impl Ancestry<ConsensusBlock>) -> bool {
         let is_honest = self.lie == Lie::None || self.lie.is_twin();
-        !is_honest || self.voter.verify(context, ancestry).await
+        if !is_honest {
+            return true;
+        }
+        let Some(block) = ancestry.clone().next().await else { return std::future::pending().await };
+        let block = block.inner().block();
+        let transactions = u32::try_from(block.transactions.len()).unwrap();
+        self.voter.clock.pass(self.network.transaction_time * transactions).await;
+        let is_accepted = self.voter.verify(context, ancestry).await;
+        if !is_accepted {
+            self.note_refusal(block);
+        }
+        is_accepted
     }
 }
 
-impl<S, C> Liar<S, C>
-where
-    S: StateStore<Batch: Send + Sync + 'static> + 'static,
-    C: Clock,
-{
+impl Liar {
+    /// Lets the time pass that the proposal took.
+    async fn work(&self, proposed: &Block) {
+        if self.network.transaction_time.is_zero() {
+            return;
+        }
+        let offered = self.voter.pool.candidates().len();
+        if offered > proposed.transactions.len() {
+            self.marks.add(Mark::Overload);
+        }
+        self.proposer.clock.pass_choosing().await;
+    }
+
+    /// `honest_accepts_honest`: a refusal is a verdict for ever, and no honest block deserves one, whatever happens
+    /// to the disks and clocks of proposer and voter.
+    fn note_refusal(&self, block: &Block) {
+        let header = &block.header;
+        let is_leader = |key: &PrivateKey| key_bytes(&key.public_key()) == header.consensus.leader;
+        let Some(leader) = self.network.keys.iter().position(is_leader) else { return };
+        if self.network.lies[leader] == Lie::None {
+            let (index, number) = (self.index, header.number);
+            let text = format!("validator {index} refused block {number} of the honest validator {leader}");
+            self.network.violated(text);
+        }
+    }
+
     fn note_equivocation(&self, block: &Block) {
         let place = (self.index, block.header.consensus.view);
         let before = self.proposed.lock().unwrap().insert(place, block.hash());

@@ -96,7 +96,7 @@ fn other_bodies_under_the_header_of_a_true_block_do_no_harm() {
 
 /// The control: with more liars than a third, a lie becomes final, and an honest validator stops at it.
 #[test]
-#[should_panic(expected = "final blocks can be committed")]
+#[should_panic(expected = "cannot be committed")]
 fn three_liars_of_four_are_noticed() {
     let network = (1..4).fold(Network::new(4), |network, liar| network.lie(liar, Lie::StateRoot));
     run(&network, 13, good(), Faults::default(), 15);

@@ -10,7 +10,7 @@ use crate::{
     run::milliseconds,
     twins::Half,
 };
-use almanac_bft::ConsensusBlock;
+use almanac_bft::{ConsensusBlock, Voice, wiring::CHANNEL_COUNT};
 use almanac_primitives::{
     Block,
     testing::{person, transfer},
@@ -33,11 +33,21 @@ pub enum Subject {
     Backfill,
     Blocks,
     Transactions,
+    State,
+    Standing,
 }
 
 impl Subject {
-    pub const ALL: [Self; 6] =
-        [Self::Votes, Self::Certificates, Self::Resolver, Self::Backfill, Self::Blocks, Self::Transactions];
+    pub const ALL: [Self; CHANNEL_COUNT] = [
+        Self::Votes,
+        Self::Certificates,
+        Self::Resolver,
+        Self::Backfill,
+        Self::Blocks,
+        Self::Transactions,
+        Self::State,
+        Self::Standing,
+    ];
 }
 
 /// Time from the failure of a disk after which nothing may be signed: what was durable before may be on its way.
@@ -56,7 +66,7 @@ pub struct Line {
     pub clock: Arc<Context>,
     pub disk: Arc<Disk>,
     pub marks: Marks,
-    pub violations: Arc<Mutex<Vec<String>>>,
+    network: Network,
     draw: Mutex<Draw>,
 }
 
@@ -91,7 +101,7 @@ impl Line {
             clock,
             disk,
             marks: network.marks.clone(),
-            violations: network.violations.clone(),
+            network: network.clone(),
             draw: Mutex::new(Draw(seed)),
         })
     }
@@ -146,12 +156,33 @@ impl Line {
         let since = self.disk.dead_since().and_then(|since| self.clock.current().duration_since(since).ok());
         if since.is_some_and(|since| since > SILENT_AFTER) {
             let text = format!("validator {} voted {since:?} after its disk had failed", self.index);
-            self.violations.lock().unwrap().push(text);
+            self.network.violated(text);
         }
+    }
+
+    /// `one_vote_in_a_view`: looks at what is sent on the channel of votes.
+    pub fn note_sent(&self, message: &[u8]) {
+        if self.subject != Subject::Votes || !self.network.votes_once(self.index) {
+            return;
+        }
+        if let Err(conflict) = self.network.votes.note(self.index, message) {
+            self.network.violated(conflict);
+        }
+        if matches!(self.network.voice(self.index), Voice::Votes { after: Some(_) }) {
+            self.marks.add(Mark::VotedAgain);
+        }
+    }
+
+    /// Whether messages have to be looked at.
+    pub fn is_watched(&self) -> bool {
+        self.subject == Subject::Votes
     }
 
     /// What a peer has sent in fact, where it means ill.
     pub fn receive(&self, (from, bytes): Message<PublicKey>) -> Message<PublicKey> {
+        if self.subject == Subject::State {
+            return self.receive_answer((from, bytes));
+        }
         let is_lie = self.lies[self.position(&from)] == Lie::OtherBody && self.subject == Subject::Blocks;
         if !is_lie || !self.draw.lock().unwrap().chance(400) {
             return (from, bytes);
@@ -163,6 +194,23 @@ impl Line {
             block.transactions.push(transfer(person(0), 0, person(1).address, 1));
         }
         (from, ConsensusBlock::new(Arc::new(block)).expect("the same header").encode().into())
+    }
+
+    /// Whoever means ill also answers wrongly to followers that copy the state.
+    fn receive_answer(&self, (from, bytes): Message<PublicKey>) -> Message<PublicKey> {
+        let is_liar = self.lies[self.position(&from)] != Lie::None;
+        let is_asking = self.network.is_follower(self.index);
+        if !is_liar || !is_asking || !self.draw.lock().unwrap().chance(400) {
+            return (from, bytes);
+        }
+        self.marks.add(Mark::BadAnswer);
+        let mut bytes = bytes.as_ref().to_vec();
+        // Behind kind and number, so that it passes for an answer.
+        let place = 9 + self.draw.lock().unwrap().index(bytes.len().saturating_sub(9).max(1));
+        if let Some(byte) = bytes.get_mut(place) {
+            *byte ^= 1;
+        }
+        (from, bytes.into())
     }
 
     pub fn fate(&self, from: &PublicKey) -> Fate {

@@ -1,8 +1,8 @@
-//! The machine that a validator runs on: the simulated runtime with a disk of its own.
+//! The machine that a validator runs on: the simulated runtime with a disk and a clock of its own.
 //!
 //! A panic ends a process. Here it ends the validator if its disk has failed before, and the simulation if not.
 
-use crate::{blob::DiskBlob, disk::Disk};
+use crate::{blob::DiskBlob, disk::Disk, host::Host};
 use commonware_runtime::{
     BlobVersion, Clock, Error, Handle, Metrics, Name, Spawner, Storage, Supervisor,
     deterministic::Context,
@@ -16,23 +16,53 @@ use std::{
     future::Future,
     ops::RangeInclusive,
     panic::{AssertUnwindSafe, resume_unwind},
+    pin::Pin,
     sync::Arc,
+    task::ready,
     time::{Duration, SystemTime},
 };
 
 pub struct Machine {
     inner: Context,
-    disk: Arc<Disk>,
+    host: Arc<Host>,
 }
 
 impl Machine {
-    pub fn new(inner: Context, disk: Arc<Disk>) -> Self {
-        Self { inner, disk }
+    pub fn new(inner: Context, host: Arc<Host>) -> Self {
+        Self { inner, host }
     }
 
     pub fn disk(&self) -> &Arc<Disk> {
-        &self.disk
+        &self.host.disk
     }
+
+    /// The simulated time, whatever this machine's clock shows.
+    pub fn true_time(&self) -> SystemTime {
+        self.inner.current()
+    }
+}
+
+/// Runs a task that stands still whenever its process does. What it waits for goes on meanwhile, as after SIGSTOP.
+async fn with_pauses<T>(
+    mut task: Pin<Box<impl Future<Output = T>>>,
+    host: Arc<Host>,
+    clock: Option<Context>,
+) -> T {
+    let Some(clock) = clock else { return task.await };
+    let mut pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>> = None;
+    std::future::poll_fn(|waker| {
+        loop {
+            if let Some(sleep) = &mut pause {
+                ready!(sleep.as_mut().poll(waker));
+                pause = None;
+            }
+            match host.paused_until(clock.current()) {
+                Some(end) => pause = Some(Box::pin(clock.sleep_until(end))),
+                None => return task.as_mut().poll(waker),
+            }
+        }
+    })
+    .await
 }
 
 impl Supervisor for Machine {
@@ -41,21 +71,21 @@ impl Supervisor for Machine {
     }
 
     fn child(&self, label: &'static str) -> Self {
-        Self::new(self.inner.child(label), self.disk.clone())
+        Self::new(self.inner.child(label), self.host.clone())
     }
 
     fn with_attribute(self, key: &'static str, value: impl std::fmt::Display) -> Self {
-        Self::new(self.inner.with_attribute(key, value), self.disk)
+        Self::new(self.inner.with_attribute(key, value), self.host)
     }
 }
 
 impl Spawner for Machine {
     fn shared(self, blocking: bool) -> Self {
-        Self::new(self.inner.shared(blocking), self.disk)
+        Self::new(self.inner.shared(blocking), self.host)
     }
 
     fn dedicated(self) -> Self {
-        Self::new(self.inner.dedicated(), self.disk)
+        Self::new(self.inner.dedicated(), self.host)
     }
 
     fn spawn<F, Fut, T>(self, f: F) -> Handle<T>
@@ -64,13 +94,16 @@ impl Spawner for Machine {
         Fut: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        let disk = self.disk;
+        let host = self.host;
         self.inner.spawn(move |inner| async move {
-            let task = f(Self::new(inner, disk.clone()));
+            let clock = host.has_pauses().then(|| inner.child("pause"));
+            // On the heap: tasks are large, and every wrapper would hold one more.
+            let task = Box::pin(f(Self::new(inner, host.clone())));
+            let task = with_pauses(task, host.clone(), clock);
             match AssertUnwindSafe(task).catch_unwind().await {
                 Ok(value) => value,
-                Err(_) if disk.has_failed() => {
-                    disk.stop();
+                Err(_) if host.disk.has_failed() => {
+                    host.disk.stop();
                     std::future::pending().await
                 }
                 Err(panic) => resume_unwind(panic),
@@ -114,7 +147,7 @@ impl governor::clock::ReasonablyRealtime for Machine {}
 
 impl Clock for Machine {
     fn current(&self) -> SystemTime {
-        self.inner.current()
+        self.host.shown(self.inner.current())
     }
 
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send + 'static + use<> {
@@ -122,7 +155,8 @@ impl Clock for Machine {
     }
 
     fn sleep_until(&self, deadline: SystemTime) -> impl Future<Output = ()> + Send + 'static + use<> {
-        self.inner.sleep_until(deadline)
+        // As in production: by how long it is from now, whatever the clock is set to meanwhile.
+        self.inner.sleep(deadline.duration_since(self.current()).unwrap_or_default())
     }
 }
 
@@ -153,11 +187,11 @@ impl Storage for Machine {
         name: &[u8],
         versions: RangeInclusive<BlobVersion>,
     ) -> Result<(DiskBlob, u64, BlobVersion), Error> {
-        self.disk.open(&self.inner, partition, name, versions).await
+        self.host.disk.open(&self.inner, partition, name, versions).await
     }
 
     async fn remove(&self, partition: &str, name: Option<&[u8]>) -> Result<(), Error> {
-        self.disk.remove(&self.inner, partition, name).await
+        self.host.disk.remove(&self.inner, partition, name).await
     }
 
     async fn scan(&self, partition: &str) -> Result<Vec<Vec<u8>>, Error> {

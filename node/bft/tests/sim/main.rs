@@ -4,21 +4,26 @@
 #![allow(clippy::disallowed_methods, reason = "the seed comes from the environment")]
 #![allow(unreachable_pub, reason = "modules of a test")]
 
+mod accuser;
 mod blob;
+mod book;
 mod campaigns;
 mod client;
 mod clock;
+mod copy;
 mod disk;
 mod disks;
 mod draw;
 mod durable;
 mod faults;
+mod host;
 mod jobs;
 mod liar;
 mod lies;
 mod line;
 mod machine;
 mod marks;
+mod names;
 mod network;
 mod node;
 mod numbers;
@@ -29,7 +34,9 @@ mod run;
 mod scenario;
 mod tamper;
 mod times;
+mod troubles;
 mod twins;
+mod votes;
 mod wire;
 mod witness;
 mod work;

@@ -36,8 +36,38 @@ pub enum Mark {
     Stopped,
     /// A restart executed a block again that the archive had and the state lacked.
     Replay,
+    /// A write or a sync took long.
+    SlowDisk,
+    /// A read gave what was not written.
+    Misread,
+    /// A task would have run while its process stood still.
+    Pause,
+    /// A clock was set, or set back.
+    ClockJump,
+    /// A clock had run too fast or too slow for long enough to matter.
+    ClockDrift,
+    /// A validator started on an older copy of its files.
+    Restored,
+    /// A validator had to ask the others whether it may vote.
+    Asked,
+    /// It may, after the view of a final block that its files lack.
+    VotesAfter,
+    /// It may not, and is silent.
+    Silent,
+    /// One that was silent signed again.
+    VotedAgain,
+    /// A proposer left out transactions for want of time.
+    Overload,
+    /// A follower copied the state.
+    Copied,
+    /// A peer lied to a follower that copied the state.
+    BadAnswer,
+    /// A validator was killed behind block 1,024, where files and views of old are removed.
+    LateCrash,
     /// A proposer lied.
     Told(Lie),
+    /// Two votes that conflict were reported.
+    Evidence,
     /// A validator proposed two blocks in one view.
     Equivocation,
     /// A half of a twin was kept from a peer.
@@ -62,6 +92,11 @@ impl Marks {
         for (mark, count) in other.0.lock().unwrap().iter() {
             *self.0.lock().unwrap().entry(*mark).or_default() += count;
         }
+    }
+
+    /// How often each happened.
+    pub fn counts(&self) -> BTreeMap<Mark, u64> {
+        self.0.lock().unwrap().clone()
     }
 
     /// Prints the counts, and fails where one of the faults that a test is about never happened.

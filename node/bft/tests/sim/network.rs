@@ -1,24 +1,27 @@
 //! The validators of a simulation, what is wrong with each, and how to run them.
 
 use crate::{
+    book::Book,
+    client::Admissions,
     clock::Skew,
     disk::{Disk, Unsynced},
     draw::Draw,
-    faults::{DiskFailure, Faults, Weather, good},
+    faults::{Faults, Weather, good},
+    host::Host,
     jobs,
     liar::{Lie, Proposed},
     machine::Machine,
-    marks::Marks,
+    marks::{Mark, Marks},
     node::{self, Node},
     opened, orders,
     twins::Half,
+    votes::Votes,
     witness::Log,
     work,
 };
 use alloy_primitives::{Address, Bytes};
-use almanac_bft::{
-    CHANNEL_QUOTA, CHANNELS, Namespace, TimeConfig, ValidatorSet, block::key_bytes, message_bytes_max,
-};
+use almanac_bft::{Namespace, TimeConfig, ValidatorSet, Voice, block::key_bytes, message_bytes_max, wiring};
+use almanac_index::Index;
 use almanac_primitives::{
     DurationMs, Genesis, Header, StateKey, TimestampMs,
     genesis::Validator,
@@ -37,9 +40,14 @@ use std::{
     time::Duration,
 };
 
+pub type Indexes = Arc<Mutex<BTreeMap<(usize, bool), Arc<Index>>>>;
+
 #[derive(Clone)]
 pub struct Network {
+    /// Of the validators, then of the followers.
     pub keys: Vec<PrivateKey>,
+    /// How many of them are validators.
+    pub size: usize,
     pub genesis: Genesis,
     pub genesis_header: Header,
     pub state: BTreeMap<StateKey, Bytes>,
@@ -53,14 +61,33 @@ pub struct Network {
     pub lies: Vec<Lie>,
     /// Transfers that the client of each validator gets into the chain.
     pub transfers: u64,
+    /// How many of them are under way at a time.
+    pub transfers_ahead: u64,
+    /// Simulated time that a transaction takes to execute.
+    pub transaction_time: Duration,
     /// Simulated time that executing a run takes.
     pub run_time: Duration,
     /// What crashes leave of unsynced writes.
     pub unsynced: Unsynced,
     /// The disks of each validator, the second for its twin.
     pub disks: Vec<[Arc<Disk>; 2]>,
-    pub disk_failures: Vec<DiskFailure>,
+    pub faults: Arc<Faults>,
     pub weather: Arc<Weather>,
+    pub indexes: Indexes,
+    /// The last block that each has acknowledged.
+    pub acknowledged: Arc<Mutex<BTreeMap<(usize, bool), u64>>>,
+    /// What each has noted of its votes, the second for its twin.
+    pub books: Vec<[Arc<Book>; 2]>,
+    /// What each validator may sign.
+    pub voices: Arc<Mutex<Vec<Voice>>>,
+    /// The same in the copies of directories.
+    pub copied_voices: Arc<Mutex<BTreeMap<usize, Voice>>>,
+    /// The ways into the pools of those who do not lie.
+    pub admissions: Admissions,
+    /// What each has signed.
+    pub votes: Votes,
+    /// Whether those who may vote twice are held to one vote, too.
+    pub trusts_everyone: bool,
     /// What went wrong so far.
     pub marks: Marks,
     /// What must never happen and did.
@@ -68,6 +95,8 @@ pub struct Network {
     pub proposed: Proposed,
     /// What became final, where and when.
     pub log: Log,
+    /// Who lost blocks by a restored directory, and where the log was then.
+    pub restored: Arc<Mutex<Vec<(usize, usize)>>>,
 }
 
 impl Network {
@@ -89,8 +118,9 @@ impl Network {
         genesis.parameters.insert(CRON_INTERVAL_SECONDS_MIN.name.to_owned(), 1);
         let marks = Marks::default();
         let disk = Disk::new(marks.clone());
-        let genesis_header = deterministic::Runner::default()
-            .start(|context| async { opened::genesis_header(Machine::new(context, disk), &genesis).await });
+        let genesis_header = deterministic::Runner::default().start(|context| async {
+            opened::genesis_header(Machine::new(context, Host::plain(disk)), &genesis).await
+        });
         let disks = keys.iter().map(|_| [Disk::new(marks.clone()), Disk::new(marks.clone())]).collect();
         Self {
             validators: Arc::new(ValidatorSet::new(&genesis).unwrap()),
@@ -102,18 +132,116 @@ impl Network {
             clocks: vec![Skew::Offset(0); keys.len()],
             proposer_clocks: vec![Skew::Offset(0); keys.len()],
             lies: vec![Lie::None; keys.len()],
+            voices: Arc::new(Mutex::new(vec![Voice::Votes { after: None }; keys.len()])),
+            copied_voices: Arc::default(),
+            size: keys.len(),
             keys,
             transfers: 20,
+            transfers_ahead: 3,
+            transaction_time: Duration::ZERO,
             run_time: Duration::ZERO,
             unsynced: Unsynced::Lost,
             disks,
-            disk_failures: Vec::new(),
+            faults: Arc::default(),
+            indexes: Arc::default(),
+            acknowledged: Arc::default(),
+            books: (0..size).map(|_| Default::default()).collect(),
+            admissions: Arc::default(),
+            votes: Votes::default(),
+            trusts_everyone: false,
             weather: Arc::new(Faults::default().weather(0, good())),
             marks,
             violations: Arc::default(),
             proposed: Arc::default(),
             log: Arc::default(),
+            restored: Arc::default(),
         }
+    }
+
+    /// Adds a node without a vote, which copies the state.
+    pub fn with_follower(mut self) -> Self {
+        self.keys.push(PrivateKey::from_seed(1_000 + self.keys.len() as u64));
+        self.clocks.push(Skew::Offset(0));
+        self.proposer_clocks.push(Skew::Offset(0));
+        self.lies.push(Lie::None);
+        self.books.push(Default::default());
+        self.disks.push([Disk::new(self.marks.clone()), Disk::new(self.marks.clone())]);
+        self
+    }
+
+    pub fn is_follower(&self, index: usize) -> bool {
+        index >= self.size
+    }
+
+    /// The index of a validator or its twin, which survives crashes.
+    pub fn index(&self, index: usize, half: Half) -> Arc<Index> {
+        let place = (index, half == Half::Second);
+        let mut indexes = self.indexes.lock().unwrap();
+        indexes.entry(place).or_insert_with(|| opened::new_index(self)).clone()
+    }
+
+    /// Notes that a node has acknowledged a block: it will not be delivered again.
+    pub fn acknowledged(&self, (index, half): (usize, Half), number: u64) {
+        self.acknowledged.lock().unwrap().insert((index, half == Half::Second), number);
+    }
+
+    /// Forgets that, with a copy of the files from earlier on.
+    pub fn forget_acknowledged(&self, index: usize) {
+        self.acknowledged.lock().unwrap().remove(&(index, false));
+    }
+
+    /// What was acknowledged must be on disk after any crash.
+    pub fn check_acknowledged(&self, (index, half): (usize, Half), what: &str, height: u64) {
+        let acknowledged = self.acknowledged.lock().unwrap().get(&(index, half == Half::Second)).copied();
+        if acknowledged.is_some_and(|acknowledged| acknowledged > height) {
+            self.violated(format!(
+                "node {index} has acknowledged block {acknowledged:?}, and after a restart its {what} ends at {height}"
+            ));
+        }
+    }
+
+    /// What a node may sign.
+    pub fn voice(&self, index: usize) -> Voice {
+        if self.is_follower(index) { Voice::None } else { self.voices.lock().unwrap()[index].clone() }
+    }
+
+    pub fn set_voice(&self, index: usize, voice: Voice) {
+        self.voices.lock().unwrap()[index] = voice;
+    }
+
+    /// Copies what a directory has about it.
+    pub fn copy_voice(&self, index: usize) {
+        self.copied_voices.lock().unwrap().insert(index, self.voice(index));
+    }
+
+    /// Puts that back with the rest of the copy.
+    pub fn put_voice_back(&self, index: usize) {
+        let copied = self.copied_voices.lock().unwrap().remove(&index);
+        self.set_voice(index, copied.expect("a copy was made"));
+    }
+
+    /// What a validator or its twin has noted of its votes.
+    pub fn book(&self, index: usize, half: Half) -> &Arc<Book> {
+        &self.books[index][half as usize]
+    }
+
+    /// Whether one that started on older files has not voted again.
+    pub fn is_anyone_silent(&self) -> bool {
+        self.faults.restores.iter().any(|restore| {
+            let book = self.book(restore.validator, Half::First);
+            book.is_silent() || (book.has_begun_again() && self.marks.count(Mark::VotedAgain) == 0)
+        })
+    }
+
+    /// Whether a validator is held to one vote in a view.
+    pub fn votes_once(&self, index: usize) -> bool {
+        self.trusts_everyone || (!self.lies[index].is_twin() && self.lies[index] != Lie::Votes)
+    }
+
+    /// The machine of a validator or its twin.
+    pub fn host(&self, index: usize, half: Half) -> Arc<Host> {
+        let (pauses, clock) = (self.faults.pauses_of(index), self.faults.clock_of(index));
+        Host::new(self.disk(index, half).clone(), pauses, clock, self.marks.clone())
     }
 
     /// Makes runs take time, each as long and with as much gas as any.
@@ -186,17 +314,17 @@ impl Network {
             };
             self.lies[*index] != Lie::None || is_late
         };
-        (0..self.keys.len()).filter(is_faulty).count()
+        (0..self.size).filter(is_faulty).count()
     }
 
     /// Whether no more stays wrong than a network of this size is made for.
     pub fn is_bearable(&self) -> bool {
-        self.lasting_faults() <= (self.keys.len() - 1) / 3
+        self.lasting_faults() <= (self.size - 1) / 3
     }
 
     /// The validators that run the application, and so have a chain and a client.
     pub fn participants(&self) -> impl Iterator<Item = usize> {
-        (0..self.keys.len()).filter(|index| self.has_application(*index))
+        (0..self.size).filter(|index| self.has_application(*index))
     }
 
     /// Whether a validator runs the application, and is one.
@@ -241,11 +369,11 @@ impl EngineDefinition for Network {
     }
 
     fn channels(&self) -> Vec<(u64, Quota)> {
-        (0..CHANNELS).map(|channel| (channel, CHANNEL_QUOTA)).collect()
+        wiring::quotas(Duration::from_millis(self.time.block_time.0)).to_vec()
     }
 
     fn max_message_size(&self) -> u32 {
-        message_bytes_max(u32::try_from(self.keys.len()).unwrap())
+        message_bytes_max(u32::try_from(self.size).unwrap())
     }
 
     async fn init(&self, init: InitContext<'_, PublicKey>) -> (Handle<()>, Node) {

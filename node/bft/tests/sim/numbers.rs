@@ -15,10 +15,10 @@ use std::{
 pub struct Numbers(Mutex<BTreeMap<BlockHash, u64>>);
 
 impl Numbers {
-    /// Those of the blocks that are on disk.
-    pub async fn read(archive: &BlockJournal<Machine>) -> Arc<Self> {
+    /// Those of the blocks that are on disk, behind the one that the chain starts from.
+    pub async fn read(archive: &BlockJournal<Machine>, first: u64) -> Arc<Self> {
         let mut numbers = BTreeMap::new();
-        for number in 1..=archive.height().await.unwrap() {
+        for number in first + 1..=archive.height().await.unwrap() {
             let archived = archive.get(number).await.unwrap().expect("an archived block");
             numbers.insert(archived.block.hash(), number);
         }

@@ -47,7 +47,7 @@ impl ExitCondition<PublicKey, Node> for Finished {
     ) -> Checked<'a, bool> {
         Box::pin(async move {
             self.network.check_violations()?;
-            if nodes.len() < self.network.keys.len() {
+            if nodes.len() < self.network.keys.len() || self.network.is_anyone_silent() {
                 return Ok(false);
             }
             for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
@@ -63,9 +63,8 @@ impl ExitCondition<PublicKey, Node> for Finished {
                         return Ok(false);
                     }
                 }
-            }
-            for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
-                if !jobs::is_over(&node.chain().await?, self.network.participants().count())? {
+                let runs = U256::from(self.network.participants().count() as u64 * jobs::RUNS);
+                if jobs::counted(&ledger).await.is_none_or(|counted| counted < runs) {
                     return Ok(false);
                 }
             }
@@ -88,8 +87,9 @@ impl Agreement {
     }
 
     /// `same_block_at_height`, and each a child of the one before, later than it.
-    fn check_chain(&self, node: &Node, height: u64, archived: ArchivedBlock) -> Result<(), String> {
+    fn check_chain(&self, node: &Node, archived: ArchivedBlock) -> Result<(), String> {
         let mut chain = self.chain.lock().unwrap();
+        let height = archived.block.header.number;
         let position = usize::try_from(height - 1).unwrap();
         if let Some(expected) = chain.get(position) {
             if archived.block != expected.block || archived.receipts != expected.receipts {
@@ -120,22 +120,25 @@ impl Agreement {
 
     async fn check(&self, nodes: &[&Node]) -> Result<(), String> {
         self.network.check_violations()?;
-        for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
+        // Validators first: the chain of a follower has no beginning.
+        let mut nodes: Vec<_> =
+            nodes.iter().filter(|node| self.network.has_application(node.index)).collect();
+        nodes.sort_by_key(|node| node.index);
+        for node in &nodes {
             let chain = node.chain().await?;
-            let (mut height, mut certified) = (0, 0);
+            let (blocks, mut certified) = (chain.len(), 0);
             for archived in chain {
-                height += 1;
-                certified += u64::from(self.check_certificate(&archived)?);
-                self.check_chain(node, height, archived)?;
+                certified += usize::from(self.check_certificate(&archived)?);
+                self.check_chain(node, archived)?;
             }
             // Where more is wrong than that, most blocks become final by the certificate of a later one.
-            if self.network.is_bearable() && certified * 2 < height {
-                return Err(format!("only {certified} of {height} blocks have a certificate"));
+            if self.network.is_bearable() && certified * 2 < blocks {
+                return Err(format!("only {certified} of {blocks} blocks have a certificate"));
             }
             self.check_transfers(node).await?;
         }
         let runs = jobs::check_within(&self.chain.lock().unwrap(), self.network.late_blocks_max())?;
-        self.check_count(nodes, runs).await
+        self.check_count(&nodes, runs).await
     }
 
     /// No transfer was lost or done twice.
@@ -152,8 +155,8 @@ impl Agreement {
 
 impl Agreement {
     /// What receipts say of runs is what the contract says that they call.
-    async fn check_count(&self, nodes: &[&Node], runs: usize) -> Result<(), String> {
-        for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
+    async fn check_count(&self, nodes: &[&&Node], runs: usize) -> Result<(), String> {
+        for node in nodes {
             let ledger = node.ledger().ok_or("a validator does not run")?;
             let counted = jobs::counted(&ledger).await.ok_or("the chain moved on")?;
             if counted != U256::from(runs) {

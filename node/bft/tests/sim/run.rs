@@ -1,6 +1,7 @@
 //! Runs a network with faults and checks what must hold after any of them.
 
 use crate::{
+    disk,
     faults::{Faults, Links},
     jobs,
     marks::{Mark, Marks},
@@ -11,10 +12,12 @@ use crate::{
 use alloy_primitives::{B256, Keccak256};
 use almanac_primitives::TimestampMs;
 use almanac_state::ArchivedBlock;
+use commonware_cryptography::Signer as _;
 use commonware_glue::simulate::{action::Crash, plan::PlanBuilder};
 use commonware_p2p::simulated::Link;
 use commonware_utils::probability;
 use std::{
+    ops::RangeInclusive,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::Arc,
     time::Duration,
@@ -32,6 +35,16 @@ const SLOW_RECOVERY: Duration = Duration::from_secs(60);
 /// become final a few at a time, many seconds apart.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
+/// The same for a long run.
+const LONG_TIMEOUT: Duration = Duration::from_secs(1_800);
+
+/// Heights at one of which a validator is killed in a long run: files of 1,024 blocks have ended by then, and views
+/// behind the last 256 are forgotten.
+const LATE_CRASH: RangeInclusive<u64> = 1_030..=1_080;
+
+/// Height of a long run.
+pub const LONG_HEIGHT: u64 = 1_120;
+
 /// What a run left behind.
 pub struct Outcome {
     pub digest: B256,
@@ -45,9 +58,12 @@ pub struct Outcome {
 /// Runs until all validators have `height` blocks, all transfers and all jobs, and are past the last fault.
 pub fn run(network: &Network, seed: u64, links: Links, faults: Faults, height: u64) -> Outcome {
     let mut network = network.clone();
+    disk::expect_no_panics();
     network.weather = Arc::new(faults.weather(seed, links));
-    network.disk_failures.clone_from(&faults.disks);
-    let (crashes, is_cluster) = faults.crashes(network.keys.len());
+    let faults = Arc::new(faults);
+    network.faults = faults.clone();
+    let (mut crashes, is_cluster) = faults.crashes(network.size);
+    let is_long = height > *LATE_CRASH.end();
     let (begin, healed) = (milliseconds(faults.begin()), faults.end());
     let agreement = Agreement::new(&network);
     let chain = agreement.chain.clone();
@@ -59,13 +75,22 @@ pub fn run(network: &Network, seed: u64, links: Links, faults: Faults, height: u
         .link(link)
         .exit_condition(finished)
         .property(agreement)
-        .timeout(TIMEOUT);
+        .timeout(if is_long { LONG_TIMEOUT } else { TIMEOUT });
     let schedule = faults.schedule();
     if !schedule.events.is_empty() {
         plan = plan.crash(Crash::Schedule(schedule));
     }
+    if let Some(participant) = network.participants().last().filter(|_| is_long) {
+        let participant = network.keys[participant].public_key();
+        let downtime = Duration::from_secs(2);
+        plan = plan.crash(Crash::ProcessedHeight { participant, heights: LATE_CRASH, downtime });
+        network.marks.add(Mark::LateCrash);
+        crashes += 1;
+    }
     let result = catch_unwind(AssertUnwindSafe(|| plan.run())).unwrap_or_else(|panic| {
-        println!("seed {seed}: {}", standings(&network));
+        // Where a validator read wrongly, the panics that follow are not printed; this one is.
+        let text = panic.downcast_ref::<String>().map_or("", String::as_str);
+        println!("seed {seed}: {text}\n{}", standings(&network));
         resume_unwind(panic)
     });
     let result = result.unwrap_or_else(|error| panic!("{error}")).remove(0);
@@ -93,7 +118,8 @@ fn standings(network: &Network) -> String {
     let of = |validator| {
         let seen = log.iter().rev().filter(|seen| seen.validator == validator);
         let last: Vec<_> = seen.take(8).map(|seen| (seen.number, seen.at)).collect();
-        format!("{:?} {:?} {last:?}\n", network.lies[validator], network.clocks[validator])
+        let (lie, clock) = (network.lies[validator], network.clocks[validator]);
+        format!("{lie:?} {clock:?} {} views {last:?}\n", network.votes.views(validator))
     };
     (0..network.keys.len()).map(of).collect()
 }
@@ -120,7 +146,12 @@ fn digest(network: &Network, auditor: &str, chain: &[ArchivedBlock]) -> B256 {
 /// `told_once_in_order`: listeners hear of each block once, in order, restarts included.
 fn check_order(network: &Network, seed: u64) {
     let mut heights = vec![0; network.keys.len()];
-    for seen in network.log.lock().unwrap().iter() {
+    let restored = network.restored.lock().unwrap();
+    for (position, seen) in network.log.lock().unwrap().iter().enumerate() {
+        for (validator, _) in restored.iter().filter(|(_, at)| *at == position) {
+            // What it lost, it hears of again.
+            heights[*validator] = 0;
+        }
         let height = &mut heights[seen.validator];
         assert!(seen.number > *height, "seed {seed}: {seen:?} after block {height}");
         *height = seen.number;

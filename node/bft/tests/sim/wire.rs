@@ -1,9 +1,10 @@
 //! The two ends of a channel, as the engine gets them.
 
 use crate::line::{Fate, Line};
+use commonware_actor::{Feedback, Unreliable};
 use commonware_cryptography::ed25519::PublicKey;
-use commonware_p2p::{LimitedSender, Message, Receiver, Recipients, simulated};
-use commonware_runtime::{Clock as _, deterministic::Context};
+use commonware_p2p::{CheckedSender, LimitedSender, Message, Receiver, Recipients, simulated};
+use commonware_runtime::{Buf as _, Clock as _, IoBufs, deterministic::Context};
 use std::{collections::BTreeMap, fmt, num::NonZeroUsize, sync::Arc, time::SystemTime};
 
 type InnerSender = simulated::Sender<PublicKey, Context>;
@@ -16,11 +17,33 @@ pub struct WireSender {
 
 impl LimitedSender for WireSender {
     type PublicKey = PublicKey;
-    type Checked<'a> = <InnerSender as LimitedSender>::Checked<'a>;
+    type Checked<'a> = WireMessage<'a>;
 
-    fn check(&mut self, recipients: Recipients<PublicKey>) -> Result<Self::Checked<'_>, SystemTime> {
+    fn check(&mut self, recipients: Recipients<PublicKey>) -> Result<WireMessage<'_>, SystemTime> {
         let recipients = self.line.route(recipients);
-        self.inner.check(recipients)
+        Ok(WireMessage { checked: self.inner.check(recipients)?, line: &self.line })
+    }
+}
+
+/// A message that is about to be sent.
+pub struct WireMessage<'a> {
+    checked: <InnerSender as LimitedSender>::Checked<'a>,
+    line: &'a Line,
+}
+
+impl CheckedSender for WireMessage<'_> {
+    type PublicKey = PublicKey;
+
+    fn recipients(&self) -> Vec<PublicKey> {
+        self.checked.recipients()
+    }
+
+    fn send(self, message: impl Into<IoBufs> + Send, priority: bool) -> Unreliable<Feedback> {
+        let message = message.into();
+        if self.line.is_watched() {
+            self.line.note_sent(message.clone().coalesce().chunk());
+        }
+        self.checked.send(message, priority)
     }
 }
 

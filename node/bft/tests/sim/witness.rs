@@ -1,11 +1,13 @@
 //! Writes down when each validator made which block final.
 
-use crate::machine::Machine;
-use almanac_bft::RuntimeClock;
-use almanac_consensus::{Clock as _, Sink, SinkError};
+use crate::{machine::Machine, run::milliseconds};
+use almanac_consensus::{Sink, SinkError};
 use almanac_exec::BlockOutput;
 use almanac_primitives::{Block, TimestampMs};
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::UNIX_EPOCH,
+};
 
 /// A block that a validator made final.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +24,7 @@ pub type Log = Arc<Mutex<Vec<Seen>>>;
 
 pub struct Witness {
     pub validator: usize,
-    pub clock: RuntimeClock<Machine>,
+    pub machine: Machine,
     pub log: Log,
 }
 
@@ -33,7 +35,7 @@ impl Sink for Witness {
             validator: self.validator,
             number: header.number,
             block_time: header.timestamp,
-            at: self.clock.now(),
+            at: milliseconds(self.machine.true_time().duration_since(UNIX_EPOCH).unwrap()),
         };
         self.log.lock().unwrap().push(seen);
         Ok(())

@@ -10,7 +10,7 @@ use almanac_primitives::{StateChange, StateDiff, StateKey, addresses::LEDGER};
 use almanac_schedule::record::schedule_of_head_slot;
 use almanac_state::{CommitError, QmdbBatch, QmdbStore, SealError, StateStore};
 use commonware_runtime::Clock as _;
-use std::{ops::Deref, sync::Arc, time::Duration};
+use std::{borrow::Borrow, sync::Arc, time::Duration};
 
 /// A store that takes some time for every run of a block before it seals what the block changed.
 #[derive(Clone)]
@@ -26,10 +26,8 @@ impl WorkingStore {
     }
 }
 
-impl Deref for WorkingStore {
-    type Target = QmdbStore<Machine>;
-
-    fn deref(&self) -> &QmdbStore<Machine> {
+impl Borrow<QmdbStore<Machine>> for WorkingStore {
+    fn borrow(&self) -> &QmdbStore<Machine> {
         &self.store
     }
 }

@@ -1,19 +1,20 @@
-//! A whole node in the simulator: application, state, archive, engine, and the server of states.
+//! A whole node in the simulator, wired as in production, without clients.
 
 use crate::chain;
 use alloy_primitives::{Address, BlockHash, Bytes};
 use almanac_bft::{
-    BlockNumbers, CHANNEL_QUOTA, Channels, ConsensusBlock, Finalizer, History, Ledger, Namespace,
-    RuntimeClock, TimeConfig, Timeouts, Validator, ValidatorSet, Voice, Voter,
+    BlockNumbers, Conflict, EvidenceStore, FinalityReader, History, Ledger, Namespace, OwnVote, Parts,
+    Standing, TimeConfig, ValidatorSet, Voice, VoteBook,
     block::key_bytes,
-    engine,
-    finalizer::Deliveries,
-    sync::{self, Floor, KnownKeys, Server},
+    sync::{Floor, KnownKeys},
+    wiring::{self, Identity, Links, Signals},
 };
-use almanac_consensus::{Application, SharedPool, Sink, SinkError};
+use almanac_consensus::{Admission, Application, SharedPool, Sink, SinkError, TipState};
 use almanac_exec::BlockOutput;
 use almanac_mempool::{Pool, PoolConfig};
-use almanac_primitives::{Block, DurationMs, Genesis, Header, StateKey, TimestampMs, genesis, testing};
+use almanac_primitives::{
+    Block, DurationMs, Genesis, Header, StateKey, StateRead, TimestampMs, genesis, testing,
+};
 use almanac_schedule::CalendarAgenda;
 use almanac_state::{BlockJournal, QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _};
 use commonware_cryptography::{
@@ -25,11 +26,12 @@ use commonware_runtime::{Handle, Spawner as _, Supervisor as _, deterministic::C
 use commonware_utils::NZU64;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io,
     num::NonZeroU64,
     sync::{Arc, Mutex},
     time::Duration,
 };
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// Blocks that marshal keeps beside the archive: so few that a short run prunes, and asks the archive.
 pub const RECENT_BLOCKS: NonZeroU64 = NZU64!(8);
@@ -169,57 +171,70 @@ async fn run(
     Opened { ledger, archive, pool }: Opened,
     seen: Arc<Seen>,
 ) {
-    let (key, control) = (world.public(index), oracle.control(world.public(index)));
-    let verifier = world.validators.verifier(&world.namespace);
-    let signed_about = |floor: Floor| floor.finalization(&world.validators, &world.namespace).unwrap();
-    let (scheme, votes_after) = match voice {
-        Voice::None => (verifier, None),
-        Voice::Votes { after } => {
-            let signer = world.validators.signer(&world.namespace, &world.keys[index]);
-            (signer.unwrap_or(verifier), after.map(|floor| signed_about(*floor)))
-        }
-    };
+    let control = oracle.control(world.public(index));
     let time = TimeConfig { block_time: DurationMs(100), ..TimeConfig::default() };
-    let voter = Voter {
-        ledger: ledger.clone(),
-        pool: pool.clone(),
-        clock: RuntimeClock::new(context.child("clock")),
+    let mut ends = Vec::new();
+    for (number, quota) in wiring::quotas(Duration::from_millis(time.block_time.0)) {
+        ends.push(control.register(number, quota).await.unwrap());
+    }
+    let ends = ends.try_into().unwrap_or_else(|_| panic!("one for each channel"));
+    let links = Links { ends, peers: oracle.manager(), blocker: control };
+    let identity = Identity {
+        private: world.keys[index].clone(),
         time,
-        validators: Arc::new(world.validators.clone()),
-    };
-    let validator = Validator {
-        public_key: key,
-        scheme,
+        ns_per_gas: 0,
         partition: format!("n{disk}-"),
-        peers: oracle.manager(),
-        blocker: control.clone(),
-        genesis: ConsensusBlock::genesis(world.header.clone()),
-        floor: floor.map(signed_about),
-        votes_after,
-        timeouts: Timeouts::for_block_time(Duration::from_millis(time.block_time.0)),
-        history: History { archive, numbers: seen.clone() },
         recent_blocks: RECENT_BLOCKS,
     };
-    let channel = |number| control.register(number, CHANNEL_QUOTA);
-    let channels = Channels {
-        votes: channel(0).await.unwrap(),
-        certificates: channel(1).await.unwrap(),
-        resolver: channel(2).await.unwrap(),
-        backfill: control.register(3, engine::BACKFILL_QUOTA).await.unwrap(),
-        blocks: channel(4).await.unwrap(),
+    let parts = Parts {
+        ledger,
+        history: History { archive, numbers: seen.clone() },
+        genesis: world.header.clone(),
+        floor,
+        voice,
+        // These tests say what a node may sign.
+        standing: Standing::Sure,
+        book: Arc::new(Unread),
+        evidence: Arc::new(Unread),
+        validators: world.validators.clone(),
+        admission: Admission::new(world.genesis.chain_id, pool, Arc::new(NoClients)),
+        keys: seen.clone(),
+        sinks: vec![seen],
     };
-    let (answers, questions) = control.register(sync::CHANNEL, sync::QUOTA).await.unwrap();
-    let (deliveries, inbox) = Deliveries::channel();
-    let (engine, marshal) =
-        engine::start(context.child("engine"), validator, voter, channels, deliveries).await;
-    let clock = context.child("server_clock");
-    let server = Server { ledger: ledger.clone(), marshal: marshal.clone(), keys: seen.clone(), clock };
-    context.child("server").spawn(|_| server.run(answers, questions));
-    let finalizer = Finalizer { ledger, pool, sinks: vec![seen], recent_blocks: RECENT_BLOCKS };
-    context.child("finalizer").spawn(|clock| async move {
-        finalizer.run(clock, marshal, inbox).await.expect("final blocks can be committed");
-    });
-    let _ = engine.await;
+    let signals = Signals { finality: FinalityReader::default(), leave: watch::Sender::new(None) };
+    let run = wiring::run(context, identity, links, parts, signals, |voter| voter, |next| next);
+    let ended = Box::pin(run).await;
+    panic!("a node ended: {ended}");
+}
+
+/// Nobody reads here what was signed.
+struct Unread;
+
+impl VoteBook for Unread {
+    fn sent(&self, _: OwnVote) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn begin_after(&self, _: &Floor) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn distrust(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl EvidenceStore for Unread {
+    fn conflict(&self, _: &Conflict, _: &Bytes) {}
+}
+
+/// Nobody sends transactions here.
+struct NoClients;
+
+impl TipState for NoClients {
+    fn tip_state(&self) -> Box<dyn StateRead + Send> {
+        unreachable!("nobody sends transactions")
+    }
 }
 
 /// What a node has seen: its blocks, and the names of values as an index knows them.

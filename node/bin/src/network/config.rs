@@ -1,14 +1,19 @@
 //! The configuration file of a node: a validator, or a follower.
 
 use super::keys;
-use crate::{chain::Keeping, index_command, prune::COPIED_BLOCKS};
+use crate::{
+    chain::Keeping,
+    index_command,
+    prune::COPIED_BLOCKS,
+    regular_file::{self, CONFIG_BYTES_MAX},
+};
 use alloy_primitives::B256;
 use almanac_bft::{DEAREST_NS_PER_GAS, NetworkConfig, Peer, TimeConfig};
+use almanac_mempool::PoolConfig;
 use almanac_primitives::DurationMs;
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
@@ -54,6 +59,9 @@ pub(super) struct NodeConfig {
     /// leaves them to the block time alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) timeout_ns_per_gas: Option<u64>,
+    /// Most pending transactions in the pool; a tenth of them may be parked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pool_max: Option<u64>,
 }
 
 /// How a node with an empty directory, or one that is far behind, gets to where the others are.
@@ -100,10 +108,13 @@ const SYNC_BEHIND_BLOCKS_RANGE: std::ops::RangeInclusive<u64> = 10..=1_000_000_0
 /// Longest time that a gas may be said to take, in nanoseconds: thirty times what the dearest takes.
 const TIMEOUT_NS_PER_GAS_MAX: u64 = 1_000;
 
+/// Fewest and most transactions that a pool may be told to hold. With fewer than a block holds, blocks are not full.
+pub(crate) const POOL_MAX: std::ops::RangeInclusive<u64> = 100..=1_000_000;
+
 impl NodeConfig {
     /// Reads a file, and makes its paths usable from anywhere.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let json = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let json = regular_file::read_text(path, CONFIG_BYTES_MAX)?;
         let mut config: Self = serde_json::from_str(&json)
             .with_context(|| format!("{} is no configuration of a node", path.display()))?;
         let directory = path.parent().unwrap_or(Path::new(""));
@@ -129,6 +140,10 @@ impl NodeConfig {
             let most = TIMEOUT_NS_PER_GAS_MAX;
             ensure!(given <= most, "timeoutNsPerGas is {given}, it must be from 0 to {most}");
         }
+        if let Some(given) = config.pool_max {
+            let (least, most) = (POOL_MAX.start(), POOL_MAX.end());
+            ensure!(POOL_MAX.contains(&given), "poolMax is {given}, it must be from {least} to {most}");
+        }
         Ok(config)
     }
 
@@ -144,6 +159,15 @@ impl NodeConfig {
             index.buffer_bytes = mebibytes << 20;
         }
         Keeping { index, blocks: self.blocks }
+    }
+
+    /// How much the pool holds.
+    pub(super) fn pool(&self) -> PoolConfig {
+        let config = PoolConfig::default();
+        match self.pool_max.and_then(|count| usize::try_from(count).ok()) {
+            Some(count) => config.with_count_max(count),
+            None => config,
+        }
     }
 
     /// How the node takes part in the network. Reads its key.
@@ -170,6 +194,13 @@ pub(super) fn check_block_time(DurationMs(given): DurationMs) -> anyhow::Result<
     Ok(())
 }
 
+/// Whether a configuration may have a key of this name.
+#[cfg(test)]
+pub(crate) fn is_key(name: &str) -> bool {
+    let read = serde_json::from_str::<NodeConfig>(&format!("{{\"{name}\": null}}"));
+    !read.unwrap_err().to_string().starts_with("unknown field")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,7 +214,7 @@ mod tests {
     fn read(block_time: &str) -> anyhow::Result<NodeConfig> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config.json");
-        fs::write(&path, FILE.replace("BLOCK_TIME", block_time)).unwrap();
+        std::fs::write(&path, FILE.replace("BLOCK_TIME", block_time)).unwrap();
         let config = NodeConfig::read(&path)?;
         assert_eq!(config.key, directory.path().join("validator.key"));
         assert_eq!(config.datadir, Path::new("/data"), "what is absolute stays");
@@ -236,6 +267,18 @@ mod tests {
             assert!(with(refused).unwrap_err().to_string().contains("from 10 to 1000000000"));
         }
         assert_eq!(read("500").unwrap().behind_max(), SYNC_BEHIND_BLOCKS);
+    }
+
+    #[test]
+    fn both_sides_of_the_size_of_the_pool() {
+        let with = |given: u64| read(&format!("500, \"poolMax\": {given}"));
+        for allowed in [100, 1_000_000] {
+            let pool = with(allowed).unwrap().pool();
+            assert_eq!((pool.count_max as u64, pool.parked_count_max as u64), (allowed, allowed / 10));
+        }
+        for refused in [99, 1_000_001] {
+            assert!(with(refused).unwrap_err().to_string().contains("from 100 to 1000000"));
+        }
     }
 
     #[test]

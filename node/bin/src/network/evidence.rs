@@ -5,13 +5,15 @@
 //! ```
 
 use super::config::NodeConfig;
-use crate::{chain, datadir};
+use crate::{
+    chain, datadir, private_file,
+    regular_file::{self, EVIDENCE_BYTES_MAX},
+};
 use alloy_primitives::{B256, Bytes};
 use almanac_bft::{Conflict, ConflictKind, EvidenceStore, Namespace, ValidatorSet};
 use almanac_primitives::Genesis;
 use anyhow::{Context as _, bail};
 use clap::Args;
-use commonware_runtime::{Runner as _, deterministic};
 use commonware_utils::sys_rng;
 use std::{
     collections::BTreeMap,
@@ -22,9 +24,6 @@ use std::{
 
 /// Most files for one validator: more say nothing new about it.
 const FILES_MAX: usize = 16;
-
-/// Largest file. Two votes have less.
-const FILE_BYTES_MAX: usize = 4 << 10;
 
 /// Shows evidence.
 #[derive(Clone, Debug, Args)]
@@ -71,8 +70,8 @@ impl EvidenceFiles {
 
     /// `false` where there was such a file, or are enough of this validator.
     fn keep(&self, conflict: &Conflict, evidence: &[u8]) -> anyhow::Result<bool> {
-        if evidence.len() > FILE_BYTES_MAX {
-            bail!("evidence of {} bytes is larger than {FILE_BYTES_MAX}", evidence.len());
+        if evidence.len() as u64 > EVIDENCE_BYTES_MAX {
+            bail!("evidence of {} bytes is larger than {EVIDENCE_BYTES_MAX}", evidence.len());
         }
         // Twenty digits, so that names are in the order of views.
         let (view, key) = (conflict.view, conflict.validator);
@@ -82,8 +81,8 @@ impl EvidenceFiles {
         if of_validator.count() >= FILES_MAX || files.iter().any(|(found, _)| *found == name) {
             return Ok(false);
         }
-        fs::create_dir_all(&self.directory)?;
-        datadir::write_durably(&self.directory.join(name), evidence)?;
+        private_file::create_directories(&self.directory)?;
+        private_file::replace(&self.directory.join(name), evidence)?;
         Ok(true)
     }
 }
@@ -127,11 +126,10 @@ pub(super) fn run(command: &ShowEvidence) -> anyhow::Result<()> {
         return Ok(());
     }
     let validators = ValidatorSet::new(&genesis)?;
-    let origin = deterministic::Runner::default()
-        .start(|context| async move { chain::genesis_header(&context, &genesis).await })?;
+    let origin = chain::origin_of(&genesis)?;
     let namespace = Namespace(origin.hash());
     for (name, path) in found {
-        let evidence = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let evidence = regular_file::read(&path, EVIDENCE_BYTES_MAX)?;
         match Conflict::verify(&evidence, &validators, &namespace, &mut sys_rng()) {
             Ok(conflict) => {
                 let (name, key) = (files.name(conflict.validator), conflict.validator);

@@ -1,14 +1,17 @@
 //! Files that hold a validator's key, readable by their owner only.
 
-use crate::datadir::write_durably;
+use crate::{
+    private_file,
+    regular_file::{self, KEY_BYTES_MAX},
+};
 use alloy_primitives::{B256, hex};
 use almanac_bft::ValidatorKey;
 use anyhow::{Context as _, bail, ensure};
 use clap::Subcommand;
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{File, TryLockError},
     io::{Read as _, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -44,16 +47,12 @@ pub(crate) fn run(command: &KeysCommand) -> anyhow::Result<()> {
 /// lost is lost with it.
 pub(super) fn create(path: &Path) -> anyhow::Result<ValidatorKey> {
     let secret = random_secret()?;
-    let mut file = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .with_context(|| format!("cannot make {}", path.display()))?;
+    let mut file =
+        private_file::create_new(path).with_context(|| format!("cannot make {}", path.display()))?;
     writeln!(file, "{}", hex::encode(secret))
         .and_then(|()| file.sync_all())
         .with_context(|| format!("cannot write {}", path.display()))?;
-    write_durably(
+    private_file::replace(
         &unused(path),
         b"This key has signed nothing. The first start of its validator removes this file.\n",
     )?;
@@ -78,25 +77,27 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Reads a key, and refuses a file that others could have read.
 pub(super) fn read(path: &Path) -> anyhow::Result<ValidatorKey> {
-    let cannot = || format!("cannot read {}", path.display());
-    let mode = fs::metadata(path).with_context(cannot)?.permissions().mode() & 0o777;
+    // The same file is looked at and read, whatever the path names a moment later.
+    let file = regular_file::open(path)?;
+    let metadata = file.metadata().with_context(|| format!("cannot read {}", path.display()))?;
+    let mode = metadata.permissions().mode() & 0o777;
     ensure!(
         mode & 0o077 == 0,
         "{} is readable by others (mode {mode:o}): run chmod 600, and replace the key if others use this machine",
         path.display()
     );
-    let text = fs::read_to_string(path).with_context(cannot)?;
-    let secret: B256 =
-        text.trim().parse().ok().with_context(|| {
-            format!("{} holds no key: 64 hexadecimal digits are expected", path.display())
-        })?;
+    let bytes = regular_file::read_opened(&file, path, KEY_BYTES_MAX)?;
+    let secret: B256 = std::str::from_utf8(&bytes)
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .with_context(|| format!("{} holds no key: 64 hexadecimal digits are expected", path.display()))?;
     Ok(ValidatorKey::from_secret(&secret))
 }
 
 /// Keeps other processes from using the key as long as the answer lives. A copy of the file is another file, and not
 /// noticed.
 pub(super) fn hold(path: &Path) -> anyhow::Result<File> {
-    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let file = regular_file::open(path)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
@@ -122,6 +123,7 @@ fn random_secret() -> anyhow::Result<B256> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{fs, os::unix::fs::OpenOptionsExt as _};
 
     #[test]
     fn a_key_is_read_back_by_its_owner_only() {

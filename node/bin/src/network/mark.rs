@@ -13,10 +13,13 @@
 //! slot 0 is at most a few seconds old. They show that files of consensus are older than the key's last vote, or were
 //! cut: one file would have to be damaged in the very moment in which the other is lost.
 
+use crate::{private_file, regular_file};
 use alloy_primitives::{B256, keccak256};
-use almanac_bft::{OwnVote, VoteBook, VoteKind};
-use almanac_primitives::codec::{DecodeError, Reader, Writer};
-use anyhow::Context as _;
+use almanac_bft::{OwnVote, VoteBook, VoteKind, sync::Floor};
+use almanac_primitives::{
+    Header,
+    codec::{DecodeError, Reader, Writer},
+};
 use std::{
     collections::VecDeque,
     fs::{self, File},
@@ -97,10 +100,10 @@ impl Mark {
 
     /// Reads the newest whole slot. `None` where there is none for this key.
     pub(super) fn read(path: &Path, key: B256) -> anyhow::Result<Option<Self>> {
-        let bytes = match fs::read(path) {
+        let bytes = match regular_file::read(path, 3 * SLOT_BYTES as u64) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+            Err(error) if error.is_missing() => return Ok(None),
+            Err(error) => return Err(error.into()),
         };
         let slots = bytes.chunks(SLOT_BYTES).filter_map(|slot| Self::decode(slot).ok().flatten());
         Ok(slots.filter(|mark| mark.key == key).max_by_key(|mark| mark.number))
@@ -109,7 +112,7 @@ impl Mark {
     /// Writes a new file with this mark alone, durably.
     pub(super) fn create(&self, path: &Path) -> anyhow::Result<()> {
         let slot = self.encode();
-        crate::datadir::write_durably(path, &[&slot[..], &[0; 2 * SLOT_BYTES]].concat())
+        private_file::replace(path, &[&slot[..], &[0; 2 * SLOT_BYTES]].concat())
     }
 
     /// Whether it was synced just before `now`.
@@ -194,8 +197,7 @@ impl MarkedVotes {
     /// Goes on with a mark, where there is one to go on with.
     pub(super) fn open(path: &Path, mark: Option<Mark>, voter: PathBuf) -> anyhow::Result<Self> {
         let open = |mark| {
-            let file = File::options().write(true).open(path);
-            let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+            let file = regular_file::open_own(path)?;
             anyhow::Ok(Open { mark, file, renewed: None })
         };
         Ok(Self { open: Mutex::new(mark.map(open).transpose()?), voter })
@@ -237,6 +239,18 @@ impl VoteBook for MarkedVotes {
             Some(open) => open.note(vote),
             None => Err(io::Error::other("a validator without a mark must not vote")),
         }
+    }
+
+    fn begin_after(&self, floor: &Floor) -> io::Result<()> {
+        let open = self.open.lock().expect("nothing panics while it holds this");
+        let key = open.as_ref().map(|open| open.mark.key);
+        let key = key.ok_or_else(|| io::Error::other("a validator without a mark must not vote"))?;
+        let Header { number, consensus, .. } = &floor.header;
+        tracing::info!(
+            "this validator votes after block {number} of view {}, which is final",
+            consensus.view
+        );
+        super::votes::note(&self.voter, key, Some(floor.clone())).map_err(io::Error::other)
     }
 
     fn distrust(&self) -> io::Result<()> {

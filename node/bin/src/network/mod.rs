@@ -16,9 +16,12 @@ mod up;
 mod votes;
 mod watch;
 
+use crate::rpc_flags::RpcFlags;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
+#[cfg(test)]
+pub(crate) use config::{POOL_MAX, is_key as is_config_key};
 pub(crate) use keys::{KeysCommand, run as keys};
 pub(crate) use node::run as node;
 
@@ -62,6 +65,9 @@ pub(crate) struct NodeCommand {
     /// still because too many validators are silent, and only if no other node uses the key: two chains may come of it.
     #[arg(long)]
     pub(crate) vote_now: bool,
+    /// Who may call, and how much.
+    #[command(flatten)]
+    pub(crate) rpc: RpcFlags,
 }
 
 /// Does what the command says.

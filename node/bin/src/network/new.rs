@@ -12,7 +12,7 @@ use super::{
     config::{self, NodeConfig, PeerConfig, Sync},
     keys,
 };
-use crate::{accounts, datadir};
+use crate::{accounts, datadir, private_file};
 use alloy_primitives::{Address, keccak256};
 use almanac_bft::{ValidatorKey, transport::FOLLOWERS_MAX};
 use almanac_consensus::{Clock as _, SystemClock};
@@ -22,7 +22,6 @@ use almanac_primitives::{
 use anyhow::{Context as _, ensure};
 use clap::Args;
 use std::{
-    fs,
     io::Write as _,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
@@ -57,7 +56,7 @@ pub(crate) struct NewNetwork {
 /// Writes the network and says how to start it.
 pub(super) fn run(network: &NewNetwork) -> anyhow::Result<()> {
     check(network)?;
-    fs::create_dir(&network.dir).with_context(|| format!("cannot make {}", network.dir.display()))?;
+    private_file::create_directory(&network.dir)?;
     let validators = create_keys(network, network.validators, Kind::Validator)?;
     let followers = create_keys(network, network.followers, Kind::Follower)?;
     let genesis = genesis(network, &validators);
@@ -127,7 +126,7 @@ fn check(network: &NewNetwork) -> anyhow::Result<()> {
 fn create_keys(network: &NewNetwork, count: u16, kind: Kind) -> anyhow::Result<Vec<ValidatorKey>> {
     let create = |index| {
         let home = home(&network.dir, kind, index);
-        fs::create_dir(&home).with_context(|| format!("cannot make {}", home.display()))?;
+        private_file::create_directory(&home)?;
         keys::create(&home.join(kind.key_file()))
     };
     (0..count).map(create).collect()
@@ -187,6 +186,7 @@ impl Places<'_> {
             blocks: None,
             index_buffer_mb: None,
             timeout_ns_per_gas: None,
+            pool_max: None,
             sync: match kind {
                 Kind::Validator => Sync::Blocks,
                 Kind::Follower => Sync::State,
@@ -195,7 +195,7 @@ impl Places<'_> {
         };
         let path = home(&network.dir, kind, index).join("config.json");
         let json = serde_json::to_string_pretty(&config).expect("a configuration has only string keys");
-        fs::write(&path, json + "\n").with_context(|| format!("cannot write {}", path.display()))
+        private_file::replace(&path, (json + "\n").as_bytes())
     }
 }
 
@@ -286,6 +286,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let error = run(&network(|network| network.dir = directory.path().into())).unwrap_err();
         assert!(error.to_string().contains("cannot make"), "{error}");
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

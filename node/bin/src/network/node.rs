@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     chain::{self, Keeping},
-    control::Control,
+    control::{BackupSource, Control},
     datadir::{self, Datadir},
     figures::BlockFigures,
     listen::BlockLines,
@@ -29,7 +29,7 @@ use almanac_index::Index;
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::{Genesis, TimestampMs};
 use almanac_rpc::{
-    Limits, Server,
+    Server,
     feed::IndexFeed,
     heads::Heads,
     heavy::{Heavy, HeavyLimits},
@@ -46,6 +46,7 @@ use tokio::sync::oneshot;
 pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     let mut shutdown = Shutdown::listen()?;
     let (start, moment) = (SystemClock.now(), Moment::now());
+    let serving = command.rpc.node()?;
     let config = NodeConfig::read(&command.config)?;
     let network = config.network()?;
     let genesis = datadir::read_genesis(&config.genesis)?;
@@ -65,7 +66,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     };
     let waiting = match need {
         Need::Fill | Need::Replace => {
-            Some(Server::start_pages(config.rpc, Limits::default(), watch::pages(&progress)).await?)
+            Some(Server::start_pages(config.rpc, serving.clone(), watch::pages(&progress)).await?)
         }
         Need::Nothing => None,
     };
@@ -77,6 +78,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
         key_file: config.key.clone(),
         vote_now: command.vote_now,
         keeping: config.keeping(),
+        pool: config.pool(),
         moment,
     };
     let (thread, started) = spawn(plan, datadir.clone(), progress)?;
@@ -103,9 +105,9 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     if let Some(waiting) = waiting {
         waiting.stop().await;
     }
-    let _control = Control::serve(datadir.path(), genesis.clone(), started.index.clone())?;
+    let _control = Control::serve(datadir.path(), genesis.clone(), started.source.clone())?;
     let heavy = Heavy::new(HeavyLimits::default());
-    let server = serve::serve(&config, genesis.chain_id, &started, &heavy).await?;
+    let server = serve::serve(&config, serving, genesis.chain_id, &started, &heavy).await?;
     // Whoever started us may have closed the pipe; that is no reason to stop.
     let _ = writeln!(
         std::io::stdout(),
@@ -208,6 +210,7 @@ struct Plan {
     key_file: PathBuf,
     vote_now: bool,
     keeping: Keeping,
+    pool: PoolConfig,
     /// When the process began.
     moment: Option<Moment>,
 }
@@ -220,6 +223,8 @@ pub(super) struct Started {
     pub(super) admission: Admission,
     pub(super) index: Arc<Index>,
     pub(super) heads: Arc<Heads>,
+    /// What a backup is made from.
+    pub(super) source: BackupSource,
     /// Counts what goes over the network and to the disk.
     pub(super) counters: Context,
 }
@@ -284,14 +289,14 @@ async fn start(
     role: Role,
     moment: Option<Moment>,
 ) -> anyhow::Result<(Started, impl Future<Output = ()> + Send)> {
-    let Plan { genesis, network, key_file, keeping, .. } = &plan;
+    let Plan { genesis, network, key_file, keeping, pool, .. } = &plan;
     let floor = datadir.floor()?;
     let header = floor.as_ref().map(|floor| &floor.header);
     let chain = chain::on_disk(&context, genesis, &datadir.index(), keeping.clone(), header).await?;
     let chain::Chain { mut application, tip, index, disk } = chain;
     let chain::Disk { archive, pruning } = disk.context("a node of a network keeps its chain on disk")?;
     let base_fee = application.next_environment(&tip).await?.base_fee;
-    let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
+    let pool = SharedPool::new(Pool::new(*pool, base_fee));
     application.know_senders(pool.clone());
     let heads = Heads::new(index.clone());
     let feed = Arc::new(IndexFeed(index.clone()));
@@ -308,6 +313,7 @@ async fn start(
     let ledger = Ledger::new(application, tip);
     let (prover, proving) = LedgerProver::new(ledger.clone());
     context.child("prover").spawn(|_| proving);
+    let source = BackupSource::new(index.clone(), archive.clone());
     let history = History { archive, numbers: Arc::new(IndexNumbers(index.clone())) };
     let validators = ValidatorSet::new(genesis)?;
     let signer = Signer { key: network.key.public(), file: key_file, start: moment };
@@ -330,7 +336,7 @@ async fn start(
     };
     let counters = context.child("counters");
     let (bft, node) = Bft::start(context, network.clone(), parts)?;
-    Ok((Started { role, bft, prover, admission, index, heads, counters }, node))
+    Ok((Started { role, bft, prover, admission, index, heads, source, counters }, node))
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ mod tests {
             sync_behind_blocks: None,
             index_buffer_mb: None,
             timeout_ns_per_gas: None,
+            pool_max: None,
         }
     }
 

@@ -7,7 +7,7 @@ use almanac_bft::{FinalityReader, Prover as LedgerProver};
 use almanac_consensus::{Clock as _, ControlError, Proven, SystemClock};
 use almanac_primitives::StateKey;
 use almanac_rpc::{
-    Limits, Server,
+    Server, ServerConfig,
     almanac::{Almanac, Prover},
     eth::{CLIENT_VERSION, Eth},
     finality::{self, BlockFinality, FinalitySource},
@@ -25,6 +25,7 @@ use std::{future::Future, pin::Pin, sync::Arc};
 /// Serves the same as a developer's chain, without what only a developer may do.
 pub(super) async fn serve(
     config: &NodeConfig,
+    serving: ServerConfig,
     chain_id: u64,
     started: &Started,
     heavy: &Heavy,
@@ -37,14 +38,14 @@ pub(super) async fn serve(
     };
     let wallet = Arc::new(Wallet::default());
     let (admission, heads) = (started.admission.clone(), started.heads.clone());
-    let limits = Limits::default();
+    let call_time_max = serving.limits.call_time_max;
     let questions = Heavy::new(HeavyLimits::QUESTIONS);
     let prover = Arc::new(Proofs(started.prover.clone()));
     let almanac = Almanac::new(view.clone(), heads.clone(), questions, prover);
-    let eth = Eth::new(view.clone(), admission, heads, wallet, CLIENT_VERSION, limits.call_time_max);
+    let eth = Eth::new(view.clone(), admission, heads, wallet, CLIENT_VERSION, call_time_max);
     let mut methods = eth.into_module();
     methods.merge(almanac.into_module()).context("a method has two homes")?;
-    let retrace = Retrace::new(view, heavy.clone(), limits.call_time_max);
+    let retrace = Retrace::new(view, heavy.clone(), call_time_max);
     methods.merge(retrace.into_module()).context("a method has two homes")?;
     let finality = Arc::new(Certificates(started.bft.finality().clone()));
     methods.merge(finality::module(finality)).context("a method has two homes")?;
@@ -56,7 +57,7 @@ pub(super) async fn serve(
         ("/health", health(started.index.clone(), role)),
         ("/metrics", Arc::new(move || figures.render() + &counters.encode())),
     ];
-    Ok(Server::start(config.rpc, limits, methods, pages).await?)
+    Ok(Server::start(config.rpc, serving, methods, pages).await?)
 }
 
 /// The validator's proofs as RPC asks for them.

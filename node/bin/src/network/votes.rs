@@ -8,13 +8,18 @@
 //!
 //! A validator without the first two has lost its votes, or its directory came from elsewhere: it is silent at first,
 //! and follows until it knows a block that it signed nothing after (`almanac_bft::silence`). The same where they do not
-//! agree with each other, and where the other validators know more than they tell (`almanac_bft::standing`).
+//! agree with each other, and where another validator has a vote that they lack, in a view that is not over. Where they
+//! only end before the newest final block, it votes after that block (`almanac_bft::standing`).
 
 use super::{
     keys,
     mark::{LEASE, Mark, MarkedVotes, Moment},
 };
-use crate::datadir::{Datadir, write_durably};
+use crate::{
+    datadir::Datadir,
+    private_file,
+    regular_file::{self, NOTE_BYTES_MAX},
+};
 use alloy_primitives::B256;
 use almanac_bft::{Leave, Namespace, Standing, ValidatorSet, Voice, VotesOnDisk, sync::Floor};
 use almanac_primitives::{
@@ -24,8 +29,7 @@ use almanac_primitives::{
 use anyhow::Context as _;
 use commonware_runtime::{Supervisor as _, tokio::Context};
 use std::{
-    fs::{self, File},
-    io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -49,7 +53,7 @@ impl Role {
         match (self, leave) {
             (Self::Follower, _) => "follower",
             (_, None) => "waiting",
-            (_, Some(Leave::Given)) => "validator",
+            (_, Some(Leave::Given { .. })) => "validator",
             (_, Some(Leave::Denied { .. })) => "silent",
         }
     }
@@ -162,16 +166,19 @@ pub(super) fn remove_durably(path: &Path) -> io::Result<()> {
     if !path.exists() {
         return Ok(());
     }
-    let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     fs::remove_file(path)?;
-    File::open(directory)?.sync_all()
+    private_file::sync_directory(private_file::parent(path))
 }
 
 /// Notes, before the first vote, that a directory has all votes of a key after a block.
 pub(super) fn begin(datadir: &Datadir, key: B256, after: Option<Floor>) -> anyhow::Result<()> {
-    let chain = datadir.chain();
-    fs::create_dir_all(&chain).with_context(|| format!("cannot make {}", chain.display()))?;
-    write_durably(&place(datadir), &Votes { key, after }.encode())
+    private_file::create_directories(&datadir.chain())?;
+    note(&place(datadir), key, after)
+}
+
+/// The same where the directory is there.
+pub(super) fn note(place: &Path, key: B256, after: Option<Floor>) -> anyhow::Result<()> {
+    private_file::replace(place, &Votes { key, after }.encode())
 }
 
 /// The same for a validator that was silent so far: it votes at its next start, which is now.
@@ -213,7 +220,7 @@ impl Votes {
         if !path.exists() {
             return Ok(None);
         }
-        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes = regular_file::read(path, NOTE_BYTES_MAX)?;
         Ok(Some(Self::decode(&bytes).with_context(|| format!("{} is damaged", path.display()))?))
     }
 
@@ -400,6 +407,22 @@ mod tests {
         let seen = on_disk(1..=30).after(30);
         assert_eq!(compare(&mark, seen, Moment::now().as_ref()), Standing::Sure);
         assert_eq!(home.role(), Role::Voter { after: Some(floor(7).into()) });
+    }
+
+    /// Where the others show a later block, that is on disk before the first vote, and counts at the next start.
+    #[test]
+    fn votes_begin_after_a_block_from_the_moment_in_which_it_is_noted() {
+        let home = home();
+        home.role();
+        let views = keys::views(&home.directory.path().join("key"));
+        let mark = Mark::read(&views, home.key).unwrap();
+        let book = MarkedVotes::open(&views, mark, place(&home.datadir)).unwrap();
+        book.begin_after(&floor(7)).unwrap();
+        assert_eq!(home.role(), Role::Voter { after: Some(floor(7).into()) });
+        book.begin_after(&floor(9)).unwrap();
+        assert_eq!(home.role(), Role::Voter { after: Some(floor(9).into()) });
+        let unmarked = MarkedVotes::open(&views, None, place(&home.datadir)).unwrap();
+        assert!(unmarked.begin_after(&floor(11)).is_err(), "one without a mark does not vote");
     }
 
     #[test]

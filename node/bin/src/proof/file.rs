@@ -3,6 +3,7 @@
 //! A file in which the encodings and the rest differ is refused. Where only a header is wanted, everything but
 //! `header` is ignored.
 
+use crate::regular_file::{self, PROOF_BYTES_MAX};
 use almanac_bft::Finality;
 use almanac_primitives::{Header, ReceiptProof};
 use almanac_rpc::types::proof::{ClaimJson, EntryJson, HeaderJson, PROOF_FORMAT, ProofJson, ValueJson};
@@ -10,10 +11,7 @@ use almanac_state::StateProof;
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 use serde_json::Value;
-use std::{fs, path::Path};
-
-/// Largest file that is read: above the largest answer of a node.
-const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
+use std::path::Path;
 
 /// A proof, yet to be checked.
 #[derive(Clone, Debug)]
@@ -139,10 +137,8 @@ fn decode_value(shown: &ValueJson) -> anyhow::Result<StateProof> {
 }
 
 fn read_text(path: &Path, what: &str) -> anyhow::Result<String> {
-    let shown = path.display();
-    let size = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?.len();
-    ensure!(size <= FILE_BYTES_MAX, "{shown} has {size} bytes, a {what} file has at most {FILE_BYTES_MAX}");
-    fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))
+    let read = regular_file::read_text(path, PROOF_BYTES_MAX);
+    read.with_context(|| format!("{} cannot be read as a {what} file", path.display()))
 }
 
 fn parse<T: for<'de> Deserialize<'de>>(json: &str, path: &Path, what: &str) -> anyhow::Result<T> {

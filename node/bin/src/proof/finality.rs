@@ -12,9 +12,8 @@ use super::file::ProofFile;
 use crate::{chain, datadir};
 use alloy_primitives::BlockHash;
 use almanac_bft::{Namespace, ValidatorSet};
-use almanac_primitives::{Genesis, Header};
+use almanac_primitives::Header;
 use anyhow::{Context as _, ensure};
-use commonware_runtime::{Runner as _, deterministic};
 use commonware_utils::sys_rng;
 use std::{fmt, path::Path};
 
@@ -37,7 +36,7 @@ pub(super) enum Final {
 pub(super) fn check(genesis_path: &Path, file: &ProofFile, header: &Header) -> anyhow::Result<Final> {
     let genesis = datadir::read_genesis(genesis_path)?;
     let chain_id = genesis.chain_id;
-    let origin = origin_of(&genesis)?.hash();
+    let origin = chain::origin_of(&genesis)?.hash();
     let (number, hash) = (header.number, header.hash());
     if hash == origin {
         return Ok(Final::Genesis { chain_id, hash });
@@ -68,12 +67,6 @@ pub(super) fn check(genesis_path: &Path, file: &ProofFile, header: &Header) -> a
         signers: certified.signers,
         validators: validators.keys().len(),
     })
-}
-
-/// The header of block 0. Its state is put together in memory: nothing of this machine gets into it.
-fn origin_of(genesis: &Genesis) -> anyhow::Result<Header> {
-    deterministic::Runner::default()
-        .start(|context| async move { chain::genesis_header(&context, genesis).await })
 }
 
 impl fmt::Display for Final {

@@ -17,7 +17,7 @@ use almanac_state::{
 use clap::Parser;
 use commonware_runtime::{Runner as _, Supervisor as _};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::{fs, path::Path};
 use tempfile::TempDir;
 
 const CODE: &[u8] = &[0x60, 0x01, 0x60, 0x00, 0x55];

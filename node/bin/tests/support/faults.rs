@@ -2,7 +2,7 @@
 //! meanwhile.
 
 use super::{
-    network::{Network, PATIENCE, all_vote, wait_for},
+    network::{Network, PATIENCE, wait_for},
     relay::Wire,
 };
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -44,7 +44,6 @@ pub fn strike(net: &mut Network, fault: &Fault, some: &[usize]) {
     go_on(net, &[], 3);
     let recovery = begin.elapsed();
     assert!(recovery < PATIENCE, "{what}: back after {recovery:?}");
-    all_vote(&net.nodes);
     println!("{what}: all go on {:.1} s after its end", recovery.as_secs_f64());
 }
 
@@ -108,6 +107,8 @@ fn fill_disk(net: &mut Network, some: &[usize]) {
     const FILE_BYTES_MAX: u64 = 16 << 10;
     let no_more = || Rlimit { current: Some(FILE_BYTES_MAX), maximum: Some(FILE_BYTES_MAX) };
     for &index in some {
+        // The limit holds for its log as well, and what it says at the end has to fit.
+        net.forget_log(index);
         let process = Pid::from_raw(i32::try_from(net.nodes[index].child.id()).unwrap());
         prlimit(process, Resource::Fsize, no_more()).unwrap();
     }

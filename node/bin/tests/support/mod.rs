@@ -7,6 +7,7 @@ pub mod cron;
 pub mod faults;
 pub mod load;
 pub mod network;
+pub mod polite;
 pub mod relay;
 pub mod socket;
 

@@ -118,8 +118,7 @@ pub fn launch(config: &str, log_level: &str) -> Child {
         .unwrap()
 }
 
-/// Waits until every validator votes. One that starts where blocks are final already, or was away for long, is silent
-/// first.
+/// Waits until every validator votes. One that was away for long asks the others first.
 pub fn all_vote(nodes: &[Node]) {
     let begin = Instant::now();
     for (index, node) in nodes.iter().enumerate() {
@@ -219,7 +218,6 @@ impl Network {
         });
         let wires = wires(&configs);
         let nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
-        all_vote(&nodes);
         Self { nodes, configs, wires, directory }
     }
 
@@ -242,7 +240,12 @@ impl Network {
         self.wires.iter().map(|(_, _, relay)| relay.bytes()).sum()
     }
 
-    /// What a validator has logged since its first start.
+    /// Empties the log of a validator, which appends to it.
+    pub fn forget_log(&self, index: usize) {
+        File::options().write(true).truncate(true).open(log_of(&self.configs[index])).unwrap();
+    }
+
+    /// What a validator has logged since its first start, or since its log was emptied.
     pub fn log(&self, index: usize) -> String {
         fs::read_to_string(log_of(&self.configs[index])).unwrap()
     }

@@ -17,7 +17,11 @@ pub struct Socket(TcpStream);
 
 impl Socket {
     pub fn open(address: &str) -> Self {
-        let mut stream = TcpStream::connect(address).unwrap();
+        Self::upgrade(TcpStream::connect(address).unwrap(), address)
+    }
+
+    /// Turns a connection into a WebSocket.
+    pub fn upgrade(mut stream: TcpStream, address: &str) -> Self {
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream.set_nodelay(true).unwrap();
         write!(stream, "GET / HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n").unwrap();

@@ -54,7 +54,7 @@ pub(crate) fn measure() {
         let sinks: Vec<Arc<dyn Sink>> = vec![Arc::new(Listener(sender))];
         let (_solo, task) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, SystemClock, config);
         let task = tokio::spawn(task);
-        let sender = SenderState { nonce: 0, balance: Wei(U256::MAX) };
+        let sender = SenderState { nonce: 0, balance: Wei(U256::MAX), is_delegated: false };
         pool.lock().insert(orders::bulk(0, SECONDS, first, 1), sender).expect("an empty pool takes it");
         pool.wake();
         tokio::time::sleep(Duration::from_secs(SECONDS + 3)).await;

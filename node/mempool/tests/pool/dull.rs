@@ -3,20 +3,26 @@
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, TxHash, U256};
 use almanac_mempool::{Insertion, PoolConfig, PoolError, Readiness, SenderState};
-use almanac_primitives::{GasPrice, RecoveredTransaction};
+use almanac_primitives::{GasPrice, RecoveredTransaction, TimestampMs, Wei};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One list of transactions in order of arrival, and what is known of accounts.
 pub(crate) struct DullPool {
     pub(crate) config: PoolConfig,
     pub(crate) base_fee: u128,
+    pub(crate) now: TimestampMs,
     pub(crate) held: Vec<RecoveredTransaction>,
     pub(crate) accounts: BTreeMap<Address, SenderState>,
+    parked_at: BTreeMap<TxHash, TimestampMs>,
 }
+
+/// What a block would earn with a transaction; `None`, the least, where it takes none.
+type Price = (Option<u128>, u128);
 
 impl DullPool {
     pub(crate) fn new(config: PoolConfig, base_fee: u128) -> Self {
-        Self { config, base_fee, held: Vec::new(), accounts: BTreeMap::new() }
+        let (held, accounts, parked_at) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        Self { config, base_fee, now: TimestampMs(0), held, accounts, parked_at }
     }
 
     pub(crate) fn insert(
@@ -25,12 +31,27 @@ impl DullPool {
         account: SenderState,
     ) -> Result<Insertion, PoolError> {
         self.set_account(tx.sender(), account);
-        let hash = tx.hash();
+        let outcome = self.try_insert(tx, account);
+        self.note_parked();
+        outcome
+    }
+
+    fn try_insert(
+        &mut self,
+        tx: &RecoveredTransaction,
+        account: SenderState,
+    ) -> Result<Insertion, PoolError> {
+        let (hash, sender) = (tx.hash(), tx.sender());
         if self.held.contains(tx) {
             return Err(PoolError::AlreadyKnown { hash });
         }
         if nonce(tx) < account.nonce {
             return Err(PoolError::NonceTooLow { given: nonce(tx), account: account.nonce });
+        }
+        let unfunded =
+            |needed| PoolError::InsufficientFunds { sender, needed: Wei(needed), balance: account.balance };
+        if cost(tx) > account.balance.0 {
+            return Err(unfunded(cost(tx)));
         }
         if bytes(tx) > self.config.bytes_max {
             return Err(PoolError::TooLarge { given: bytes(tx), max: self.config.bytes_max });
@@ -39,69 +60,283 @@ impl DullPool {
         let mut after = self.held.clone();
         let mut replaced = None;
         let mut evicted = Vec::new();
-        let same_slot = after.iter().position(|old| old.sender() == tx.sender() && nonce(old) == nonce(tx));
+        let same_slot = after.iter().position(|old| old.sender() == sender && nonce(old) == nonce(tx));
+        let was_ready = self.ready_of(sender);
+        let next = account.nonce + was_ready.len() as u64;
         if let Some(place) = same_slot {
             let old = after.remove(place);
             self.check_replacement(&old, tx)?;
+            if was_ready.contains(&old) {
+                let before =
+                    was_ready.iter().filter(|other| nonce(other) < nonce(tx)).map(cost).sum::<U256>();
+                if before + cost(tx) > account.balance.0 {
+                    return Err(unfunded(before + cost(tx)));
+                }
+            }
             replaced = Some(old.hash());
-        } else if of_sender(&after, tx.sender()).len() >= self.config.sender_count_max {
-            match last_of(&after, tx.sender()) {
-                Some(last) if nonce(&after[last]) > nonce(tx) => evicted.push(after.remove(last).hash()),
-                _ => {
-                    let max = self.config.sender_count_max;
-                    return Err(PoolError::SenderFull { sender: tx.sender(), max });
+        }
+        after.push(tx.clone());
+        let is_ready = self.ready_among(&after, sender).contains(tx);
+        let mut leaving = same_slot.map(|place| self.held[place].clone());
+        if replaced.is_none() {
+            let own = of_sender(&self.held, sender);
+            let (max, parked_max) = (self.share_max(account), self.config.parked_sender_count_max);
+            let is_full = own.len() >= max;
+            if is_full || !is_ready && own.len() - was_ready.len() >= parked_max {
+                match last_of(&self.held, sender) {
+                    Some(last) if nonce(&self.held[last]) > nonce(tx) => {
+                        leaving = Some(after[last].clone());
+                        evicted.push(after.remove(last).hash());
+                    }
+                    _ if is_full => return Err(PoolError::SenderFull { sender, max }),
+                    _ => return Err(PoolError::SenderParkedFull { sender, max: parked_max, next }),
                 }
             }
         }
 
-        after.push(tx.clone());
+        let mut displaced_sender = None;
+        if is_ready && self.is_wide(tx) {
+            let wide = self.wide_ready();
+            let is_freed = leaving.as_ref().is_some_and(|leaving| wide.contains(leaving));
+            let max = self.config.wide_count_max;
+            if !is_freed && wide.len() >= max {
+                if leaving.is_some() {
+                    return Err(PoolError::WideFull { max, gas: self.config.wide_gas });
+                }
+                let cheapest = wide.iter().rev().min_by_key(|other| self.price(other)).unwrap();
+                if cheapest.sender() == sender {
+                    let (nonce, fee_cap) = (nonce(cheapest), GasPrice(cap(cheapest)));
+                    return Err(PoolError::BehindCheapest { nonce, fee_cap });
+                }
+                if self.price(tx) <= self.price(cheapest) {
+                    return Err(self.too_cheap(tx, self.price(cheapest)));
+                }
+                displaced_sender = Some(cheapest.sender());
+                evicted.push(cheapest.hash());
+                after.retain(|other| other != cheapest);
+            }
+        }
+        if is_ready {
+            self.make_room(&mut after, tx, &was_ready, &mut evicted)?;
+        } else {
+            let own_weight = self.parked_of(&after, sender).iter().map(weight).sum::<usize>();
+            for (weight, other) in self.shares(&self.held).into_iter().rev() {
+                while weight >= own_weight
+                    && other != sender
+                    && (self.is_over(&after) || self.is_parked_over(&after))
+                    && let Some(last) = self.parked_of(&after, other).pop()
+                {
+                    evicted.push(last.hash());
+                    after.retain(|tx| *tx != last);
+                }
+            }
+            if self.is_over(&after) || self.is_parked_over(&after) {
+                let parked = self.parked(&self.held);
+                let bytes = parked.iter().map(bytes).sum();
+                return Err(PoolError::ParkedFull { count: parked.len(), bytes, next });
+            }
+        }
+
+        self.held = after;
+        evicted.extend(self.trim(sender));
+        if let Some(other) = displaced_sender {
+            evicted.extend(self.trim(other));
+        }
+        let is_ready = self.ready_of(sender).contains(tx);
+        let readiness = if is_ready { Readiness::Ready } else { Readiness::Parked };
+        Ok(Insertion { readiness, replaced, evicted })
+    }
+
+    /// Parked ones leave first, then the last ready one of whoever has the cheapest.
+    fn make_room(
+        &self,
+        after: &mut Vec<RecoveredTransaction>,
+        tx: &RecoveredTransaction,
+        was_ready: &[RecoveredTransaction],
+        evicted: &mut Vec<TxHash>,
+    ) -> Result<(), PoolError> {
+        // What is ready with the newcomer in may have been parked before, and leaves as such.
+        let was_parked = |other: &RecoveredTransaction| {
+            let ready = if other.sender() == tx.sender() {
+                was_ready.to_vec()
+            } else {
+                self.ready_of(other.sender())
+            };
+            other != tx && self.held.contains(other) && !ready.contains(other)
+        };
+        let shares = self.shares(&self.held);
+        for (_, sender) in shares.into_iter().rev() {
+            for parked in of_sender(after, sender).into_iter().rev().filter(was_parked) {
+                if !self.is_over(after) {
+                    return Ok(());
+                }
+                evicted.push(parked.hash());
+                after.retain(|other| *other != parked);
+            }
+        }
         let mut displaced = None;
-        while self.is_over(&after) {
+        while self.is_over(after) {
             // The first of equals is the latest arrival; the newcomer itself is judged at the end.
-            let others = after.iter().rev().filter(|other| other.hash() != hash);
-            let Some(cheapest) = others.min_by_key(|other| cap(other)) else {
-                displaced = Some(u128::MAX);
+            let others = after.iter().rev().filter(|other| *other != tx);
+            let Some(cheapest) = others.min_by_key(|other| self.price(other)) else {
+                displaced = Some((Some(u128::MAX), 0));
                 break;
             };
-            displaced = Some(cap(cheapest));
-            let last = last_of(&after, cheapest.sender()).unwrap();
-            if after[last].hash() == hash {
+            displaced = displaced.max(Some(self.price(cheapest)));
+            let last = last_of(after, cheapest.sender()).unwrap();
+            if after[last] == *tx {
                 let (nonce, fee_cap) = (nonce(cheapest), GasPrice(cap(cheapest)));
                 return Err(PoolError::BehindCheapest { nonce, fee_cap });
             }
             evicted.push(after.remove(last).hash());
         }
         if let Some(displaced) = displaced
-            && cap(tx) <= displaced
+            && self.price(tx) <= displaced
         {
-            let needed = GasPrice(displaced.saturating_add(1));
-            return Err(PoolError::PoolFull { fee_cap: GasPrice(cap(tx)), needed });
+            return Err(self.too_cheap(tx, displaced));
         }
+        Ok(())
+    }
 
-        self.held = after;
-        let is_ready = self.ready_of(tx.sender()).contains(tx);
-        let readiness = if is_ready { Readiness::Ready } else { Readiness::Parked };
-        Ok(Insertion { readiness, replaced, evicted })
+    fn too_cheap(&self, tx: &RecoveredTransaction, displaced: Price) -> PoolError {
+        let (needed_cap, needed_tip) = match displaced.0 {
+            Some(tip) => (self.base_fee.saturating_add(tip).saturating_add(1), tip.saturating_add(1)),
+            None => (displaced.1 + 1, 0),
+        };
+        PoolError::PoolFull {
+            given_cap: GasPrice(cap(tx)),
+            needed_cap: GasPrice(needed_cap),
+            given_tip: GasPrice(tip(tx)),
+            needed_tip: GasPrice(needed_tip),
+        }
+    }
+
+    fn is_wide(&self, tx: &RecoveredTransaction) -> bool {
+        tx.transaction().envelope().gas_limit() > self.config.wide_gas
+    }
+
+    /// In order of arrival.
+    pub(crate) fn wide_ready(&self) -> Vec<RecoveredTransaction> {
+        let is_ready = |tx: &&RecoveredTransaction| self.ready_of(tx.sender()).contains(tx);
+        self.held.iter().filter(|tx| self.is_wide(tx)).filter(is_ready).cloned().collect()
     }
 
     pub(crate) fn set_account(&mut self, sender: Address, account: SenderState) {
         self.accounts.insert(sender, account);
-        self.held.retain(|tx| tx.sender() != sender || nonce(tx) >= account.nonce);
+        self.held.retain(|tx| {
+            tx.sender() != sender || nonce(tx) >= account.nonce && cost(tx) <= account.balance.0
+        });
+        self.trim(sender);
+        self.note_parked();
     }
 
     pub(crate) fn remove(&mut self, hash: TxHash) -> Option<RecoveredTransaction> {
         let place = self.held.iter().position(|tx| tx.hash() == hash)?;
-        Some(self.held.remove(place))
+        let removed = self.held.remove(place);
+        self.trim(removed.sender());
+        self.note_parked();
+        Some(removed)
+    }
+
+    /// What has been parked too long leaves.
+    pub(crate) fn expire(&mut self) -> usize {
+        let before = self.held.len();
+        let (now, max, parked_at) = (self.now.0, self.config.parked_time_max.0, &self.parked_at);
+        self.held.retain(|tx| parked_at.get(&tx.hash()).is_none_or(|at| now.saturating_sub(at.0) < max));
+        self.note_parked();
+        before - self.held.len()
+    }
+
+    /// A sender's share first, then that of all parked ones.
+    fn trim(&mut self, sender: Address) -> Vec<TxHash> {
+        let mut trimmed = Vec::new();
+        while self.wide_ready().len() > self.config.wide_count_max
+            && let Some(last) = self.ready_of(sender).into_iter().rev().find(|tx| self.is_wide(tx))
+        {
+            trimmed.push(last.hash());
+            self.held.retain(|tx| *tx != last);
+        }
+        loop {
+            let own = of_sender(&self.held, sender);
+            let parked = own.len() - self.ready_of(sender).len();
+            if own.len() <= self.share_max(self.accounts[&sender])
+                && parked <= self.config.parked_sender_count_max
+            {
+                break;
+            }
+            trimmed.push(self.held.remove(last_of(&self.held, sender).unwrap()).hash());
+        }
+        let shares = self.shares(&self.held);
+        for (_, sender) in shares.into_iter().rev() {
+            while self.is_parked_over(&self.held)
+                && let Some(last) = self.parked_of(&self.held, sender).pop()
+            {
+                trimmed.push(last.hash());
+                self.held.retain(|tx| *tx != last);
+            }
+        }
+        trimmed
+    }
+
+    fn note_parked(&mut self) {
+        let parked: BTreeSet<_> = self.parked(&self.held).iter().map(|tx| tx.hash()).collect();
+        self.parked_at.retain(|hash, _| parked.contains(hash));
+        for hash in parked {
+            self.parked_at.entry(hash).or_insert(self.now);
+        }
+    }
+
+    fn price(&self, tx: &RecoveredTransaction) -> Price {
+        match cap(tx).checked_sub(self.base_fee) {
+            Some(room) => (Some(room.min(tip(tx))), 0),
+            None => (None, cap(tx)),
+        }
+    }
+
+    fn share_max(&self, account: SenderState) -> usize {
+        let PoolConfig { sender_count_max, delegated_count_max, .. } = self.config;
+        if account.is_delegated { sender_count_max.min(delegated_count_max) } else { sender_count_max }
+    }
+
+    fn parked(&self, held: &[RecoveredTransaction]) -> Vec<RecoveredTransaction> {
+        let senders: BTreeSet<_> = held.iter().map(|tx| tx.sender()).collect();
+        senders.into_iter().flat_map(|sender| self.parked_of(held, sender)).collect()
+    }
+
+    fn parked_of(&self, held: &[RecoveredTransaction], sender: Address) -> Vec<RecoveredTransaction> {
+        let ready = self.ready_among(held, sender).len();
+        of_sender(held, sender).split_off(ready)
+    }
+
+    /// Who holds how much of the parked ones' room: the last gives way first.
+    fn shares(&self, held: &[RecoveredTransaction]) -> Vec<(usize, Address)> {
+        let senders: BTreeSet<_> = held.iter().map(|tx| tx.sender()).collect();
+        let share = |sender: Address| {
+            let parked = self.parked_of(held, sender);
+            let arrival = held.iter().position(|tx| Some(tx) == parked.last())?;
+            Some((parked.iter().map(weight).sum::<usize>(), std::cmp::Reverse(arrival), sender))
+        };
+        let mut shares: Vec<_> = senders.into_iter().filter_map(share).collect();
+        shares.sort();
+        shares.into_iter().map(|(weight, _, sender)| (weight, sender)).collect()
+    }
+
+    fn is_parked_over(&self, held: &[RecoveredTransaction]) -> bool {
+        let parked = self.parked(held);
+        parked.len() > self.config.parked_count_max
+            || parked.iter().map(bytes).sum::<usize>() > self.config.parked_bytes_max
     }
 
     /// Consecutive from the account's number, and together within its balance.
     pub(crate) fn ready_of(&self, sender: Address) -> Vec<RecoveredTransaction> {
+        self.ready_among(&self.held, sender)
+    }
+
+    fn ready_among(&self, held: &[RecoveredTransaction], sender: Address) -> Vec<RecoveredTransaction> {
         let account = self.accounts[&sender];
         let (mut next, mut left, mut ready) = (account.nonce, account.balance.0, Vec::new());
-        for tx in of_sender(&self.held, sender) {
-            let cost = U256::from(tx.transaction().envelope().gas_limit()) * U256::from(cap(&tx));
-            let cost = cost.checked_add(tx.transaction().envelope().value());
-            match cost.and_then(|cost| left.checked_sub(cost)) {
+        for tx in of_sender(held, sender) {
+            match left.checked_sub(cost(&tx)) {
                 Some(rest) if nonce(&tx) == next => left = rest,
                 _ => break,
             }
@@ -203,4 +438,14 @@ fn tip(tx: &RecoveredTransaction) -> u128 {
 
 fn bytes(tx: &RecoveredTransaction) -> usize {
     tx.transaction().encoded().len()
+}
+
+fn cost(tx: &RecoveredTransaction) -> U256 {
+    let envelope = tx.transaction().envelope();
+    U256::from(envelope.gas_limit()) * U256::from(cap(tx)) + envelope.value()
+}
+
+/// What a parked one takes of its sender's share.
+fn weight(tx: &RecoveredTransaction) -> usize {
+    1 + bytes(tx) / 1_024
 }

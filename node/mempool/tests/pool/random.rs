@@ -4,9 +4,10 @@ use crate::{
     dull::DullPool,
     signing::{Draft, Signer, account},
 };
+use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, TxHash, U256};
 use almanac_mempool::{Insertion, Pool, PoolConfig, PoolError, Readiness, SenderState};
-use almanac_primitives::{GasPrice, RecoveredTransaction};
+use almanac_primitives::{DurationMs, GasPrice, RecoveredTransaction};
 use proptest::{
     prelude::*,
     sample::Index,
@@ -16,9 +17,20 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Small enough that every bound is hit all the time.
-const CONFIG: PoolConfig =
-    PoolConfig { sender_count_max: 3, count_max: 8, bytes_max: 1_400, replacement_bump_percent: 10 };
-const SIGNERS: u64 = 4;
+const CONFIG: PoolConfig = PoolConfig {
+    sender_count_max: 3,
+    delegated_count_max: 2,
+    count_max: 6,
+    bytes_max: 1_300,
+    parked_sender_count_max: 2,
+    parked_count_max: 4,
+    parked_bytes_max: 600,
+    wide_gas: 1,
+    wide_count_max: 2,
+    parked_time_max: DurationMs(5),
+    replacement_bump_percent: 10,
+};
+const SIGNERS: u64 = 5;
 const NONCE_MAX: u64 = 8;
 
 #[derive(Clone, Debug)]
@@ -30,6 +42,7 @@ enum Op {
     /// A dearer or not quite dearer version of a pending one.
     Replace(Index, u128),
     Block {
+        passed_ms: u64,
         base_fee: u128,
         changed: Vec<(u64, SenderState)>,
     },
@@ -44,32 +57,39 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        12 => (0..SIGNERS, drafts()).prop_map(|(signer, draft)| Op::Insert(signer, draft)),
+        24 => (0..SIGNERS, drafts()).prop_map(|(signer, draft)| Op::Insert(signer, draft)),
         1 => any::<Index>().prop_map(Op::InsertAgain),
         3 => (any::<Index>(), 0..4u128).prop_map(|(which, rise)| Op::Replace(which, rise)),
-        4 => (0..24u128, prop::collection::vec((0..SIGNERS, accounts()), 0..3))
-            .prop_map(|(base_fee, changed)| Op::Block { base_fee, changed }),
+        4 => (0..4u64, 0..24u128, prop::collection::vec((0..SIGNERS, accounts()), 0..3))
+            .prop_map(|(passed_ms, base_fee, changed)| Op::Block { passed_ms, base_fee, changed }),
         2 => prop::collection::vec((any::<Index>(), -1..3i8, 0..300u64), 1..4).prop_map(Op::Reinject),
         1 => any::<Index>().prop_map(Op::Remove),
     ]
 }
 
 fn drafts() -> impl Strategy<Value = Draft> {
-    let input_len = prop_oneof![6 => Just(0), 2 => Just(150), 1 => Just(600), 1 => Just(1_300)];
-    (0..6u64, 1..20u128, prop::option::weighted(0.8, 0..24u128), 1..3u64, 0..20u64, input_len).prop_map(
-        |(nonce, fee_cap, priority_fee, gas, value, input_len)| Draft {
+    let input_len = prop_oneof![8 => Just(0), 2 => Just(150), 1 => Just(600), 1 => Just(1_400)];
+    (
+        prop_oneof![3 => 0..3u64, 1 => 3..6u64],
+        1..20u128,
+        prop::option::weighted(0.8, 0..24u128),
+        1..3u64,
+        0..20u64,
+        input_len,
+    )
+        .prop_map(|(nonce, fee_cap, priority_fee, gas, value, input_len)| Draft {
             nonce,
             fee_cap,
             priority_fee,
             gas,
             value: U256::from(value),
             input_len,
-        },
-    )
+        })
 }
 
 fn accounts() -> impl Strategy<Value = SenderState> {
-    (0..NONCE_MAX / 2, 0..300u64).prop_map(|(nonce, balance)| account(nonce, balance))
+    (0..NONCE_MAX / 2, 0..500u64, prop::bool::weighted(0.1))
+        .prop_map(|(nonce, balance, is_delegated)| SenderState { is_delegated, ..account(nonce, balance) })
 }
 
 /// What happened over the whole run, so that a run in which nothing happens cannot pass.
@@ -99,13 +119,23 @@ impl Seen {
             Err(PoolError::TooLarge { .. }) => self.note("too large"),
             Err(PoolError::SenderFull { .. }) => self.note("sender full"),
             Err(PoolError::ReplacementUnderpriced { .. }) => self.note("replacement underpriced"),
+            Err(PoolError::InsufficientFunds { .. }) => self.note("insufficient funds"),
+            Err(PoolError::WideFull { .. }) => self.note("wide full"),
+            Err(PoolError::SenderParkedFull { .. }) => self.note("sender parked full"),
+            Err(PoolError::ParkedFull { .. }) => self.note("parked full"),
             Err(PoolError::PoolFull { .. }) => self.note("pool full"),
             Err(PoolError::BehindCheapest { .. }) => self.note("behind cheapest"),
         }
     }
 }
 
-const EXPECTED: [&str; 19] = [
+const EXPECTED: [&str; 25] = [
+    "wide full",
+    "paid too little",
+    "insufficient funds",
+    "sender parked full",
+    "parked full",
+    "expired",
     "ready",
     "parked",
     "replaced",
@@ -159,7 +189,7 @@ impl<'a> Pair<'a> {
             clever: Pool::new(CONFIG, GasPrice(5)),
             dull: DullPool::new(CONFIG, 5),
             addresses: addresses.to_vec(),
-            accounts: addresses.iter().map(|address| (*address, account(0, 100))).collect(),
+            accounts: addresses.iter().map(|address| (*address, account(0, 300))).collect(),
             made: Vec::new(),
             signatures,
             seen,
@@ -184,7 +214,7 @@ impl<'a> Pair<'a> {
                 let priority_fee = draft.priority_fee.map(|fee| fee + rise);
                 self.insert_new(signer, Draft { fee_cap: draft.fee_cap + rise, priority_fee, ..draft });
             }
-            Op::Block { base_fee, changed } => self.block(*base_fee, changed),
+            Op::Block { passed_ms, base_fee, changed } => self.block(*passed_ms, *base_fee, changed),
             Op::Reinject(txs) if !self.made.is_empty() => self.reinject(txs),
             Op::Remove(which) if !self.dull.held.is_empty() => {
                 let hash = which.get(&self.dull.held).hash();
@@ -208,7 +238,11 @@ impl<'a> Pair<'a> {
     fn insert(&mut self, tx: &RecoveredTransaction) {
         let sender = self.accounts[&tx.sender()];
         let is_full = self.clever.pending_of(tx.sender()).count() == CONFIG.sender_count_max;
+        let ready_before = self.dull.ready();
+        let checked = self.clever.clone().check(tx.transaction(), tx.sender(), sender);
         let outcome = self.clever.insert(tx.clone(), sender);
+        assert_eq!(checked, outcome.clone().map(drop), "a check says what inserting says");
+        self.check_promises(tx, &outcome, &ready_before);
         assert_eq!(outcome, self.dull.insert(tx, sender));
         self.seen.borrow_mut().note_outcome(&outcome);
         if is_full && outcome.is_ok_and(|insertion| insertion.replaced.is_none()) {
@@ -216,15 +250,56 @@ impl<'a> Pair<'a> {
         }
     }
 
-    fn block(&mut self, base_fee: u128, changed: &[(u64, SenderState)]) {
+    /// What the pool promises, whatever its rules are: a ready transaction leaves only for a ready one that pays
+    /// more, and one that pays more than some other comes in.
+    fn check_promises(
+        &self,
+        tx: &RecoveredTransaction,
+        outcome: &Result<Insertion, PoolError>,
+        ready_before: &BTreeSet<TxHash>,
+    ) {
+        let price = |tx: &RecoveredTransaction| {
+            let transaction = tx.transaction();
+            let tip = transaction.tip_at(GasPrice(self.dull.base_fee));
+            (tip, if tip.is_none() { transaction.fee_cap() } else { GasPrice(0) })
+        };
+        let of_hash = |hash: &TxHash| self.made.iter().find(|made| made.hash() == *hash).unwrap();
+        match outcome {
+            Ok(insertion) => {
+                let mut others = insertion.evicted.iter().filter(|hash| ready_before.contains(*hash));
+                let is_ready = insertion.readiness == Readiness::Ready;
+                assert!(
+                    others.all(|hash| is_ready || of_hash(hash).sender() == tx.sender()),
+                    "ready for parked"
+                );
+            }
+            // Where neither bytes nor places for wide ones are what is short.
+            Err(PoolError::PoolFull { .. })
+                if tx.transaction().envelope().gas_limit() <= CONFIG.wide_gas
+                    && self.clever.bytes() + tx.transaction().encoded().len() <= CONFIG.bytes_max =>
+            {
+                assert_eq!(self.clever.parked_count(), 0, "a ready one displaces parked ones");
+                let cheapest = ready_before.iter().map(|hash| price(of_hash(hash))).min();
+                assert!(cheapest.is_some_and(|cheapest| price(tx) <= cheapest), "it paid more");
+                self.seen.borrow_mut().note("paid too little");
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn block(&mut self, passed_ms: u64, base_fee: u128, changed: &[(u64, SenderState)]) {
         let changed: Vec<_> =
             changed.iter().map(|(signer, state)| (self.addresses[*signer as usize], *state)).collect();
         self.accounts.extend(changed.iter().copied());
         self.dull.base_fee = base_fee;
+        self.dull.now.0 += passed_ms;
         for (sender, state) in &changed {
             self.dull.set_account(*sender, *state);
         }
-        self.clever.on_block(GasPrice(base_fee), changed);
+        if self.dull.expire() > 0 {
+            self.seen.borrow_mut().note("expired");
+        }
+        self.clever.on_block(self.dull.now, GasPrice(base_fee), changed);
     }
 
     fn reinject(&mut self, txs: &[(Index, i8, u64)]) {
@@ -301,6 +376,9 @@ impl<'a> Pair<'a> {
         assert_eq!(self.clever.ready_count(), ready.len());
         assert_eq!(self.clever.parked_count(), held.len() - ready.len());
         assert!(self.clever.len() <= CONFIG.count_max && self.clever.bytes() <= CONFIG.bytes_max);
+        assert!(self.clever.parked_count() <= CONFIG.parked_count_max);
+        assert!(self.dull.wide_ready().len() <= CONFIG.wide_count_max);
+        assert!(self.clever.parked_bytes() <= CONFIG.parked_bytes_max);
         self.check_best();
     }
 
@@ -326,7 +404,7 @@ fn agrees_with_the_dull_pool() {
     let seen = RefCell::new(Seen::default());
     let signatures = RefCell::new(Signatures::default());
     let addresses: Vec<_> = (0..SIGNERS).map(|signer| Signer(signer).address()).collect();
-    let config = Config { cases: 400, source_file: Some(file!()), ..Config::default() };
+    let config = Config { cases: 500, source_file: Some(file!()), ..Config::default() };
     TestRunner::new(config)
         .run(&ops(), |ops| {
             let mut pair = Pair::new(&signatures, &seen, &addresses);

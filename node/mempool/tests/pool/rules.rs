@@ -1,13 +1,16 @@
 //! Each rule of the pool by its smallest example.
 
-use crate::signing::{Draft, Signer, account, draft, rich};
+use crate::signing::{BusySigner, Draft, Signer, account, draft, rich, sign_as_stranger};
 use alloy_primitives::{Address, TxHash, U256};
 use almanac_mempool::{Insertion, Pool, PoolConfig, PoolError, Readiness, SenderState};
-use almanac_primitives::{GasPrice, RecoveredTransaction, Wei};
+use almanac_primitives::{GasPrice, RecoveredTransaction, TimestampMs, Wei};
 
 const ALICE: Signer = Signer(1);
 const BOB: Signer = Signer(2);
 const CAROL: Signer = Signer(3);
+
+/// Where time does not matter.
+const NOW: TimestampMs = TimestampMs(0);
 
 fn pool() -> Pool {
     Pool::new(PoolConfig::default(), GasPrice(0))
@@ -23,8 +26,15 @@ fn pool_of_bytes(bytes_max: usize) -> Pool {
     Pool::new(config, GasPrice(0))
 }
 
-fn full(fee_cap: u128, needed: u128) -> PoolError {
-    PoolError::PoolFull { fee_cap: GasPrice(fee_cap), needed: GasPrice(needed) }
+/// What a full pool answers, at a base fee of zero, to one whose cap is its tip.
+fn full(given: u128, needed: u128) -> PoolError {
+    let (given, needed) = (GasPrice(given), GasPrice(needed));
+    PoolError::PoolFull { given_cap: given, needed_cap: needed, given_tip: given, needed_tip: needed }
+}
+
+/// One that tips as much as its cap, at a base fee of zero.
+fn paying(nonce: u64, price: u128) -> Draft {
+    draft(nonce, price, price)
 }
 
 /// Inserts for an account that stands at 0 and can pay anything.
@@ -80,29 +90,34 @@ fn money_is_counted_over_all_ready_ones() {
     assert_eq!(held(&pool, alice), [ready(0..2), parked(2..3)].concat());
     assert_eq!(pool.next_nonce(alice, 0), 3, "a number is taken whether or not it is affordable");
 
-    pool.on_block(GasPrice(0), [(alice, account(0, 300))]);
+    pool.on_block(NOW, GasPrice(0), [(alice, account(0, 300))]);
     assert_eq!(held(&pool, alice), ready(0..3));
-    pool.on_block(GasPrice(0), [(alice, account(0, 99))]);
-    assert_eq!(held(&pool, alice), parked(0..3));
-    pool.on_block(GasPrice(0), [(alice, account(1, 200))]);
+    pool.on_block(NOW, GasPrice(0), [(alice, account(0, 100))]);
+    assert_eq!(held(&pool, alice), [ready(0..1), parked(1..3)].concat());
+    pool.on_block(NOW, GasPrice(0), [(alice, account(1, 200))]);
     assert_eq!(held(&pool, alice), ready(1..3));
+    pool.on_block(NOW, GasPrice(0), [(alice, account(1, 99))]);
+    assert!(pool.is_empty(), "not even one of them is covered: none would be admitted");
 }
 
 #[test]
 fn a_cost_beyond_all_money_is_never_covered() {
     let mut pool = pool();
+    let unfunded = |signer: Signer, needed| PoolError::InsufficientFunds {
+        sender: signer.address(),
+        needed: Wei(needed),
+        balance: Wei(U256::MAX),
+    };
     let overflowing = Draft { value: U256::MAX, ..Draft::default() };
-    assert_eq!(pool.insert(ALICE.sign(overflowing), rich(0)).unwrap().readiness, Readiness::Parked);
-    let exact = Draft { value: U256::MAX - U256::from(100), ..Draft::default() };
-    assert_eq!(pool.insert(BOB.sign(exact), rich(0)).unwrap().readiness, Readiness::Ready);
+    assert_eq!(pool.insert(ALICE.sign(overflowing), rich(0)), Err(unfunded(ALICE, U256::MAX)));
+    let almost = Draft { value: U256::MAX - U256::from(101), ..Draft::default() };
+    assert_eq!(pool.insert(BOB.sign(almost), rich(0)).unwrap().readiness, Readiness::Ready);
     // Each alone is affordable, their sum overflows.
-    let second = Draft { nonce: 1, ..exact };
+    let second = Draft { nonce: 1, ..almost };
     assert_eq!(pool.insert(BOB.sign(second), rich(0)).unwrap().readiness, Readiness::Parked);
-    // A ready one may be replaced by one that no money covers, and then parks what follows.
     add(&mut pool, CAROL, draft(0, 100, 10));
-    add(&mut pool, CAROL, draft(1, 100, 10));
-    add(&mut pool, CAROL, Draft { value: U256::MAX, ..draft(0, 110, 11) });
-    assert_eq!(held(&pool, CAROL.address()), parked(0..2));
+    let refused = pool.insert(CAROL.sign(Draft { value: U256::MAX, ..draft(0, 110, 11) }), rich(0));
+    assert_eq!(refused, Err(unfunded(CAROL, U256::MAX)));
 }
 
 #[test]
@@ -115,12 +130,15 @@ fn a_dearer_replacement_parks_from_the_end() {
     assert_eq!(held(&pool, ALICE.address()), ready(0..4));
     pool.insert(ALICE.sign(draft(1, 121, 11)), state).unwrap();
     assert_eq!(held(&pool, ALICE.address()), [ready(0..3), parked(3..4)].concat(), "421 is too much");
-    pool.insert(ALICE.sign(draft(1, 321, 20)), state).unwrap();
+    let refused = pool.insert(ALICE.sign(draft(1, 321, 20)), state);
+    let (sender, needed, balance) = (ALICE.address(), Wei(U256::from(421)), state.balance);
     assert_eq!(
-        held(&pool, ALICE.address()),
-        [ready(0..1), parked(1..4)].concat(),
-        "421 again, at the second"
+        refused,
+        Err(PoolError::InsufficientFunds { sender, needed, balance }),
+        "421 with the one before: it would park what it replaces"
     );
+    pool.insert(ALICE.sign(draft(1, 320, 20)), state).unwrap();
+    assert_eq!(held(&pool, ALICE.address()), [ready(0..2), parked(2..4)].concat(), "420");
     // Dearer per gas and cheaper in all: money is free again.
     pool.insert(ALICE.sign(Draft { gas: 0, ..draft(1, 400, 30) }), state).unwrap();
     assert_eq!(held(&pool, ALICE.address()), ready(0..4));
@@ -129,15 +147,21 @@ fn a_dearer_replacement_parks_from_the_end() {
 #[test]
 fn a_cleared_pool_is_a_new_one_with_the_same_limits() {
     let mut pool = Pool::new(PoolConfig { count_max: 2, ..PoolConfig::default() }, GasPrice(60));
-    let hash = add(&mut pool, ALICE, draft(0, 100, 10));
-    add(&mut pool, BOB, draft(3, 100, 10));
+    let hash = add(&mut pool, ALICE, paying(0, 100));
+    add(&mut pool, BOB, paying(3, 100));
     pool.clear();
     assert!(pool.is_empty() && !pool.contains(hash) && best(&pool).is_empty());
     assert_eq!((pool.bytes(), pool.ready_count(), pool.parked_count()), (0, 0, 0));
     assert_eq!(pool.base_fee(), GasPrice(60));
-    add(&mut pool, ALICE, draft(0, 100, 10));
-    add(&mut pool, BOB, draft(0, 100, 10));
-    assert_eq!(pool.insert(CAROL.sign(draft(0, 100, 10)), rich(0)), Err(full(100, 101)));
+    add(&mut pool, ALICE, paying(0, 100));
+    add(&mut pool, BOB, paying(0, 100));
+    let at_60 = PoolError::PoolFull {
+        given_cap: GasPrice(100),
+        needed_cap: GasPrice(101),
+        given_tip: GasPrice(100),
+        needed_tip: GasPrice(41),
+    };
+    assert_eq!(pool.insert(CAROL.sign(paying(0, 100)), rich(0)), Err(at_60));
 }
 
 #[test]
@@ -152,9 +176,9 @@ fn the_last_number_of_all_does_not_overflow() {
     pool.insert(ALICE.sign(draft(last - 1, 100, 10)), rich(last - 1)).unwrap();
     assert_eq!(held(&pool, alice), ready([last - 1, last]));
     assert_eq!(best(&pool).len(), 2);
-    pool.on_block(GasPrice(0), [(alice, account(last - 1, 100))]);
+    pool.on_block(NOW, GasPrice(0), [(alice, account(last - 1, 100))]);
     assert_eq!(held(&pool, alice), [ready([last - 1]), parked([last])].concat());
-    pool.on_block(GasPrice(0), [(alice, rich(last))]);
+    pool.on_block(NOW, GasPrice(0), [(alice, rich(last))]);
     assert_eq!(held(&pool, alice), ready([last]));
 }
 
@@ -263,15 +287,15 @@ fn a_share_of_one_passes_to_the_lower_number() {
 #[test]
 fn the_cheapest_sender_loses_its_last() {
     let mut pool = pool_of(4);
-    let cheap = add(&mut pool, ALICE, draft(0, 10, 1));
-    let middle = add(&mut pool, ALICE, draft(1, 500, 1));
-    let last = add(&mut pool, ALICE, draft(2, 900, 1));
-    add(&mut pool, BOB, draft(0, 20, 1));
+    let cheap = add(&mut pool, ALICE, paying(0, 10));
+    let middle = add(&mut pool, ALICE, paying(1, 500));
+    let last = add(&mut pool, ALICE, paying(2, 900));
+    add(&mut pool, BOB, paying(0, 20));
 
-    let newcomer = pool.insert(CAROL.sign(draft(0, 11, 1)), rich(0)).unwrap();
+    let newcomer = pool.insert(CAROL.sign(paying(0, 11)), rich(0)).unwrap();
     assert_eq!(newcomer.evicted, [last], "no gap is torn into the sender");
-    let refused = pool.insert(CAROL.sign(draft(1, 10, 1)), rich(0));
-    assert_eq!(refused, Err(PoolError::PoolFull { fee_cap: GasPrice(10), needed: GasPrice(11) }));
+    let refused = pool.insert(CAROL.sign(paying(1, 10)), rich(0));
+    assert_eq!(refused, Err(full(10, 11)));
     assert!(pool.contains(cheap) && pool.contains(middle), "a refused one has cost nobody a place");
     assert_eq!(pool.len(), 4);
 }
@@ -279,9 +303,9 @@ fn the_cheapest_sender_loses_its_last() {
 #[test]
 fn of_equally_cheap_ones_the_latest_leaves() {
     let mut pool = pool_of(2);
-    let first = add(&mut pool, ALICE, draft(0, 10, 1));
-    let second = add(&mut pool, BOB, draft(0, 10, 9));
-    let newcomer = pool.insert(CAROL.sign(draft(0, 11, 1)), rich(0)).unwrap();
+    let first = add(&mut pool, ALICE, draft(0, 10, 5));
+    let second = add(&mut pool, BOB, draft(0, 99, 5));
+    let newcomer = pool.insert(CAROL.sign(draft(0, 11, 6)), rich(0)).unwrap();
     assert_eq!(newcomer.evicted, [second]);
     assert!(pool.contains(first));
 }
@@ -289,37 +313,38 @@ fn of_equally_cheap_ones_the_latest_leaves() {
 #[test]
 fn nobody_hides_behind_an_own_cheap_one() {
     let mut pool = pool_of(2);
-    add(&mut pool, ALICE, draft(0, 10, 1));
-    add(&mut pool, BOB, draft(0, 20, 1));
-    let refused = pool.insert(ALICE.sign(draft(1, 999, 1)), rich(0));
+    add(&mut pool, ALICE, paying(0, 10));
+    add(&mut pool, BOB, paying(0, 20));
+    let refused = pool.insert(ALICE.sign(paying(1, 999)), rich(0));
     assert_eq!(refused, Err(PoolError::BehindCheapest { nonce: 0, fee_cap: GasPrice(10) }));
     assert_eq!(pool.len(), 2);
     // With the cheap one raised, the next may push out another's.
-    add(&mut pool, ALICE, draft(0, 21, 2));
-    add(&mut pool, ALICE, draft(1, 999, 1));
+    add(&mut pool, ALICE, paying(0, 21));
+    add(&mut pool, ALICE, paying(1, 999));
     assert_eq!(held(&pool, ALICE.address()), ready(0..2));
 }
 
 #[test]
 fn one_that_closes_a_gap_pushes_out_its_own_last() {
     let mut pool = pool_of(2);
-    let last = add(&mut pool, ALICE, draft(1, 10, 1));
-    let others = add(&mut pool, BOB, draft(0, 20, 1));
-    let insertion = pool.insert(ALICE.sign(draft(0, 15, 1)), rich(0)).unwrap();
+    let last = add(&mut pool, ALICE, paying(1, 10));
+    let others = add(&mut pool, BOB, paying(0, 20));
+    let insertion = pool.insert(ALICE.sign(paying(0, 15)), rich(0)).unwrap();
     assert_eq!(insertion.evicted, [last]);
     assert!(pool.contains(others));
 }
 
 /// A transaction of exactly this many bytes. Tries, because signatures vary in length by a byte or two.
 fn sized(signer: Signer, bytes: usize, draft: Draft) -> RecoveredTransaction {
-    let mut tries = (0..bytes).map(|input_len| signer.sign(Draft { input_len, ..draft }));
+    let drafts = (0..20).flat_map(|value| (0..24).map(move |input_len| (U256::from(value), input_len)));
+    let mut tries = drafts.map(|(value, input_len)| signer.sign(Draft { value, input_len, ..draft }));
     tries.find(|tx| tx.transaction().encoded().len() == bytes).unwrap()
 }
 
 #[test]
 fn bytes_are_bounded_and_no_more_leaves_than_must() {
     let mut pool = pool_of_bytes(330);
-    let small = |number: u64| sized(Signer(number), 110, draft(0, number.into(), 1));
+    let small = |number: u64| sized(Signer(number), 110, paying(0, number.into()));
     let txs: Vec<_> = (10..14).map(small).collect();
     for tx in &txs[..3] {
         pool.insert(tx.clone(), rich(0)).unwrap();
@@ -328,7 +353,7 @@ fn bytes_are_bounded_and_no_more_leaves_than_must() {
     assert_eq!(pool.insert(txs[3].clone(), rich(0)).unwrap().evicted, [txs[0].hash()]);
 
     // Two of 11, 12 and 13 must go, so 12 is the price to beat.
-    let large = |fee_cap| sized(BOB, 111, draft(0, fee_cap, 1));
+    let large = |fee_cap| sized(BOB, 111, paying(0, fee_cap));
     for fee_cap in [11, 12] {
         let refused = pool.insert(large(fee_cap), rich(0));
         assert_eq!(refused, Err(full(fee_cap, 13)));
@@ -337,14 +362,14 @@ fn bytes_are_bounded_and_no_more_leaves_than_must() {
     assert_eq!(pool.insert(large(13), rich(0)).unwrap().evicted, [txs[1].hash(), txs[2].hash()]);
     assert_eq!((pool.len(), pool.bytes()), (2, 221));
     // 109 bytes are free, and that is one too few.
-    let last = pool.insert(sized(CAROL, 110, draft(0, 14, 1)), rich(0)).unwrap();
+    let last = pool.insert(sized(CAROL, 110, paying(0, 14)), rich(0)).unwrap();
     assert_eq!(last.evicted.len(), 1);
     assert_eq!(pool.len(), 2);
 }
 
 #[test]
 fn one_transaction_may_fill_the_pool_but_not_more() {
-    let tx = sized(ALICE, 110, draft(0, 90, 1));
+    let tx = sized(ALICE, 110, paying(0, 90));
     let refused = pool_of_bytes(109).insert(tx.clone(), rich(0));
     assert_eq!(refused, Err(PoolError::TooLarge { given: 110, max: 109 }));
     let mut pool = pool_of_bytes(110);
@@ -355,11 +380,11 @@ fn one_transaction_may_fill_the_pool_but_not_more() {
 #[test]
 fn a_larger_replacement_must_find_room_too() {
     let mut pool = pool_of_bytes(220);
-    let old = sized(ALICE, 110, draft(0, 100, 10));
+    let old = sized(ALICE, 110, paying(0, 100));
     pool.insert(old.clone(), rich(0)).unwrap();
-    let other = sized(BOB, 110, draft(0, 120, 10));
+    let other = sized(BOB, 110, paying(0, 120));
     pool.insert(other.clone(), rich(0)).unwrap();
-    let larger = |fee_cap| sized(ALICE, 111, draft(0, fee_cap, 20));
+    let larger = |fee_cap| sized(ALICE, 111, paying(0, fee_cap));
     assert_eq!(pool.insert(larger(120), rich(0)), Err(full(120, 121)));
     assert!(pool.contains(old.hash()), "the old one stays until the new one is in");
     let insertion = pool.insert(larger(121), rich(0)).unwrap();
@@ -368,7 +393,7 @@ fn a_larger_replacement_must_find_room_too() {
 
 #[test]
 fn a_pool_without_room_admits_nothing() {
-    let refused = pool_of(0).insert(ALICE.sign(draft(0, 100, 10)), rich(0));
+    let refused = pool_of(0).insert(ALICE.sign(paying(0, 100)), rich(0));
     assert!(matches!(refused, Err(PoolError::PoolFull { .. })));
 }
 
@@ -378,16 +403,16 @@ fn the_highest_tip_at_the_base_fee_goes_first() {
     let tip_limited = add(&mut pool, ALICE, draft(0, 100, 20));
     let cap_limited = add(&mut pool, BOB, draft(0, 80, 80));
     assert_eq!(best(&pool), [cap_limited, tip_limited], "30 over 20");
-    pool.on_block(GasPrice(60), []);
+    pool.on_block(NOW, GasPrice(60), []);
     assert_eq!(best(&pool), [tip_limited, cap_limited], "both 20: who came first");
-    pool.on_block(GasPrice(80), []);
+    pool.on_block(NOW, GasPrice(80), []);
     assert_eq!(best(&pool), [tip_limited, cap_limited], "20 over 0: the last base fee that can be paid");
-    pool.on_block(GasPrice(81), []);
+    pool.on_block(NOW, GasPrice(81), []);
     assert_eq!(best(&pool), [tip_limited], "19 left of the cap of the one, less than nothing of the other");
-    pool.on_block(GasPrice(101), []);
+    pool.on_block(NOW, GasPrice(101), []);
     assert!(best(&pool).is_empty());
     assert_eq!(pool.ready_count(), 2, "they wait for a lower base fee, not for their sender");
-    pool.on_block(GasPrice(0), []);
+    pool.on_block(NOW, GasPrice(0), []);
     assert_eq!(best(&pool), [cap_limited, tip_limited]);
 }
 
@@ -400,7 +425,7 @@ fn a_sender_stays_in_order_and_an_underpriced_one_blocks_it() {
     add(&mut pool, ALICE, draft(3, 100, 50));
     let middle = add(&mut pool, BOB, draft(0, 100, 20));
     assert_eq!(best(&pool), [middle, low, high]);
-    pool.on_block(GasPrice(49), []);
+    pool.on_block(NOW, GasPrice(49), []);
     assert_eq!(best(&pool).len(), 5);
 }
 
@@ -427,11 +452,11 @@ fn a_dropped_block_gives_its_transactions_back() {
     for tx in &txs {
         pool.insert(tx.clone(), rich(0)).unwrap();
     }
-    pool.on_block(GasPrice(0), [(alice, rich(2))]);
+    pool.on_block(NOW, GasPrice(0), [(alice, rich(2))]);
     assert_eq!(held(&pool, alice), ready(2..4));
 
     // The block is gone: the account stands at 0 again, and what waited waits behind a gap.
-    pool.on_block(GasPrice(0), [(alice, rich(0))]);
+    pool.on_block(NOW, GasPrice(0), [(alice, rich(0))]);
     assert_eq!(held(&pool, alice), parked(2..4));
     let outcome = pool.reinject(txs[..2].iter().map(|tx| (tx.clone(), rich(0))));
     assert_eq!(outcome.returned.len(), 2);
@@ -479,9 +504,275 @@ fn a_removed_one_leaves_a_gap() {
 fn strangers_are_not_remembered() {
     let mut pool = pool();
     let strangers = (0..100u8).map(|number| (Address::repeat_byte(number), rich(7)));
-    pool.on_block(GasPrice(3), strangers);
+    pool.on_block(NOW, GasPrice(3), strangers);
     assert!(pool.is_empty());
     assert_eq!(pool.base_fee(), GasPrice(3));
-    let poor = SenderState { nonce: 0, balance: Wei::ZERO };
-    assert_eq!(pool.insert(ALICE.sign(draft(0, 100, 10)), poor).unwrap().readiness, Readiness::Parked);
+}
+
+fn config() -> PoolConfig {
+    PoolConfig { sender_count_max: 100, ..PoolConfig::default() }
+}
+
+fn parked_full(count: usize, bytes: usize) -> PoolError {
+    PoolError::ParkedFull { count, bytes, next: 0 }
+}
+
+/// The flood of old: accounts fill the pool with dear transactions that cannot run. They used to keep out a user who
+/// paid ten times as much.
+#[test]
+fn parked_ones_never_keep_a_ready_one_out() {
+    let mut pool = Pool::new(PoolConfig { parked_count_max: 10, count_max: 20, ..config() }, GasPrice(1));
+    let mut admitted = 0;
+    for attacker in 100..140 {
+        for nonce in 1..4 {
+            admitted += usize::from(pool.insert(Signer(attacker).sign(paying(nonce, 400)), rich(0)).is_ok());
+        }
+    }
+    assert!(admitted >= 10);
+    assert_eq!((pool.ready_count(), pool.parked_count()), (0, 10), "they have their own room");
+    let users: Vec<_> = (0..20).map(|user| add(&mut pool, Signer(user), paying(0, 2))).collect();
+    assert_eq!(
+        (pool.ready_count(), pool.parked_count()),
+        (20, 0),
+        "ready ones displace them, whatever they offer"
+    );
+    let late = pool.insert(Signer(100).sign(paying(1, 9_999)), rich(0));
+    assert_eq!(late, Err(parked_full(0, 0)), "and they displace no ready one");
+    assert!(users.iter().all(|user| pool.is_ready(*user)));
+}
+
+#[test]
+fn parked_ones_are_bounded_for_each_sender() {
+    let mut pool = Pool::new(PoolConfig { parked_sender_count_max: 2, ..config() }, GasPrice(0));
+    let alice = ALICE.address();
+    add(&mut pool, ALICE, paying(5, 10));
+    let last = add(&mut pool, ALICE, paying(7, 10));
+    let refused = pool.insert(ALICE.sign(paying(8, 99)), rich(0));
+    assert_eq!(refused, Err(PoolError::SenderParkedFull { sender: alice, max: 2, next: 0 }));
+    // Nearer to what can run is worth more, whatever it pays.
+    let nearer = pool.insert(ALICE.sign(paying(6, 1)), rich(0)).unwrap();
+    assert_eq!(nearer.evicted, [last]);
+    // Ready ones do not count.
+    for nonce in 0..5 {
+        add(&mut pool, ALICE, paying(nonce, 10));
+    }
+    assert_eq!(held(&pool, alice), ready(0..7));
+}
+
+#[test]
+fn parked_ones_are_bounded_in_bytes() {
+    let config = PoolConfig { parked_bytes_max: 2_000, ..config() };
+    let mut pool = Pool::new(config, GasPrice(0));
+    let wide = |signer: Signer, nonce, input_len| signer.sign(Draft { input_len, ..paying(nonce, 10) });
+    let refused = pool.insert(wide(ALICE, 1, 2_000), rich(0));
+    assert_eq!(refused, Err(parked_full(0, 0)), "more than there is room for");
+    pool.insert(wide(ALICE, 1, 1_500), rich(0)).unwrap();
+    // It takes more of the room than what is there, so it is not the other that gives way.
+    let bytes = pool.parked_bytes();
+    assert_eq!(
+        pool.insert(wide(BOB, 1, 1_800), rich(0)).map(|i| i.evicted.len()),
+        Ok(1),
+        "the same weight: the first goes"
+    );
+    assert!(pool.parked_bytes() > bytes);
+    assert_eq!(pool.insert(wide(CAROL, 1, 100), rich(0)).unwrap().evicted.len(), 1, "the larger gives way");
+    assert_eq!(pool.insert(wide(BOB, 1, 1_800), rich(0)), Err(parked_full(1, pool.parked_bytes())));
+    assert!(pool.insert(wide(ALICE, 0, 2_000), rich(0)).is_ok(), "ready ones have the whole pool");
+}
+
+/// One account cannot crowd the others out, and many cannot keep a newcomer out.
+#[test]
+fn of_parked_ones_the_largest_holder_gives_way_then_the_first() {
+    let mut pool = Pool::new(PoolConfig { parked_count_max: 4, ..config() }, GasPrice(0));
+    let [_, _, third] = [1, 2, 3].map(|nonce| add(&mut pool, ALICE, paying(nonce, 900)));
+    let bobs = add(&mut pool, BOB, paying(1, 1));
+    let newcomer = pool.insert(CAROL.sign(paying(1, 1)), rich(0)).unwrap();
+    assert_eq!(newcomer.evicted, [third], "Alice holds most");
+    let refused = pool.insert(ALICE.sign(paying(3, 900)), rich(0));
+    let bytes = pool.parked_bytes();
+    assert_eq!(refused, Err(parked_full(4, bytes)), "she would again");
+    pool.insert(Signer(7).sign(paying(1, 1)), rich(0)).unwrap();
+    assert_eq!(pool.pending_of(ALICE.address()).count(), 1);
+    let last = pool.insert(Signer(8).sign(paying(1, 1)), rich(0)).unwrap();
+    assert_eq!(last.evicted.len(), 1, "all hold one: the first that came goes");
+    assert!(pool.pending_of(ALICE.address()).count() == 0 && pool.contains(bobs));
+}
+
+/// Blocks until so much more time has passed, none more than ten seconds after the one before.
+fn pass(pool: &mut Pool, time: &mut u64, ms: u64) {
+    let end = *time + ms;
+    while *time < end {
+        *time = end.min(*time + 10_000);
+        pool.on_block(TimestampMs(*time), GasPrice(0), []);
+    }
+}
+
+#[test]
+fn what_is_parked_too_long_leaves() {
+    let (mut pool, mut time) = (Pool::new(config(), GasPrice(0)), 1_700_000_000_000);
+    let limit = config().parked_time_max.0;
+    pool.on_block(TimestampMs(time), GasPrice(0), []);
+    let gapped = add(&mut pool, ALICE, paying(1, 10));
+    let ready = add(&mut pool, BOB, paying(0, 10));
+    pass(&mut pool, &mut time, limit - 1);
+    assert!(pool.contains(gapped));
+    // Parked anew, by a balance that covers it alone and not with the one before.
+    let second = BOB.sign(paying(1, 10));
+    pool.insert(second.clone(), rich(0)).unwrap();
+    time += 1;
+    pool.on_block(TimestampMs(time), GasPrice(0), [(BOB.address(), account(0, 19))]);
+    assert!(!pool.contains(gapped), "its time is over");
+    assert!(pool.is_ready(ready) && !pool.is_ready(second.hash()) && pool.contains(second.hash()));
+    pass(&mut pool, &mut time, limit - 1);
+    assert!(pool.contains(second.hash()), "counted from when it was parked, not from when it came");
+    pass(&mut pool, &mut time, 1);
+    assert!(!pool.contains(second.hash()) && pool.is_ready(ready), "what can run stays");
+    // A chain that goes back in time drops nothing and breaks nothing.
+    add(&mut pool, ALICE, paying(1, 10));
+    pool.on_block(TimestampMs(5), GasPrice(0), []);
+    assert_eq!(pool.parked_count(), 1);
+}
+
+/// A node that has just started knows no time, and one that was away hears of hours at once.
+#[test]
+fn a_first_block_and_one_after_a_halt_let_nothing_expire() {
+    let mut pool = Pool::new(config(), GasPrice(0));
+    let gapped = add(&mut pool, ALICE, paying(1, 10));
+    let (day, limit) = (24 * 60 * 60 * 1_000, config().parked_time_max.0);
+    // Each counts for ten seconds.
+    for block in 1..limit / 10_000 {
+        pool.on_block(TimestampMs(1_700_000_000_000 + block * day), GasPrice(0), []);
+        assert!(pool.contains(gapped), "block {block}");
+    }
+    pool.on_block(TimestampMs(1_800_000_000_000), GasPrice(0), []);
+    assert!(!pool.contains(gapped));
+}
+
+/// More than a few thousand leave over several blocks, so that none of them holds the pool for long.
+#[test]
+fn a_crowd_expires_in_parts() {
+    let (mut pool, mut time, count) = (Pool::new(config(), GasPrice(0)), 0, 5_000);
+    for index in 0..count {
+        let draft = Draft { value: U256::from(index), ..paying(1, 10) };
+        pool.insert(sign_as_stranger(draft), rich(0)).unwrap();
+    }
+    pass(&mut pool, &mut time, config().parked_time_max.0);
+    assert_eq!(pool.parked_count(), count - 4_096);
+    pass(&mut pool, &mut time, 1);
+    assert!(pool.is_empty());
+}
+
+/// Moving the coins away used to leave a full pool behind.
+#[test]
+fn moving_coins_away_empties_the_pool() {
+    let mut pool = pool();
+    let attackers: Vec<_> = (100..110).map(Signer).collect();
+    for attacker in &attackers {
+        for nonce in 0..20 {
+            pool.insert(attacker.sign(paying(nonce, 10)), account(0, 200)).unwrap();
+        }
+    }
+    assert_eq!(pool.ready_count(), 200);
+    let moved = |balance| attackers.iter().map(move |attacker| (attacker.address(), account(0, balance)));
+    pool.on_block(NOW, GasPrice(0), moved(10));
+    assert_eq!(pool.ready_count(), 10, "one each is covered");
+    pool.on_block(NOW, GasPrice(0), moved(9));
+    assert!(pool.is_empty() && pool.bytes() == 0);
+}
+
+/// Others can empty a delegated account, and void all that it has signed, in one transaction.
+#[test]
+fn a_delegated_sender_has_a_smaller_share() {
+    let mut pool = Pool::new(PoolConfig { delegated_count_max: 2, ..config() }, GasPrice(0));
+    let delegated = SenderState { is_delegated: true, ..rich(0) };
+    for nonce in 0..2 {
+        pool.insert(ALICE.sign(paying(nonce, 10)), delegated).unwrap();
+    }
+    let full = pool.insert(ALICE.sign(paying(2, 10)), delegated);
+    assert_eq!(full, Err(PoolError::SenderFull { sender: ALICE.address(), max: 2 }));
+    for nonce in 0..5 {
+        pool.insert(BOB.sign(paying(nonce, 10)), rich(0)).unwrap();
+    }
+    pool.on_block(NOW, GasPrice(0), [(BOB.address(), delegated)]);
+    assert_eq!(held(&pool, BOB.address()), ready(0..2), "also when it comes to be one");
+}
+
+/// What a block earns now decides, not what a transaction would pay at another base fee.
+#[test]
+fn the_tip_at_the_base_fee_decides_who_leaves() {
+    let mut pool = Pool::new(PoolConfig { count_max: 2, ..config() }, GasPrice(50));
+    let no_tip = add(&mut pool, ALICE, draft(0, 9_999, 0));
+    add(&mut pool, BOB, draft(0, 60, 10));
+    let refused = pool.insert(CAROL.sign(draft(0, 99_999, 0)), rich(0));
+    let full = |given_cap, given_tip, needed_cap, needed_tip| PoolError::PoolFull {
+        given_cap: GasPrice(given_cap),
+        needed_cap: GasPrice(needed_cap),
+        given_tip: GasPrice(given_tip),
+        needed_tip: GasPrice(needed_tip),
+    };
+    assert_eq!(refused, Err(full(99_999, 0, 51, 1)), "a high cap alone buys nothing");
+    assert_eq!(pool.insert(CAROL.sign(draft(0, 51, 1)), rich(0)).unwrap().evicted, [no_tip]);
+    // Now the cheapest is Carol's, by what the base fee leaves of the cap; above it, Carol's cannot run at all.
+    pool.on_block(NOW, GasPrice(55), []);
+    let refused = pool.insert(ALICE.sign(draft(0, 51, 51)), rich(0));
+    assert_eq!(refused, Err(full(51, 51, 52, 0)), "nor can this one");
+    assert!(pool.insert(ALICE.sign(draft(0, 52, 0)), rich(0)).is_ok());
+    let includable = pool.insert(Signer(9).sign(draft(0, 55, 0)), rich(0)).unwrap();
+    assert_eq!(includable.evicted.len(), 1, "one that can run displaces one that cannot");
+}
+
+/// A thousand accounts with a hundred dear transactions each, and a user who pays a wei more.
+#[test]
+fn who_pays_more_than_a_full_pool_gets_in() {
+    let config = PoolConfig { count_max: 2_000, ..PoolConfig::default() };
+    let mut pool = Pool::new(config, GasPrice(100));
+    for attacker in 0..20 {
+        let signer = BusySigner::new(Signer(1_000 + attacker));
+        for nonce in 0..100 {
+            pool.insert(signer.sign(draft(nonce, 500, 400)), rich(0)).unwrap();
+        }
+    }
+    assert_eq!(pool.len(), 2_000);
+    let refused = pool.insert(ALICE.sign(draft(0, 500, 400)), rich(0));
+    assert!(matches!(refused, Err(PoolError::PoolFull { needed_tip: GasPrice(401), .. })), "{refused:?}");
+    assert!(pool.insert(ALICE.sign(draft(0, 501, 401)), rich(0)).is_ok());
+    assert_eq!(pool.best().next().map(RecoveredTransaction::sender), Some(ALICE.address()));
+}
+
+/// Each asks for a whole block and uses next to nothing, so that a block takes one of them: they would fill the pool for
+/// hours at hardly any price.
+#[test]
+fn wide_ones_have_a_part_of_the_places_and_compete_for_it() {
+    let config = PoolConfig { wide_gas: 10, wide_count_max: 2, count_max: 4, ..config() };
+    let mut pool = Pool::new(config, GasPrice(0));
+    let wide = |signer: Signer, nonce, price| signer.sign(Draft { gas: 11, ..paying(nonce, price) });
+    let narrow = |signer: Signer, price| signer.sign(Draft { gas: 10, ..paying(0, price) });
+    let first = wide(ALICE, 0, 50);
+    pool.insert(first.clone(), rich(0)).unwrap();
+    pool.insert(wide(BOB, 0, 60), rich(0)).unwrap();
+    assert_eq!(
+        pool.insert(wide(CAROL, 0, 50), rich(0)),
+        Err(full(50, 51)),
+        "though there is room for others"
+    );
+    assert!(
+        pool.insert(narrow(Signer(7), 1), rich(0)).is_ok()
+            && pool.insert(narrow(Signer(8), 1), rich(0)).is_ok()
+    );
+    let newcomer = pool.insert(wide(CAROL, 0, 51), rich(0)).unwrap();
+    assert_eq!(newcomer.evicted, [first.hash()], "the cheapest of its kind, not the cheapest of all");
+    let behind = pool.insert(wide(CAROL, 1, 99), rich(0));
+    assert_eq!(behind, Err(PoolError::BehindCheapest { nonce: 0, fee_cap: GasPrice(51) }));
+    // One that was narrow does not become wide by the back door; a wide one may be replaced.
+    let widened = pool.insert(wide(Signer(7), 0, 99), rich(0));
+    assert_eq!(widened, Err(PoolError::WideFull { max: 2, gas: 10 }));
+    assert!(pool.insert(wide(CAROL, 0, 57), rich(0)).unwrap().replaced.is_some());
+    // Nor by closing a gap.
+    let mut pool = Pool::new(config, GasPrice(0));
+    pool.insert(wide(ALICE, 0, 50), rich(0)).unwrap();
+    for nonce in [1, 2] {
+        pool.insert(wide(BOB, nonce, 99), rich(0)).unwrap();
+    }
+    assert_eq!(pool.insert(narrow(BOB, 99), rich(0)).unwrap().evicted.len(), 1);
+    assert_eq!(held(&pool, BOB.address()), ready(0..2));
 }

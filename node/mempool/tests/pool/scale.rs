@@ -6,7 +6,7 @@
 use crate::signing::{BusySigner, Draft, Signer, draft, rich, sign_as_stranger};
 use alloy_primitives::{Address, U256};
 use almanac_mempool::{Pool, PoolConfig, SenderState};
-use almanac_primitives::{GasPrice, RecoveredTransaction};
+use almanac_primitives::{GasPrice, RecoveredTransaction, TimestampMs};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{LazyLock, Mutex};
@@ -38,7 +38,7 @@ static RIVALS: LazyLock<Vec<RecoveredTransaction>> = LazyLock::new(|| {
 /// All from one sender, at about twice the crowd's price.
 static SINGLE: LazyLock<Vec<RecoveredTransaction>> = LazyLock::new(|| {
     let signer = BusySigner::new(Signer(1_000_000));
-    signed(LARGE, |index| signer.sign(draft(index as u64, 2 * BASE_FEE + scattered(index), 5)))
+    signed(LARGE, |index| signer.sign(draft(index as u64, 2 * BASE_FEE + scattered(index), BASE_FEE)))
 });
 
 static BUSY: LazyLock<Vec<BusySigner>> =
@@ -70,7 +70,13 @@ fn signed(count: usize, make: impl Fn(usize) -> RecoveredTransaction + Sync) -> 
 }
 
 fn pool_of(count_max: usize) -> Pool {
-    let config = PoolConfig { count_max, sender_count_max: count_max, ..PoolConfig::default() };
+    let config = PoolConfig {
+        count_max,
+        sender_count_max: count_max,
+        parked_count_max: count_max,
+        parked_sender_count_max: count_max,
+        ..PoolConfig::default()
+    };
     Pool::new(config, GasPrice(BASE_FEE))
 }
 
@@ -86,7 +92,7 @@ fn drain(pool: &mut Pool) -> usize {
         if changed.is_empty() {
             return count;
         }
-        pool.on_block(GasPrice(BASE_FEE), changed);
+        pool.on_block(TimestampMs(0), GasPrice(BASE_FEE), changed);
     }
 }
 
@@ -202,7 +208,7 @@ fn a_block_costs_what_it_changes() {
     let follow = |pool: &mut Pool| {
         for block in 0..3_000 {
             // Above every cap, so that no transaction is concerned.
-            pool.on_block(GasPrice(1_000_000 + block), [(Address::ZERO, rich(1))]);
+            pool.on_block(TimestampMs(block as u64), GasPrice(1_000_000 + block), [(Address::ZERO, rich(1))]);
         }
     };
     // The first block of all concerns everyone.

@@ -129,10 +129,10 @@ impl Draft {
 
 /// An account at this number with more money than a test can spend.
 pub(crate) fn rich(nonce: u64) -> SenderState {
-    SenderState { nonce, balance: Wei(U256::MAX) }
+    SenderState { nonce, balance: Wei(U256::MAX), is_delegated: false }
 }
 
 /// An account at this number with this much money.
 pub(crate) fn account(nonce: u64, balance: u64) -> SenderState {
-    SenderState { nonce, balance: Wei(U256::from(balance)) }
+    SenderState { nonce, balance: Wei(U256::from(balance)), is_delegated: false }
 }

@@ -8,6 +8,7 @@ use super::{
     params::{self, LaneName},
 };
 use crate::{
+    bounds::{CAPACITY_RUNS_MAX, CAPACITY_SCHEDULES_MAX, CAPACITY_SECONDS_MAX},
     error,
     types::{Number, RpcTime},
     view::View,
@@ -30,12 +31,6 @@ use std::{collections::BTreeMap, ops::RangeInclusive};
 
 /// Seconds of an answer, unless a request says how many.
 const SECONDS_DEFAULT: u64 = 60;
-/// Most seconds of an answer.
-const SECONDS_MAX: u64 = 3_600;
-/// Schedules that one request may look at.
-const SCHEDULES_MAX: usize = 10_000;
-/// Runs that one request may count.
-const RUNS_MAX: u64 = 1_000_000;
 /// Entries of the calendar that are read at a time.
 const PAGE: usize = 1_000;
 
@@ -111,9 +106,11 @@ fn span(wanted: &Wanted, now: TimestampMs) -> RpcResult<RangeInclusive<u64>> {
     if from > to {
         return Err(error::invalid(format!("the span ends in second {to}, before it begins in {from}")));
     }
-    if to - from >= SECONDS_MAX {
+    if to - from >= CAPACITY_SECONDS_MAX {
         let given = (to - from).saturating_add(1);
-        return Err(error::limit(format!("a span of {given} seconds is above the limit of {SECONDS_MAX}")));
+        return Err(error::limit(format!(
+            "a span of {given} seconds is above the limit of {CAPACITY_SECONDS_MAX}"
+        )));
     }
     Ok(from..=to)
 }
@@ -129,17 +126,17 @@ fn collect(state: &HistoricalState, seconds: &RangeInclusive<u64>) -> RpcResult<
                 return Ok(demands);
             }
             looked_at += 1;
-            if looked_at > SCHEDULES_MAX {
+            if looked_at > CAPACITY_SCHEDULES_MAX {
                 return Err(error::limit(format!(
-                    "more than {SCHEDULES_MAX} schedules are due by the end of the span: end it earlier"
+                    "more than {CAPACITY_SCHEDULES_MAX} schedules are due by the end of the span: end it earlier"
                 )));
             }
             if let Some(record) = read_record(state, entry)? {
                 counted += count(entry, &record, seconds, &mut demands);
             }
-            if counted > RUNS_MAX {
+            if counted > CAPACITY_RUNS_MAX {
                 return Err(error::limit(format!(
-                    "more than {RUNS_MAX} runs are due in the span: make it shorter"
+                    "more than {CAPACITY_RUNS_MAX} runs are due in the span: make it shorter"
                 )));
             }
         }

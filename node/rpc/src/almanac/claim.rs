@@ -3,9 +3,12 @@
 //! A node that is asked over RPC and a command that looks into the directory of a stopped one prove the same.
 
 use super::params::LaneName;
-use crate::types::{
-    encoded_transaction,
-    proof::{ClaimJson, EntryJson, ProofJson},
+use crate::{
+    bounds::PROOF_LEAVES_MAX,
+    types::{
+        encoded_transaction,
+        proof::{ClaimJson, EntryJson, ProofJson},
+    },
 };
 use alloy_primitives::{TxHash, U64};
 use almanac_index::{Index, StoreError};
@@ -14,9 +17,6 @@ use almanac_schedule::{
     Calendar, Record,
     calendar::{Leaf, Queue, due_in},
 };
-
-/// Most leaves of the calendar in one proof.
-const LEAVES_MAX: usize = 64;
 
 /// What has to be proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub enum ClaimError {
     )]
     NoCalendar,
     /// A span with too much in it.
-    #[error("the span needs more than {LEAVES_MAX} leaves of the calendar: make it shorter")]
+    #[error("the span needs more than {PROOF_LEAVES_MAX} leaves of the calendar: make it shorter")]
     TooManyLeaves,
     /// Nothing with this hash ran.
     #[error("no block has {hash}")]
@@ -149,8 +149,8 @@ fn of_span(
     }
     let calendar = Calendar::new(state);
     let queue = Queue::of_lane(lane.into());
-    let leaves = calendar.leaves(queue, from, to, LEAVES_MAX + 1).map_err(unreadable)?;
-    if leaves.len() > LEAVES_MAX {
+    let leaves = calendar.leaves(queue, from, to, PROOF_LEAVES_MAX + 1).map_err(unreadable)?;
+    if leaves.len() > PROOF_LEAVES_MAX {
         return Err(ClaimError::TooManyLeaves);
     }
     let (nodes, leaves): (Vec<u64>, Vec<Leaf>) = leaves.into_iter().unzip();

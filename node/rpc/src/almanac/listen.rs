@@ -6,19 +6,17 @@
 use super::params::{self, Id, LaneName};
 use crate::{
     error,
-    eth::subscribe::{next, send},
     heads::{Head, Heads},
+    session::{Ended, Session, Sink, next},
     types::{RpcScheduleId, RpcTime},
     view::View,
 };
 use alloy_primitives::{Address, BlockHash, TxHash, U64, U256};
 use almanac_index::{IndexedBlock, LogEntry, ScheduleEvent};
-use jsonrpsee::{
-    PendingSubscriptionSink,
-    core::{RpcResult, SubscriptionResult},
-};
+use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::{sync::broadcast, task::consume_budget};
 
 /// What a client wants to hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -75,34 +73,45 @@ struct Place {
     time: RpcTime,
 }
 
+/// What messages of these subscriptions are called.
+const MESSAGE: &str = "almanac_subscription";
+
 /// Tells a client until it has enough.
-pub(super) async fn subscribe(
+pub(super) fn subscribe(
     view: &View,
     heads: &Heads,
-    pending: PendingSubscriptionSink,
-    kind: Value,
+    session: &Session,
+    kind: &Value,
     filter: Option<Value>,
-) -> SubscriptionResult {
-    let asked = read_kind(&kind).and_then(|kind| Ok((kind, params::options::<Wanted>(filter, "filter")?)));
-    let (kind, wanted) = match asked {
-        Ok(asked) => asked,
-        Err(reason) => {
-            pending.reject(reason).await;
-            return Ok(());
-        }
-    };
+) -> RpcResult<String> {
+    let (kind, wanted) = (read_kind(kind)?, params::options::<Wanted>(filter, "filter")?);
     // News is listened to before the client is answered: whatever it causes after that, it hears of.
-    let mut news = heads.listen();
-    let sink = pending.accept().await?;
-    while let Some(head) = next(&sink, &mut news).await? {
-        let told = match head {
-            Head::New(block) => in_block(view, &block, kind, &wanted)?,
-            Head::Reverted(height) => vec![json!({ "event": "reverted", "blockNumber": U64::from(height) })],
-        };
-        for item in told {
-            if !send(&sink, &item).await? {
-                return Ok(());
+    let (view, news) = (view.clone(), heads.listen());
+    session.subscribe(MESSAGE, move |sink| tell(view, sink, news, kind, wanted))
+}
+
+async fn tell(
+    view: View,
+    sink: Sink,
+    mut news: broadcast::Receiver<Head>,
+    kind: Kind,
+    wanted: Wanted,
+) -> Result<(), Ended> {
+    while let Some(head) = next(&mut news).await? {
+        let block = match head {
+            Head::New(block) => block,
+            Head::Reverted(height) => {
+                sink.send(&json!({ "event": "reverted", "blockNumber": U64::from(height) })).await?;
+                continue;
             }
+        };
+        // One at a time: a block may have thousands, and there may be thousands of subscriptions.
+        for entry in (0..block.receipts.len()).flat_map(|index| block.logs_of(index)) {
+            if let Some(told) = of_log(&view, &block, &entry, kind, &wanted).map_err(Ended::Failed)? {
+                sink.send(&told).await?;
+            }
+            // Others have their turn between those that are not wanted.
+            consume_budget().await;
         }
     }
     Ok(())
@@ -114,31 +123,32 @@ fn read_kind(given: &Value) -> RpcResult<Kind> {
     })
 }
 
-/// What a block tells of the schedules that are wanted.
-fn in_block(view: &View, block: &IndexedBlock, kind: Kind, wanted: &Wanted) -> Result<Vec<Value>, String> {
-    let mut told = Vec::new();
-    for entry in (0..block.receipts.len()).flat_map(|index| block.logs_of(index)) {
-        let Some(event) = ScheduleEvent::of_log(&entry.log) else { continue };
-        if wanted.id.is_some_and(|Id(id)| id != event.id()) {
-            continue;
-        }
-        // One that is gone again with its block is nobody's.
-        let Some(known) = view.index.schedule(event.id()).map_err(|error| error.to_string())? else {
-            continue;
-        };
-        let schedule = &known.schedule;
-        let is_wanted = wanted.owner.is_none_or(|owner| owner == schedule.owner)
-            && wanted.target.is_none_or(|target| target == schedule.target);
-        if !is_wanted {
-            continue;
-        }
-        let id = RpcScheduleId::new(event.id());
-        let Some(what) = what(event, kind, schedule.is_single, block, &entry) else { continue };
-        let item =
-            Told { what, id, owner: schedule.owner, target: schedule.target, place: Place::new(&entry) };
-        told.push(serde_json::to_value(item).map_err(|error| error.to_string())?);
+/// What a log tells of a schedule that is wanted.
+fn of_log(
+    view: &View,
+    block: &IndexedBlock,
+    entry: &LogEntry,
+    kind: Kind,
+    wanted: &Wanted,
+) -> Result<Option<Told>, String> {
+    let Some(event) = ScheduleEvent::of_log(&entry.log) else { return Ok(None) };
+    if wanted.id.is_some_and(|Id(id)| id != event.id()) {
+        return Ok(None);
     }
-    Ok(told)
+    // One that is gone again with its block is nobody's.
+    let Some(known) = view.index.schedule(event.id()).map_err(|error| error.to_string())? else {
+        return Ok(None);
+    };
+    let schedule = &known.schedule;
+    let is_wanted = wanted.owner.is_none_or(|owner| owner == schedule.owner)
+        && wanted.target.is_none_or(|target| target == schedule.target);
+    if !is_wanted {
+        return Ok(None);
+    }
+    let id = RpcScheduleId::new(event.id());
+    let told = what(event, kind, schedule.is_single, block, entry);
+    let (owner, target) = (schedule.owner, schedule.target);
+    Ok(told.map(|what| Told { what, id, owner, target, place: Place::new(entry) }))
 }
 
 /// An event in the words of a subscription, if it is one that this kind tells of.

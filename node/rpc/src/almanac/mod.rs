@@ -17,11 +17,14 @@ mod schedule;
 pub use params::LaneName;
 pub use proof::Prover;
 
-use crate::{error, heads::Heads, heavy::Heavy, view::View};
+use crate::{answer::Answer, error, heads::Heads, heavy::Heavy, view::View};
 use almanac_index::KnownSchedule;
 use almanac_primitives::ScheduleId;
 use jsonrpsee::{RpcModule, core::RpcResult};
 use std::sync::Arc;
+
+/// How to ask for less.
+const LESS: &str = "ask for a smaller limit, or fewer runs";
 
 /// Answers the `almanac_` methods.
 #[derive(Clone)]
@@ -50,6 +53,14 @@ impl Almanac {
     ) -> RpcResult<T> {
         let view = self.view.clone();
         self.heavy.run(move || work(&view)).await
+    }
+
+    async fn answer<T: serde::Serialize + 'static>(
+        &self,
+        work: impl FnOnce(&View) -> RpcResult<T> + Send + 'static,
+    ) -> RpcResult<Answer<T>> {
+        let view = self.view.clone();
+        self.heavy.answer(LESS, move || work(&view)).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! What requests bring along, read with errors that say what is allowed.
 
-use crate::{error, types::Number};
+use crate::{bounds::ALMANAC_PAGE_MAX, error, types::Number};
 use almanac_index::ScheduleStatus;
 use almanac_primitives::{Lane, ScheduleId, TimestampMs};
 use jsonrpsee::core::RpcResult;
@@ -9,8 +9,6 @@ use serde_json::Value;
 
 /// Entries of a page, unless a request says how many.
 const LIMIT_DEFAULT: u64 = 20;
-/// Most entries of a page.
-const LIMIT_MAX: u64 = 100;
 
 /// A schedule's name: `"1042-3-0"`, or its number in hexadecimal, in decimal, or as a JSON number.
 pub(super) fn schedule_id(given: &Value) -> RpcResult<ScheduleId> {
@@ -59,8 +57,8 @@ pub(super) fn options<T: for<'de> Deserialize<'de> + Default>(
 /// How many entries a page should have.
 pub(super) fn limit(given: Option<Number>) -> RpcResult<usize> {
     let limit = given.map_or(LIMIT_DEFAULT, Number::get);
-    if !(1..=LIMIT_MAX).contains(&limit) {
-        return Err(error::invalid(format!("limit {limit} is not in 1..={LIMIT_MAX}")));
+    if !(1..=ALMANAC_PAGE_MAX).contains(&limit) {
+        return Err(error::invalid(format!("limit {limit} is not in 1..={ALMANAC_PAGE_MAX}")));
     }
     usize::try_from(limit).map_err(error::internal)
 }

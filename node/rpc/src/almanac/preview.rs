@@ -5,6 +5,8 @@
 
 use super::{only::Only, params::StatusName, runs::failure};
 use crate::{
+    answer::{Answer, Room},
+    bounds::{PREVIEW_RUNS_MAX, PREVIEW_TIME_MAX},
     error,
     eth::{fees::upcoming, overlay::Overlay},
     types::{Number, RpcScheduleId, RpcTime},
@@ -27,9 +29,7 @@ use almanac_schedule::{
 use jsonrpsee::core::RpcResult;
 use serde::Serialize;
 use serde_json::Value;
-
-/// Most runs that one request may preview.
-const RUNS_MAX: u64 = 10;
+use std::time::Instant;
 
 /// How the next runs of a schedule would go.
 #[derive(Clone, Debug, Serialize)]
@@ -40,7 +40,7 @@ pub(crate) struct Preview {
     /// The block whose state it starts from.
     block_number: U64,
     base_fee: U256,
-    runs: Vec<PreviewedRun>,
+    runs: Vec<Answer<PreviewedRun>>,
     /// Whether no run would be missing for want of money.
     escrow_suffices: bool,
     /// What would end the schedule, if anything does within these runs, or what ended it already.
@@ -48,6 +48,9 @@ pub(crate) struct Preview {
     /// Why there are fewer runs than asked for, unless it is the end.
     waits: Option<String>,
 }
+
+/// How to ask for less.
+const FEWER: &str = "preview fewer runs";
 
 /// A run that has not taken place.
 #[derive(Clone, Debug, Serialize)]
@@ -84,8 +87,9 @@ struct PreviewedEnd {
 pub(super) fn checked_count(given: Option<Value>) -> RpcResult<usize> {
     let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(1) };
     let number = serde_json::from_value::<Number>(given.clone()).ok().map(Number::get);
-    let number = number.filter(|number| (1..=RUNS_MAX).contains(number));
-    let number = number.ok_or_else(|| error::invalid(format!("{given} runs are not in 1..={RUNS_MAX}")))?;
+    let number = number.filter(|number| (1..=PREVIEW_RUNS_MAX).contains(number));
+    let number =
+        number.ok_or_else(|| error::invalid(format!("{given} runs are not in 1..={PREVIEW_RUNS_MAX}")))?;
     usize::try_from(number).map_err(error::internal)
 }
 
@@ -112,7 +116,12 @@ pub(super) fn preview(view: &View, id: ScheduleId, count: usize) -> RpcResult<Pr
         end: ended(&known),
         waits: None,
     };
+    let (begin, mut room) = (Instant::now(), Room::new(FEWER));
     while preview.runs.len() < count && preview.end.is_none() {
+        if begin.elapsed() > PREVIEW_TIME_MAX {
+            let (done, max_ms) = (preview.runs.len(), PREVIEW_TIME_MAX.as_millis());
+            return Err(error::limit(format!("{done} runs took longer than {max_ms} ms: {FEWER}")));
+        }
         let Some(record) = attempt.record()?.filter(|record| record.head.status == Status::Pending) else {
             break;
         };
@@ -120,7 +129,7 @@ pub(super) fn preview(view: &View, id: ScheduleId, count: usize) -> RpcResult<Pr
         preview.escrow_suffices &= !step.is_short;
         preview.end = step.end;
         match step.run {
-            Some(run) => preview.runs.push(run),
+            Some(run) => preview.runs.push(room.write(&run)?),
             None if preview.end.is_none() && !step.has_moved => {
                 preview.waits = Some(why_not(&record, &parameters));
                 break;

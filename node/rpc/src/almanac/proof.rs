@@ -6,10 +6,12 @@
 //! proven from the index, in any block.
 
 use super::{
+    Almanac,
     claim::{self, ClaimError, Plan, StateSubject, Subject},
     params::{self, Id, LaneName},
 };
 use crate::{
+    answer::Answer,
     error,
     types::{Number, proof::ProofJson},
     view::View,
@@ -94,17 +96,16 @@ impl Wanted {
 ///
 /// Which values have to be proven is looked up in the index, which may be a block behind the store or ahead of what was
 /// proven: what counts is what it says of the very block that the proofs are of.
-pub(super) async fn of_state(
-    view: &View,
-    prover: &dyn Prover,
-    subject: StateSubject,
-) -> RpcResult<ProofJson> {
-    let mut planned = plan(&view.state(None)?.1, subject)?;
+pub(super) async fn of_state(almanac: &Almanac, subject: StateSubject) -> RpcResult<Answer<ProofJson>> {
+    let mut planned = almanac.work(move |view| plan(&view.state_only(None)?, subject)).await?;
     for _ in 0..TRIES_MAX {
-        let Proven { header, proofs } = prover.prove(planned.keys.clone()).await.map_err(error::refused)?;
-        let Plan { claim, keys, entries } = plan(&state_after(view, &header).await?, subject)?;
+        let proven = almanac.prover.prove(planned.keys.clone()).await;
+        let Proven { header, proofs } = proven.map_err(error::refused)?;
+        let state = state_after(&almanac.view, &header).await?;
+        let Plan { claim, keys, entries } = almanac.work(move |_| plan(&state, subject)).await?;
         if keys == planned.keys {
-            return Ok(ProofJson { entries, ..ProofJson::of_values(claim, &header, &proofs) });
+            let proof = ProofJson { entries, ..ProofJson::of_values(claim, &header, &proofs) };
+            return almanac.answer(move |_| Ok(proof)).await;
         }
         planned.keys = keys;
     }
@@ -115,8 +116,7 @@ pub(super) async fn of_state(
 async fn state_after(view: &View, header: &Header) -> RpcResult<HistoricalState> {
     let (number, hash) = (header.number, header.hash());
     for _ in 0..LOOKS_MAX {
-        let indexed = view.index.block(number).map_err(error::internal)?;
-        if indexed.is_some_and(|block| block.hash == hash) {
+        if view.index.hash(number).map_err(error::internal)? == Some(hash) {
             return view.index.state_at(number).ok_or_else(|| error::unknown_block(number));
         }
         tokio::time::sleep(LOOK_EVERY).await;

@@ -2,7 +2,10 @@
 
 use super::params;
 use crate::{
-    error, revert,
+    answer::{Answer, Room},
+    error,
+    reading::Reading,
+    revert,
     types::{Number, RpcReceipt, RpcScheduleId, RpcTime},
     view::View,
 };
@@ -11,6 +14,9 @@ use almanac_index::{Location, Order};
 use almanac_primitives::{Outcome, ScheduleId};
 use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
+
+/// How to ask for less.
+const SMALLER: &str = "ask for a smaller limit";
 
 /// Which runs a client wants to see.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -34,7 +40,7 @@ enum OrderName {
 pub(crate) struct RunsPage {
     #[serde(flatten)]
     id: RpcScheduleId,
-    runs: Vec<RpcRun>,
+    runs: Vec<Answer<RpcRun>>,
     cursor: Option<String>,
 }
 
@@ -65,7 +71,9 @@ pub(super) fn page(view: &View, id: ScheduleId, wanted: &Wanted) -> RpcResult<Ru
     found.truncate(limit);
     let cursor =
         found.last().filter(|_| has_more).map(|Location { number, index }| format!("{number}-{index}"));
-    let runs = found.into_iter().map(|location| run(view, location)).collect::<RpcResult<_>>()?;
+    let (mut room, mut reading) = (Room::new(SMALLER), Reading::new(SMALLER));
+    let shown = found.into_iter().map(|location| room.write(&run(view, location, &mut reading)?));
+    let runs = shown.collect::<RpcResult<_>>()?;
     Ok(RunsPage { id: RpcScheduleId::new(id), runs, cursor })
 }
 
@@ -87,8 +95,9 @@ fn before(Location { number, index }: Location) -> Location {
     Location { number, index: index.saturating_sub(1) }
 }
 
-fn run(view: &View, location: Location) -> RpcResult<RpcRun> {
+fn run(view: &View, location: Location, reading: &mut Reading) -> RpcResult<RpcRun> {
     let block = view.block(Some(location.number.into()))?;
+    reading.count(&block)?;
     let missing = || error::internal(format!("there is no run at {location:?}"));
     let receipt = block.receipts.get(location.index).ok_or_else(missing)?;
     Ok(RpcRun {

@@ -152,15 +152,13 @@ impl RpcPlace {
                 time: None,
             });
         }
-        let block = view.block(Some(location.number.into()))?;
-        let missing = || error::internal(format!("there is no receipt at {location:?}"));
-        let receipt = block.receipts.get(location.index).ok_or_else(missing)?;
+        let place = view.index.place(location).map_err(error::internal)?;
         Ok(Self {
             block_number,
-            block_hash: Some(block.hash),
-            transaction_hash: Some(receipt.transaction_hash),
-            transaction_index: Some(U64::from(location.index.saturating_sub(block.unseen()))),
-            time: Some(RpcTime::new(block.block.header.timestamp)),
+            block_hash: Some(place.block_hash),
+            transaction_hash: Some(place.transaction_hash),
+            transaction_index: Some(U64::from(location.index.saturating_sub(place.unseen))),
+            time: Some(RpcTime::new(place.timestamp)),
         })
     }
 }

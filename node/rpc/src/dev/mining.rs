@@ -1,7 +1,11 @@
 //! When blocks are made, and blocks by hand.
 
 use super::{Dev, refused, time::moment};
-use crate::{error, types::RpcBlock};
+use crate::{
+    answer::{Answer, Room},
+    error,
+    types::RpcBlock,
+};
 use alloy_primitives::{Address, U256};
 use almanac_consensus::{Mode, solo::TIME_MAX};
 use almanac_primitives::DurationMs;
@@ -16,7 +20,7 @@ pub(crate) trait MiningApi {
 
     /// The same, and answers with the blocks and all that is in them.
     #[method(name = "evm_mine_detailed", aliases = ["anvil_mine_detailed"])]
-    async fn mine_detailed(&self, options: Option<MineOptions>) -> RpcResult<Vec<RpcBlock>>;
+    async fn mine_detailed(&self, options: Option<MineOptions>) -> RpcResult<Answer<Vec<Answer<RpcBlock>>>>;
 
     /// Makes blocks, each so many seconds after the one before. The first comes when it would anyway.
     #[method(name = "hardhat_mine")]
@@ -47,6 +51,9 @@ pub(crate) trait MiningApi {
     async fn set_coinbase(&self, account: Address) -> RpcResult<()>;
 }
 
+/// How to ask for less.
+const FEWER: &str = "mine fewer blocks at once; these are made";
+
 /// What `evm_mine` gets: a time, or a time and a number of blocks.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
@@ -63,16 +70,20 @@ impl MiningApiServer for Dev {
         Ok("0x0")
     }
 
-    async fn mine_detailed(&self, options: Option<MineOptions>) -> RpcResult<Vec<RpcBlock>> {
-        let last = self.mine_blocks(options).await?;
-        let blocks = last.map_or_else(Vec::new, |(last, count)| {
-            (last.saturating_sub(count).saturating_add(1)..=last).collect()
-        });
-        let found = blocks.into_iter().map(|number: u64| {
-            let block = self.view.block(Some(number.into()))?;
-            Ok(RpcBlock::new(&block, self.view.chain_id, true))
-        });
-        found.collect()
+    async fn mine_detailed(&self, options: Option<MineOptions>) -> RpcResult<Answer<Vec<Answer<RpcBlock>>>> {
+        let mined = self.mine_blocks(options).await?;
+        let view = self.view.clone();
+        let show = move || {
+            let Some((last, count)) = mined else { return Ok(Vec::new()) };
+            let mut room = Room::new(FEWER);
+            let first = last.saturating_sub(count).saturating_add(1);
+            let shown = (first..=last).map(|number| {
+                let block = view.block(Some(number.into()))?;
+                room.write(&RpcBlock::new(&block, view.chain_id, true))
+            });
+            shown.collect::<RpcResult<Vec<_>>>()
+        };
+        self.heavy.answer(FEWER, show).await
     }
 
     async fn mine_many(&self, count: Option<U256>, interval: Option<U256>) -> RpcResult<()> {

@@ -12,7 +12,13 @@ mod snapshots;
 mod state;
 mod time;
 
-use crate::{error, impersonation::Impersonation, lines::Lines, view::View};
+use crate::{
+    error,
+    heavy::{Heavy, HeavyLimits},
+    impersonation::Impersonation,
+    lines::Lines,
+    view::View,
+};
 use almanac_consensus::{Admission, BlockId, ControlError, Controls};
 use almanac_exec::Edit;
 use jsonrpsee::{RpcModule, core::RpcResult, types::ErrorObjectOwned};
@@ -27,6 +33,8 @@ pub struct Dev {
     impersonation: Arc<Impersonation>,
     lines: Lines,
     client_version: Arc<str>,
+    /// Dumps and many blocks at once wait here.
+    heavy: Heavy,
 }
 
 impl Dev {
@@ -40,7 +48,8 @@ impl Dev {
         lines: Lines,
         client_version: &str,
     ) -> Self {
-        Self { view, admission, controls, impersonation, lines, client_version: client_version.into() }
+        let heavy = Heavy::new(HeavyLimits::default());
+        Self { view, admission, controls, impersonation, lines, client_version: client_version.into(), heavy }
     }
 
     /// All of its methods.

@@ -1,7 +1,7 @@
 //! All accounts in one piece, to be put into another chain.
 
 use super::Dev;
-use crate::error;
+use crate::{answer::Answer, error, view::View};
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
 use almanac_exec::Edit;
 use almanac_primitives::{
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub(crate) trait StateApi {
     /// All accounts but the chain's own: JSON, as bytes.
     #[method(name = "anvil_dumpState", aliases = ["hardhat_dumpState"])]
-    fn dump(&self) -> RpcResult<Bytes>;
+    async fn dump(&self) -> RpcResult<Answer<Bytes>>;
 
     /// Gives accounts what a dump says of them. Others stay as they are.
     #[method(name = "anvil_loadState", aliases = ["hardhat_loadState"])]
@@ -42,22 +42,27 @@ struct DumpedAccount {
 
 #[jsonrpsee::core::async_trait]
 impl StateApiServer for Dev {
-    fn dump(&self) -> RpcResult<Bytes> {
-        let dump = Dump { accounts: self.accounts()? };
-        let json = serde_json::to_vec(&dump).map_err(error::internal)?;
-        Ok(json.into())
+    async fn dump(&self) -> RpcResult<Answer<Bytes>> {
+        let view = self.view.clone();
+        let dump = move || {
+            let dump = Dump { accounts: accounts(&view)? };
+            let json = serde_json::to_vec(&dump).map_err(error::internal)?;
+            Ok(Bytes::from(json))
+        };
+        self.heavy.answer("read accounts one by one", dump).await
     }
 
     async fn load(&self, dump: Bytes) -> RpcResult<bool> {
-        let dump: Dump = serde_json::from_slice(&dump)
-            .map_err(|error| error::invalid(format!("this is no dump of accounts: {error}")))?;
-        let present = self.accounts()?;
-        let edits: Vec<_> = dump
-            .accounts
-            .into_iter()
-            .filter(|(account, _)| !is_foreign(*account))
-            .flat_map(|(account, wanted)| edits(account, wanted, present.get(&account)))
-            .collect();
+        let view = self.view.clone();
+        let compare = move || {
+            let dump: Dump = serde_json::from_slice(&dump)
+                .map_err(|error| error::invalid(format!("this is no dump of accounts: {error}")))?;
+            let present = accounts(&view)?;
+            let wanted = dump.accounts.into_iter().filter(|(account, _)| !is_foreign(*account));
+            let edits = wanted.flat_map(|(account, wanted)| edits(account, wanted, present.get(&account)));
+            Ok(edits.collect::<Vec<_>>())
+        };
+        let edits = self.heavy.run(compare).await?;
         if !edits.is_empty() {
             self.edit(edits).await?;
         }
@@ -70,31 +75,29 @@ fn is_foreign(account: Address) -> bool {
     is_system(account) || account == DEVELOPER
 }
 
-impl Dev {
-    fn accounts(&self) -> RpcResult<BTreeMap<Address, DumpedAccount>> {
-        let mut accounts: BTreeMap<Address, DumpedAccount> = BTreeMap::new();
-        let state = self.view.index.tip_state();
-        for (key, value) in self.view.index.tip_accounts().map_err(error::internal)? {
-            match key {
-                StateKey::Account(address) if !is_foreign(address) => {
-                    let Account { nonce, balance, code_hash } =
-                        Account::decode(&value).map_err(error::internal)?;
-                    let dumped = accounts.entry(address).or_default();
-                    (dumped.nonce, dumped.balance) = (nonce, balance);
-                    if code_hash != KECCAK256_EMPTY {
-                        let code = state.read(StateKey::Code(code_hash)).map_err(error::internal)?;
-                        dumped.code = code.unwrap_or_default();
-                    }
+fn accounts(view: &View) -> RpcResult<BTreeMap<Address, DumpedAccount>> {
+    let mut accounts: BTreeMap<Address, DumpedAccount> = BTreeMap::new();
+    let state = view.index.tip_state();
+    for (key, value) in view.index.tip_accounts().map_err(error::internal)? {
+        match key {
+            StateKey::Account(address) if !is_foreign(address) => {
+                let Account { nonce, balance, code_hash } =
+                    Account::decode(&value).map_err(error::internal)?;
+                let dumped = accounts.entry(address).or_default();
+                (dumped.nonce, dumped.balance) = (nonce, balance);
+                if code_hash != KECCAK256_EMPTY {
+                    let code = state.read(StateKey::Code(code_hash)).map_err(error::internal)?;
+                    dumped.code = code.unwrap_or_default();
                 }
-                StateKey::Slot(address, slot) if !is_foreign(address) => {
-                    let value = decode_slot(&value).map_err(error::internal)?;
-                    accounts.entry(address).or_default().storage.insert(slot, value);
-                }
-                _ => {}
             }
+            StateKey::Slot(address, slot) if !is_foreign(address) => {
+                let value = decode_slot(&value).map_err(error::internal)?;
+                accounts.entry(address).or_default().storage.insert(slot, value);
+            }
+            _ => {}
         }
-        Ok(accounts)
     }
+    Ok(accounts)
 }
 
 /// What makes an account as it is wanted. The nonce comes last: code and storage can raise it.

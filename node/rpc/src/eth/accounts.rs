@@ -57,19 +57,19 @@ impl AccountsApiServer for Eth {
     }
 
     fn code(&self, address: Address, block: Option<BlockId>) -> RpcResult<Bytes> {
-        let (_, state) = self.view.state(block)?;
+        let state = self.view.state_only(block)?;
         code(&state, account(&state, address)?.code_hash)
     }
 
     fn storage_at(&self, address: Address, slot: U256, block: Option<BlockId>) -> RpcResult<B256> {
-        let (_, state) = self.view.state(block)?;
+        let state = self.view.state_only(block)?;
         let stored = state.read(StateKey::Slot(address, slot)).map_err(error::internal)?;
         let value = stored.map_or(Ok(U256::ZERO), |stored| decode_slot(&stored)).map_err(error::internal)?;
         Ok(value.into())
     }
 
     fn account_info(&self, address: Address, block: Option<BlockId>) -> RpcResult<AccountInfo> {
-        let (_, state) = self.view.state(block)?;
+        let state = self.view.state_only(block)?;
         let account = account(&state, address)?;
         let code = code(&state, account.code_hash)?;
         Ok(AccountInfo { balance: account.balance, nonce: account.nonce, code })

@@ -1,7 +1,15 @@
 //! A call to be tried: in which block, on which state, at which price.
 
-use super::{Eth, fees::upcoming, overlay::Overlay};
-use crate::{error, view::View};
+use super::{
+    Eth,
+    fees::upcoming,
+    overlay::{Overlay, check_count},
+};
+use crate::{
+    answer::{Answer, Room},
+    error,
+    view::View,
+};
 use alloy_eips::BlockId;
 use alloy_primitives::{TxKind, U256};
 use alloy_rpc_types_eth::{BlockOverrides, TransactionRequest, state::StateOverride};
@@ -15,6 +23,9 @@ use almanac_trace::Timer;
 use jsonrpsee::core::RpcResult;
 use revm::{Inspector, inspector::NoOpInspector};
 use std::{sync::Arc, time::Duration};
+
+/// How to ask a call for less.
+const LESS: &str = "let the call return less";
 
 /// What a request wants to be different.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +84,7 @@ impl Attempt {
         let place = Place::first_of(next);
         let mut attempt = Self { base: block, state: Overlay::new(state), environment, place, timer };
         if let Some(state) = overrides.state {
+            check_count([&state])?;
             attempt.state.override_state(state)?;
         }
         if let Some(block) = overrides.block {
@@ -190,6 +202,16 @@ fn small(what: &str, given: U256) -> RpcResult<u64> {
 }
 
 impl Eth {
+    /// Works on an attempt and writes the answer, off the threads that serve connections.
+    pub(super) async fn try_answer<T: serde::Serialize + Send + 'static>(
+        &self,
+        id: Option<BlockId>,
+        overrides: Overrides,
+        work: impl FnOnce(Attempt) -> RpcResult<T> + Send + 'static,
+    ) -> RpcResult<Answer<T>> {
+        self.try_out(id, overrides, move |attempt| Room::new(LESS).write(&work(attempt)?)).await
+    }
+
     /// Works on an attempt, off the threads that serve connections.
     pub(super) async fn try_out<T: Send + 'static>(
         &self,

@@ -2,6 +2,7 @@
 
 use super::Eth;
 use crate::{
+    answer::Answer,
     error,
     types::{RpcBlock, RpcReceipt, RpcTransaction, user_transaction},
 };
@@ -19,32 +20,39 @@ pub(crate) trait BlocksApi {
 
     /// The block with a hash, or null.
     #[method(name = "eth_getBlockByHash")]
-    fn block_by_hash(&self, hash: BlockHash, is_full: Option<bool>) -> RpcResult<Option<RpcBlock>>;
+    async fn block_by_hash(
+        &self,
+        hash: BlockHash,
+        is_full: Option<bool>,
+    ) -> RpcResult<Answer<Option<RpcBlock>>>;
 
     /// The block at a height, or null.
     #[method(name = "eth_getBlockByNumber")]
-    fn block_by_number(&self, number: BlockNumberOrTag, is_full: Option<bool>)
-    -> RpcResult<Option<RpcBlock>>;
+    async fn block_by_number(
+        &self,
+        number: BlockNumberOrTag,
+        is_full: Option<bool>,
+    ) -> RpcResult<Answer<Option<RpcBlock>>>;
 
     /// Receipts of everything in a block, or null.
     #[method(name = "eth_getBlockReceipts")]
-    fn block_receipts(&self, block: BlockId) -> RpcResult<Option<Vec<RpcReceipt>>>;
+    async fn block_receipts(&self, block: BlockId) -> RpcResult<Answer<Option<Vec<RpcReceipt>>>>;
 
     /// How much ran in a block.
     #[method(name = "eth_getBlockTransactionCountByHash")]
-    fn count_by_hash(&self, hash: BlockHash) -> RpcResult<Option<U64>>;
+    async fn count_by_hash(&self, hash: BlockHash) -> RpcResult<Answer<Option<U64>>>;
 
     /// How much ran in a block.
     #[method(name = "eth_getBlockTransactionCountByNumber")]
-    fn count_by_number(&self, number: BlockNumberOrTag) -> RpcResult<Option<U64>>;
+    async fn count_by_number(&self, number: BlockNumberOrTag) -> RpcResult<Answer<Option<U64>>>;
 
     /// There are no uncles.
     #[method(name = "eth_getUncleCountByBlockHash")]
-    fn uncle_count_by_hash(&self, hash: BlockHash) -> RpcResult<Option<U64>>;
+    async fn uncle_count_by_hash(&self, hash: BlockHash) -> RpcResult<Answer<Option<U64>>>;
 
     /// There are no uncles.
     #[method(name = "eth_getUncleCountByBlockNumber")]
-    fn uncle_count_by_number(&self, number: BlockNumberOrTag) -> RpcResult<Option<U64>>;
+    async fn uncle_count_by_number(&self, number: BlockNumberOrTag) -> RpcResult<Answer<Option<U64>>>;
 
     /// There are no uncles.
     #[method(name = "eth_getUncleByBlockHashAndIndex")]
@@ -56,97 +64,156 @@ pub(crate) trait BlocksApi {
 
     /// A transaction in a block or in the pool, or null.
     #[method(name = "eth_getTransactionByHash")]
-    fn transaction(&self, hash: TxHash) -> RpcResult<Option<RpcTransaction>>;
+    async fn transaction(&self, hash: TxHash) -> RpcResult<Answer<Option<RpcTransaction>>>;
 
     /// A transaction by its place.
     #[method(name = "eth_getTransactionByBlockHashAndIndex")]
-    fn transaction_by_hash_and_index(&self, hash: BlockHash, index: U64)
-    -> RpcResult<Option<RpcTransaction>>;
+    async fn transaction_by_hash_and_index(
+        &self,
+        hash: BlockHash,
+        index: U64,
+    ) -> RpcResult<Answer<Option<RpcTransaction>>>;
 
     /// A transaction by its place.
     #[method(name = "eth_getTransactionByBlockNumberAndIndex")]
-    fn transaction_by_number_and_index(
+    async fn transaction_by_number_and_index(
         &self,
         number: BlockNumberOrTag,
         index: U64,
-    ) -> RpcResult<Option<RpcTransaction>>;
+    ) -> RpcResult<Answer<Option<RpcTransaction>>>;
 
     /// The transaction that used up a sequence number, or waits with it.
     #[method(name = "eth_getTransactionBySenderAndNonce")]
-    fn transaction_by_sender(&self, sender: Address, nonce: U64) -> RpcResult<Option<RpcTransaction>>;
+    async fn transaction_by_sender(
+        &self,
+        sender: Address,
+        nonce: U64,
+    ) -> RpcResult<Answer<Option<RpcTransaction>>>;
 
     /// The signed encoding of a transaction, or null.
     #[method(name = "eth_getRawTransactionByHash", aliases = ["debug_getRawTransaction"])]
-    fn raw_transaction(&self, hash: TxHash) -> RpcResult<Option<Bytes>>;
+    async fn raw_transaction(&self, hash: TxHash) -> RpcResult<Answer<Option<Bytes>>>;
 
     /// What became of a transaction, or null while it is not in a block.
     #[method(name = "eth_getTransactionReceipt")]
-    fn transaction_receipt(&self, hash: TxHash) -> RpcResult<Option<RpcReceipt>>;
+    async fn transaction_receipt(&self, hash: TxHash) -> RpcResult<Answer<Option<RpcReceipt>>>;
 }
 
+/// How to ask for less than a block.
+const LESS: &str = "ask for its transactions or receipts one by one";
+
 impl Eth {
+    /// Reads, off the threads that serve connections: a block may be megabytes.
+    async fn read<T: serde::Serialize + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> RpcResult<T> + Send + 'static,
+    ) -> RpcResult<Answer<T>> {
+        let eth = self.clone();
+        self.reads.answer(LESS, move || work(&eth)).await
+    }
+
     /// The block with this name; "pending" is the one that would come next.
     fn named(&self, id: BlockId) -> RpcResult<Option<Arc<IndexedBlock>>> {
         if id.is_pending() { Ok(Some(Arc::new(self.upcoming_block()?))) } else { self.view.find(id) }
     }
 
-    fn shown(&self, id: BlockId, is_full: Option<bool>) -> RpcResult<Option<RpcBlock>> {
-        let block = self.named(id)?;
-        let show =
-            |block: Arc<IndexedBlock>| RpcBlock::new(&block, self.view.chain_id, is_full.unwrap_or(false));
-        Ok(block.map(show))
+    async fn shown(&self, id: BlockId, is_full: Option<bool>) -> RpcResult<Answer<Option<RpcBlock>>> {
+        self.read(move |eth| {
+            let block = eth.named(id)?;
+            Ok(block.map(|block| RpcBlock::new(&block, eth.view.chain_id, is_full.unwrap_or(false))))
+        })
+        .await
     }
 
-    fn count(&self, id: BlockId) -> RpcResult<Option<U64>> {
-        Ok(self.named(id)?.map(|block| U64::from(block.receipts.len() - block.unseen())))
+    async fn count(&self, id: BlockId) -> RpcResult<Answer<Option<U64>>> {
+        self.read(move |eth| Ok(eth.named(id)?.map(|block| U64::from(block.receipts.len() - block.unseen()))))
+            .await
     }
 
-    fn at_index(&self, id: BlockId, index: U64) -> RpcResult<Option<RpcTransaction>> {
-        let Some(block) = self.view.find(id)? else { return Ok(None) };
-        let index = usize::try_from(index.to::<u64>()).unwrap_or(usize::MAX).saturating_add(block.unseen());
-        Ok(RpcTransaction::of_block(&block, index, self.view.chain_id))
+    async fn uncle_count(&self, id: BlockId) -> RpcResult<Answer<Option<U64>>> {
+        self.read(move |eth| Ok(eth.view.find(id)?.map(|_| U64::ZERO))).await
+    }
+
+    async fn at_index(&self, id: BlockId, index: U64) -> RpcResult<Answer<Option<RpcTransaction>>> {
+        self.read(move |eth| {
+            let Some(block) = eth.view.find(id)? else { return Ok(None) };
+            let index = usize::try_from(index.to::<u64>()).unwrap_or(usize::MAX);
+            Ok(RpcTransaction::of_block(&block, index.saturating_add(block.unseen()), eth.view.chain_id))
+        })
+        .await
     }
 
     fn located(&self, hash: TxHash) -> RpcResult<Option<(Location, Arc<IndexedBlock>)>> {
         self.view.index.transaction(hash).map_err(error::internal)
     }
+
+    fn find_transaction(&self, hash: TxHash) -> RpcResult<Option<RpcTransaction>> {
+        // The pool first: what leaves it is in the index by then, never the other way round.
+        let waiting = self.admission.pool().lock().get(hash).cloned();
+        if let Some(waiting) = waiting {
+            return Ok(Some(RpcTransaction::pending(&waiting)));
+        }
+        let found = self.located(hash)?;
+        Ok(found.and_then(|(location, block)| {
+            RpcTransaction::of_block(&block, location.index, self.view.chain_id)
+        }))
+    }
+
+    fn find_by_sender(&self, sender: Address, nonce: u64) -> RpcResult<Option<RpcTransaction>> {
+        let waiting = self
+            .admission
+            .pool()
+            .lock()
+            .pending_of(sender)
+            .find_map(|(waiting, _)| (waiting.transaction().nonce() == nonce).then(|| waiting.clone()));
+        if let Some(waiting) = waiting {
+            return Ok(Some(RpcTransaction::pending(&waiting)));
+        }
+        let signed = self.view.index.signed_with_nonce(sender, nonce).map_err(error::internal)?;
+        signed.map_or(Ok(None), |signed| self.find_transaction(signed.hash))
+    }
 }
 
+#[jsonrpsee::core::async_trait]
 impl BlocksApiServer for Eth {
     fn block_number(&self) -> RpcResult<U64> {
         Ok(U64::from(self.view.index.height()))
     }
 
-    fn block_by_hash(&self, hash: BlockHash, is_full: Option<bool>) -> RpcResult<Option<RpcBlock>> {
-        self.shown(hash.into(), is_full)
+    async fn block_by_hash(
+        &self,
+        hash: BlockHash,
+        is_full: Option<bool>,
+    ) -> RpcResult<Answer<Option<RpcBlock>>> {
+        self.shown(hash.into(), is_full).await
     }
 
-    fn block_by_number(
+    async fn block_by_number(
         &self,
         number: BlockNumberOrTag,
         is_full: Option<bool>,
-    ) -> RpcResult<Option<RpcBlock>> {
-        self.shown(number.into(), is_full)
+    ) -> RpcResult<Answer<Option<RpcBlock>>> {
+        self.shown(number.into(), is_full).await
     }
 
-    fn block_receipts(&self, block: BlockId) -> RpcResult<Option<Vec<RpcReceipt>>> {
-        Ok(self.view.find(block)?.map(|block| RpcReceipt::all(&block)))
+    async fn block_receipts(&self, block: BlockId) -> RpcResult<Answer<Option<Vec<RpcReceipt>>>> {
+        self.read(move |eth| Ok(eth.view.find(block)?.map(|block| RpcReceipt::all(&block)))).await
     }
 
-    fn count_by_hash(&self, hash: BlockHash) -> RpcResult<Option<U64>> {
-        self.count(hash.into())
+    async fn count_by_hash(&self, hash: BlockHash) -> RpcResult<Answer<Option<U64>>> {
+        self.count(hash.into()).await
     }
 
-    fn count_by_number(&self, number: BlockNumberOrTag) -> RpcResult<Option<U64>> {
-        self.count(number.into())
+    async fn count_by_number(&self, number: BlockNumberOrTag) -> RpcResult<Answer<Option<U64>>> {
+        self.count(number.into()).await
     }
 
-    fn uncle_count_by_hash(&self, hash: BlockHash) -> RpcResult<Option<U64>> {
-        Ok(self.view.find(hash.into())?.map(|_| U64::ZERO))
+    async fn uncle_count_by_hash(&self, hash: BlockHash) -> RpcResult<Answer<Option<U64>>> {
+        self.uncle_count(hash.into()).await
     }
 
-    fn uncle_count_by_number(&self, number: BlockNumberOrTag) -> RpcResult<Option<U64>> {
-        Ok(self.view.find(number.into())?.map(|_| U64::ZERO))
+    async fn uncle_count_by_number(&self, number: BlockNumberOrTag) -> RpcResult<Answer<Option<U64>>> {
+        self.uncle_count(number.into()).await
     }
 
     fn uncle_by_hash(&self, _: BlockHash, _: U64) -> RpcResult<Option<RpcBlock>> {
@@ -157,56 +224,68 @@ impl BlocksApiServer for Eth {
         Ok(None)
     }
 
-    fn transaction(&self, hash: TxHash) -> RpcResult<Option<RpcTransaction>> {
-        // The pool first: what leaves it is in the index by then, never the other way round.
-        if let Some(waiting) = self.admission.pool().lock().get(hash) {
-            return Ok(Some(RpcTransaction::pending(waiting)));
-        }
-        let found = self.located(hash)?;
-        Ok(found.and_then(|(location, block)| {
-            RpcTransaction::of_block(&block, location.index, self.view.chain_id)
-        }))
+    async fn transaction(&self, hash: TxHash) -> RpcResult<Answer<Option<RpcTransaction>>> {
+        self.read(move |eth| eth.find_transaction(hash)).await
     }
 
-    fn transaction_by_hash_and_index(
+    async fn transaction_by_hash_and_index(
         &self,
         hash: BlockHash,
         index: U64,
-    ) -> RpcResult<Option<RpcTransaction>> {
-        self.at_index(hash.into(), index)
+    ) -> RpcResult<Answer<Option<RpcTransaction>>> {
+        self.at_index(hash.into(), index).await
     }
 
-    fn transaction_by_number_and_index(
+    async fn transaction_by_number_and_index(
         &self,
         number: BlockNumberOrTag,
         index: U64,
-    ) -> RpcResult<Option<RpcTransaction>> {
-        self.at_index(number.into(), index)
+    ) -> RpcResult<Answer<Option<RpcTransaction>>> {
+        self.at_index(number.into(), index).await
     }
 
-    fn transaction_by_sender(&self, sender: Address, nonce: U64) -> RpcResult<Option<RpcTransaction>> {
-        let nonce = nonce.to::<u64>();
-        let waiting = self.admission.pool().lock().pending_of(sender).find_map(|(waiting, _)| {
-            (waiting.transaction().nonce() == nonce).then(|| RpcTransaction::pending(waiting))
-        });
-        if waiting.is_some() {
-            return Ok(waiting);
-        }
-        let signed = self.view.index.signed_with_nonce(sender, nonce).map_err(error::internal)?;
-        signed.map_or(Ok(None), |signed| self.transaction(signed.hash))
+    async fn transaction_by_sender(
+        &self,
+        sender: Address,
+        nonce: U64,
+    ) -> RpcResult<Answer<Option<RpcTransaction>>> {
+        self.read(move |eth| eth.find_by_sender(sender, nonce.to())).await
     }
 
-    fn raw_transaction(&self, hash: TxHash) -> RpcResult<Option<Bytes>> {
-        if let Some(waiting) = self.admission.pool().lock().get(hash) {
-            return Ok(Some(waiting.transaction().encoded().clone()));
-        }
-        let found = self.located(hash)?;
-        Ok(found.and_then(|(location, block)| {
-            user_transaction(&block, location.index).map(|transaction| transaction.encoded().clone())
-        }))
+    async fn raw_transaction(&self, hash: TxHash) -> RpcResult<Answer<Option<Bytes>>> {
+        self.read(move |eth| {
+            if let Some(waiting) = eth.admission.pool().lock().get(hash) {
+                return Ok(Some(waiting.transaction().encoded().clone()));
+            }
+            let found = eth.located(hash)?;
+            Ok(found.and_then(|(location, block)| {
+                user_transaction(&block, location.index).map(|transaction| transaction.encoded().clone())
+            }))
+        })
+        .await
     }
 
-    fn transaction_receipt(&self, hash: TxHash) -> RpcResult<Option<RpcReceipt>> {
-        Ok(self.located(hash)?.and_then(|(location, block)| RpcReceipt::new(&block, location.index)))
+    async fn transaction_receipt(&self, hash: TxHash) -> RpcResult<Answer<Option<RpcReceipt>>> {
+        self.read(move |eth| {
+            Ok(eth.located(hash)?.and_then(|(location, block)| RpcReceipt::new(&block, location.index)))
+        })
+        .await
+    }
+}
+
+impl Eth {
+    /// What became of a transaction that is known to be in a block.
+    pub(super) async fn receipt_of(&self, hash: TxHash) -> RpcResult<Answer<RpcReceipt>> {
+        self.read(move |eth| {
+            let found =
+                eth.located(hash)?.and_then(|(location, block)| RpcReceipt::new(&block, location.index));
+            found.ok_or_else(|| error::unknown_transaction(hash))
+        })
+        .await
+    }
+
+    /// Whether a transaction is in a block.
+    pub(super) fn is_included(&self, hash: TxHash) -> bool {
+        matches!(self.view.index.location(hash), Ok(Some(_)))
     }
 }

@@ -6,7 +6,7 @@ use super::{
     estimate::estimate,
     simulate::{SimulatedBlock, simulate_blocks},
 };
-use crate::error;
+use crate::{answer::Answer, error};
 use alloy_eips::{BlockId, eip2930::AccessListResult};
 use alloy_primitives::{Bytes, U64, U256};
 use alloy_rpc_types_eth::{
@@ -27,7 +27,7 @@ pub(crate) trait CallsApi {
         block: Option<BlockId>,
         state_overrides: Option<StateOverride>,
         block_overrides: Option<Box<BlockOverrides>>,
-    ) -> RpcResult<Bytes>;
+    ) -> RpcResult<Answer<Bytes>>;
 
     /// The gas that a call needs.
     #[method(name = "eth_estimateGas")]
@@ -46,7 +46,7 @@ pub(crate) trait CallsApi {
         request: TransactionRequest,
         block: Option<BlockId>,
         state_overrides: Option<StateOverride>,
-    ) -> RpcResult<AccessListResult>;
+    ) -> RpcResult<Answer<AccessListResult>>;
 
     /// Tries blocks of calls, each on what the ones before would have changed.
     #[method(name = "eth_simulateV1")]
@@ -54,7 +54,7 @@ pub(crate) trait CallsApi {
         &self,
         payload: SimulatePayload,
         block: Option<BlockId>,
-    ) -> RpcResult<Vec<SimulatedBlock>>;
+    ) -> RpcResult<Answer<Vec<Answer<SimulatedBlock>>>>;
 }
 
 /// Tries a call, and prints what contracts say in it.
@@ -73,9 +73,9 @@ impl CallsApiServer for Eth {
         block: Option<BlockId>,
         state: Option<StateOverride>,
         block_overrides: Option<Box<BlockOverrides>>,
-    ) -> RpcResult<Bytes> {
+    ) -> RpcResult<Answer<Bytes>> {
         let is_printed = self.impersonation.is_some();
-        self.try_out(block, Overrides { state, block: block_overrides }, move |mut attempt| {
+        self.try_answer(block, Overrides { state, block: block_overrides }, move |mut attempt| {
             let call = attempt.call(request)?;
             let result = if is_printed { print(&mut attempt, call) } else { attempt.run(call) };
             let result = result.map_err(|error| error::attempt(&error))?;
@@ -107,9 +107,9 @@ impl CallsApiServer for Eth {
         request: TransactionRequest,
         block: Option<BlockId>,
         state: Option<StateOverride>,
-    ) -> RpcResult<AccessListResult> {
+    ) -> RpcResult<Answer<AccessListResult>> {
         let block = block.unwrap_or(BlockId::pending());
-        self.try_out(Some(block), Overrides { state, block: None }, |mut attempt| {
+        self.try_answer(Some(block), Overrides { state, block: None }, |mut attempt| {
             let call = attempt.call(request)?;
             let mut inspector = AccessListInspector::new(call.access_list.clone());
             attempt.watch(call.clone(), &mut inspector).map_err(|error| error::attempt(&error))?;
@@ -128,7 +128,7 @@ impl CallsApiServer for Eth {
         &self,
         payload: SimulatePayload,
         block: Option<BlockId>,
-    ) -> RpcResult<Vec<SimulatedBlock>> {
-        self.try_out(block, Overrides::default(), |attempt| simulate_blocks(attempt, payload)).await
+    ) -> RpcResult<Answer<Vec<Answer<SimulatedBlock>>>> {
+        self.try_answer(block, Overrides::default(), |attempt| simulate_blocks(attempt, payload)).await
     }
 }

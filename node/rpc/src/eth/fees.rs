@@ -1,7 +1,12 @@
 //! What blocks ask for gas, and what was paid.
 
 use super::Eth;
-use crate::error;
+use crate::{
+    answer::Answer,
+    bounds::{FEE_BLOCKS_MAX, FEE_PERCENTILES_MAX},
+    error,
+    reading::Reading,
+};
 use alloy_eips::BlockNumberOrTag;
 use alloy_primitives::{Address, U64, U256};
 use almanac_exec::environment::{base_fee_after, read_parameters};
@@ -13,11 +18,6 @@ use std::sync::Arc;
 
 /// A tip that gets a transaction into the next block that is not full.
 pub(super) const TIP: GasPrice = GasPrice(1_000_000_000);
-
-/// Most blocks that one fee history tells of.
-const HISTORY_BLOCKS_MAX: u64 = 1_024;
-/// Most percentiles that one fee history computes.
-const PERCENTILES_MAX: usize = 100;
 
 /// What blocks asked for gas and what was paid, oldest first. Base fees go one block further.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -48,12 +48,12 @@ pub(crate) trait FeesApi {
 
     /// Base fees, how full blocks were, and percentiles of the tips paid.
     #[method(name = "eth_feeHistory")]
-    fn fee_history(
+    async fn fee_history(
         &self,
         count: U64,
         newest: BlockNumberOrTag,
         percentiles: Option<Vec<f64>>,
-    ) -> RpcResult<FeeHistory>;
+    ) -> RpcResult<Answer<FeeHistory>>;
 
     /// Who got the tips of the last block.
     #[method(name = "eth_coinbase")]
@@ -95,6 +95,7 @@ pub(crate) fn upcoming(
     })
 }
 
+#[jsonrpsee::core::async_trait]
 impl FeesApiServer for Eth {
     fn gas_price(&self) -> RpcResult<U256> {
         let base_fee = self.upcoming()?.base_fee.0;
@@ -110,26 +111,48 @@ impl FeesApiServer for Eth {
         Ok(U256::ONE)
     }
 
-    fn fee_history(
+    async fn fee_history(
         &self,
         count: U64,
         newest: BlockNumberOrTag,
         percentiles: Option<Vec<f64>>,
-    ) -> RpcResult<FeeHistory> {
+    ) -> RpcResult<Answer<FeeHistory>> {
         let percentiles = check_percentiles(percentiles)?;
-        let last = self.view.block(Some(newest.into()))?.number();
+        let eth = self.clone();
+        let work = move || eth.history_of_fees(count.to(), newest, percentiles.as_deref());
+        self.heavy.answer(FEWER_BLOCKS, work).await
+    }
+
+    fn coinbase(&self) -> RpcResult<Address> {
+        Ok(self.view.index.tip().block.header.fee_recipient)
+    }
+}
+
+/// How to ask for less of a fee history.
+const FEWER_BLOCKS: &str = "ask for fewer blocks, or for no percentiles";
+
+impl Eth {
+    /// Only percentiles need more of a block than its header.
+    fn history_of_fees(
+        &self,
+        count: u64,
+        newest: BlockNumberOrTag,
+        percentiles: Option<&[f64]>,
+    ) -> RpcResult<FeeHistory> {
+        let last = self.view.number(Some(newest.into()))?;
         let floor = self.view.index.floor();
         let first = if last > floor && floor > 0 { floor + 1 } else { 0 };
-        let count = count.to::<u64>().min(HISTORY_BLOCKS_MAX).min(last + 1 - first);
+        let count = count.min(FEE_BLOCKS_MAX).min(last + 1 - first);
         let oldest_block = last + 1 - count;
         let mut history = FeeHistory { oldest_block: U64::from(oldest_block), ..FeeHistory::default() };
-        let mut rewards = Vec::new();
+        let (mut rewards, mut reading) = (Vec::new(), Reading::new(FEWER_BLOCKS));
         for number in oldest_block..last + 1 {
-            let block = self.view.block(Some(number.into()))?;
-            let header = &block.block.header;
+            let header = self.header(number)?.ok_or_else(|| error::unknown_block(number))?;
             history.base_fee_per_gas.push(U256::from(header.base_fee.0));
             history.gas_used_ratio.push(header.gas_used.0 as f64 / header.gas_limit.0.max(1) as f64);
-            if let Some(percentiles) = &percentiles {
+            if let Some(percentiles) = percentiles {
+                let block = self.view.block(Some(number.into()))?;
+                reading.count(&block)?;
                 rewards.push(tips(&block, percentiles));
             }
         }
@@ -140,15 +163,13 @@ impl FeesApiServer for Eth {
         Ok(history)
     }
 
-    fn coinbase(&self) -> RpcResult<Address> {
-        Ok(self.view.index.tip().block.header.fee_recipient)
+    fn header(&self, number: u64) -> RpcResult<Option<Header>> {
+        self.view.index.header(number).map_err(error::internal)
     }
-}
 
-impl Eth {
     fn base_fee_after(&self, number: u64) -> RpcResult<u128> {
-        match self.view.find((number + 1).into())? {
-            Some(next) => Ok(next.block.header.base_fee.0),
+        match self.header(number + 1)? {
+            Some(next) => Ok(next.base_fee.0),
             None => Ok(self.upcoming()?.base_fee.0),
         }
     }
@@ -158,9 +179,11 @@ fn check_percentiles(percentiles: Option<Vec<f64>>) -> RpcResult<Option<Vec<f64>
     let Some(percentiles) = percentiles.filter(|percentiles| !percentiles.is_empty()) else {
         return Ok(None);
     };
-    if percentiles.len() > PERCENTILES_MAX {
+    if percentiles.len() > FEE_PERCENTILES_MAX {
         let given = percentiles.len();
-        return Err(error::limit(format!("{given} percentiles are above the limit of {PERCENTILES_MAX}")));
+        return Err(error::limit(format!(
+            "{given} percentiles are above the limit of {FEE_PERCENTILES_MAX}"
+        )));
     }
     let is_rising = percentiles.windows(2).all(|pair| pair[0] <= pair[1]);
     if !is_rising || percentiles.iter().any(|percentile| !(0.0..=100.0).contains(percentile)) {
@@ -178,14 +201,15 @@ fn tips(block: &IndexedBlock, percentiles: &[f64]) -> Vec<U256> {
         .map(|receipt| (receipt.effective_gas_price.0.saturating_sub(base_fee), receipt.gas_used.0))
         .collect();
     paid.sort_unstable();
-    let total: u64 = paid.iter().map(|(_, gas)| gas).sum();
+    // What was paid up to each, so that each percentile is found by halving.
+    let mut total = 0;
+    for (_, gas) in &mut paid {
+        total += *gas;
+        *gas = total;
+    }
     let at = |percentile: &f64| {
         let wanted = (total as f64 * percentile / 100.0) as u64;
-        let mut gas_before = 0;
-        let found = paid.iter().find(|(_, gas)| {
-            gas_before += gas;
-            gas_before >= wanted
-        });
+        let found = paid.get(paid.partition_point(|(_, gas_before)| *gas_before < wanted));
         found.map_or(U256::ZERO, |(tip, _)| U256::from(*tip))
     };
     percentiles.iter().map(at).collect()

@@ -2,55 +2,53 @@
 
 use super::Eth;
 use crate::{
+    answer::{Answer, Room},
+    bounds::{LOG_CHOICES_MAX, LOG_RANGE_MAX, LOGS_MAX},
     error,
     filters::{Kind, Progress, drain},
-    gate::Client,
+    peer::Client,
     types::RpcLog,
 };
 use alloy_eips::BlockNumberOrTag;
-use alloy_primitives::{B256, U64};
+use alloy_primitives::{B256, U128};
 use alloy_rpc_types_eth::{Filter, FilterBlockOption};
-use almanac_index::{LogFilter, LogsError};
+use almanac_index::{Index, LogFilter, LogsError};
 use jsonrpsee::{Extensions, core::RpcResult, proc_macros::rpc};
 use serde::Serialize;
-
-/// Most logs of one answer.
-const LOGS_MAX: usize = 10_000;
-/// Most blocks that one request may ask about.
-const RANGE_MAX: u64 = 10_000;
-/// Most contracts, and most topics at one position.
-const CHOICES_MAX: usize = 100;
 
 #[rpc(server)]
 pub(crate) trait LogsApi {
     /// The logs that a filter asks for.
     #[method(name = "eth_getLogs")]
-    async fn logs(&self, filter: Filter) -> RpcResult<Vec<RpcLog>>;
+    async fn logs(&self, filter: Filter) -> RpcResult<Answer<Found>>;
 
     /// A filter over the logs of blocks to come.
     #[method(name = "eth_newFilter", with_extensions)]
-    fn new_filter(&self, filter: Filter) -> RpcResult<U64>;
+    fn new_filter(&self, filter: Filter) -> RpcResult<U128>;
 
     /// A filter over blocks to come.
     #[method(name = "eth_newBlockFilter", with_extensions)]
-    fn new_block_filter(&self) -> RpcResult<U64>;
+    fn new_block_filter(&self) -> RpcResult<U128>;
 
     /// A filter over transactions that come into the pool.
     #[method(name = "eth_newPendingTransactionFilter", with_extensions)]
-    fn new_pending_filter(&self) -> RpcResult<U64>;
+    fn new_pending_filter(&self) -> RpcResult<U128>;
 
     /// Removes a filter.
     #[method(name = "eth_uninstallFilter")]
-    fn uninstall(&self, id: U64) -> RpcResult<bool>;
+    fn uninstall(&self, id: U128) -> RpcResult<bool>;
 
     /// What is new since the last time.
     #[method(name = "eth_getFilterChanges")]
-    async fn changes(&self, id: U64) -> RpcResult<Changes>;
+    async fn changes(&self, id: U128) -> RpcResult<Answer<Changes>>;
 
     /// All logs that a filter asks for.
     #[method(name = "eth_getFilterLogs")]
-    async fn filter_logs(&self, id: U64) -> RpcResult<Vec<RpcLog>>;
+    async fn filter_logs(&self, id: U128) -> RpcResult<Answer<Found>>;
 }
+
+/// Logs, each written when it was found.
+type Found = Vec<Answer<RpcLog>>;
 
 /// News of a filter.
 #[derive(Clone, Debug, Serialize)]
@@ -59,17 +57,18 @@ pub(crate) enum Changes {
     /// Of blocks or transactions.
     Hashes(Vec<B256>),
     /// Of logs.
-    Logs(Vec<RpcLog>),
+    Logs(Found),
 }
 
 #[jsonrpsee::core::async_trait]
 impl LogsApiServer for Eth {
-    async fn logs(&self, filter: Filter) -> RpcResult<Vec<RpcLog>> {
+    async fn logs(&self, filter: Filter) -> RpcResult<Answer<Found>> {
         let filter = self.log_filter(&filter)?;
-        self.find_logs(filter).await
+        let index = self.view.index.clone();
+        self.heavy.answer(NARROWER, move || find_logs(&index, &filter)).await
     }
 
-    fn new_filter(&self, request: &Extensions, filter: Filter) -> RpcResult<U64> {
+    fn new_filter(&self, request: &Extensions, filter: Filter) -> RpcResult<U128> {
         let wanted = self.log_filter(&filter)?;
         // It tells of blocks from now on, or from a later one if the client says so; or up to one.
         let next = wanted.from.max(self.view.index.height().saturating_add(1));
@@ -80,21 +79,21 @@ impl LogsApiServer for Eth {
         self.add_filter(request, Kind::Logs(whole, progress))
     }
 
-    fn new_block_filter(&self, request: &Extensions) -> RpcResult<U64> {
+    fn new_block_filter(&self, request: &Extensions) -> RpcResult<U128> {
         let progress = Progress::after(self.view.index.height(), &self.heads);
         self.add_filter(request, Kind::Blocks(progress))
     }
 
-    fn new_pending_filter(&self, request: &Extensions) -> RpcResult<U64> {
+    fn new_pending_filter(&self, request: &Extensions) -> RpcResult<U128> {
         let pending = self.admission.pool().listen();
         self.add_filter(request, Kind::Pending(pending))
     }
 
-    fn uninstall(&self, id: U64) -> RpcResult<bool> {
+    fn uninstall(&self, id: U128) -> RpcResult<bool> {
         Ok(self.filters.remove(id.to()))
     }
 
-    async fn changes(&self, id: U64) -> RpcResult<Changes> {
+    async fn changes(&self, id: U128) -> RpcResult<Answer<Changes>> {
         let tip = self.view.index.height();
         let news = self.filters.with(id.to(), |kind| match kind {
             Kind::Blocks(progress) => News::Blocks(progress.advance(tip, &self.heads)),
@@ -107,14 +106,16 @@ impl LogsApiServer for Eth {
             }
             Kind::Pending(pending) => News::Pending(drain(pending)),
         });
-        match news.map_err(error::refused)? {
+        let (news, index) = (news.map_err(error::refused)?, self.view.index.clone());
+        let tell = move || match news {
             News::Pending(hashes) => Ok(Changes::Hashes(hashes)),
-            News::Blocks(heights) => self.hashes(heights).map(Changes::Hashes),
-            News::Logs(filter) => self.find_logs(filter).await.map(Changes::Logs),
-        }
+            News::Blocks(heights) => hashes(&index, heights).map(Changes::Hashes),
+            News::Logs(filter) => find_logs(&index, &filter).map(Changes::Logs),
+        };
+        self.heavy.answer(NARROWER, tell).await
     }
 
-    async fn filter_logs(&self, id: U64) -> RpcResult<Vec<RpcLog>> {
+    async fn filter_logs(&self, id: U128) -> RpcResult<Answer<Found>> {
         let filter = self.filters.with(id.to(), |kind| match kind {
             Kind::Logs(filter, _) => Some(filter.clone()),
             Kind::Blocks(_) | Kind::Pending(_) => None,
@@ -123,7 +124,9 @@ impl LogsApiServer for Eth {
         let filter = filter.ok_or_else(|| error::invalid("the filter is not one over logs"))?;
         let tip = self.view.index.height();
         let (from, to) = (if filter.from == TIP { tip } else { filter.from }, filter.to.min(tip));
-        self.find_logs(LogFilter { from, to, ..filter }).await
+        let index = self.view.index.clone();
+        let find = move || find_logs(&index, &LogFilter { from, to, ..filter });
+        self.heavy.answer(NARROWER, find).await
     }
 }
 
@@ -134,17 +137,17 @@ enum News {
 }
 
 impl Eth {
-    fn add_filter(&self, request: &Extensions, kind: Kind) -> RpcResult<U64> {
+    fn add_filter(&self, request: &Extensions, kind: Kind) -> RpcResult<U128> {
         let id = self.filters.add(request.get::<Client>().copied(), kind);
-        id.map(U64::from).map_err(error::limit)
+        id.map(U128::from).map_err(error::limit)
     }
 
     /// A client's filter as the index takes it, within all limits.
     pub(super) fn log_filter(&self, filter: &Filter) -> RpcResult<LogFilter> {
         let (from, to) = match filter.block_option {
             FilterBlockOption::AtBlockHash(hash) => {
-                let block = self.view.block(Some(hash.into()))?;
-                (block.number(), block.number())
+                let number = self.view.number(Some(hash.into()))?;
+                (number, number)
             }
             FilterBlockOption::Range { from_block, to_block } => {
                 (self.height_of(from_block)?, self.height_of(to_block)?)
@@ -155,16 +158,18 @@ impl Eth {
         if from > to {
             return Err(error::invalid(format!("the range ends at block {to}, before it begins at {from}")));
         }
-        if searched_to - from >= RANGE_MAX {
+        if searched_to - from >= LOG_RANGE_MAX {
             let given = searched_to - from + 1;
-            return Err(error::limit(format!("a range of {given} blocks is above the limit of {RANGE_MAX}")));
+            return Err(error::limit(format!(
+                "a range of {given} blocks is above the limit of {LOG_RANGE_MAX}"
+            )));
         }
         let addresses: Vec<_> = filter.address.iter().copied().collect();
         let topics = filter.topics.each_ref().map(|topics| topics.iter().copied().collect::<Vec<_>>());
         let widest = topics.iter().map(Vec::len).chain([addresses.len()]).max().unwrap_or_default();
-        if widest > CHOICES_MAX {
+        if widest > LOG_CHOICES_MAX {
             return Err(error::limit(format!(
-                "{widest} addresses or topics at one position are above the limit of {CHOICES_MAX}"
+                "{widest} addresses or topics at one position are above the limit of {LOG_CHOICES_MAX}"
             )));
         }
         Ok(LogFilter { from, to, addresses, topics })
@@ -177,20 +182,38 @@ impl Eth {
             _ => Ok(self.view.index.height()),
         }
     }
+}
 
-    fn hashes(&self, heights: std::ops::RangeInclusive<u64>) -> RpcResult<Vec<B256>> {
-        let blocks = heights.take(LOGS_MAX).map(|height| self.view.find(height.into()));
-        blocks.filter_map(|block| block.map(|found| found.map(|block| block.hash)).transpose()).collect()
-    }
+/// How to ask for fewer logs.
+const NARROWER: &str = "ask for fewer blocks, addresses or topics";
 
-    async fn find_logs(&self, filter: LogFilter) -> RpcResult<Vec<RpcLog>> {
-        let index = self.view.index.clone();
-        let found = self.heavy.run(move || Ok(index.logs(&filter, LOGS_MAX))).await?;
-        found.map(|entries| entries.iter().map(RpcLog::new).collect()).map_err(|reason| match reason {
-            LogsError::Store(reason) => error::internal(reason),
-            not_kept @ LogsError::NotKept { .. } => error::invalid(not_kept),
-            too_much => error::limit(format!("query returned too much: {too_much}")),
-        })
+fn hashes(index: &Index, heights: std::ops::RangeInclusive<u64>) -> RpcResult<Vec<B256>> {
+    let hashes = heights.take(LOGS_MAX).map(|height| index.hash(height).map_err(error::internal));
+    hashes.filter_map(Result::transpose).collect()
+}
+
+/// Writes each log as soon as it is found, so that what does not fit an answer ends the search.
+fn find_logs(index: &Index, filter: &LogFilter) -> RpcResult<Found> {
+    let (mut room, mut found, mut refusal) = (Room::new(NARROWER), Vec::new(), None);
+    let searched = index.search_logs(filter, LOGS_MAX, |entry| match room.write(&RpcLog::new(&entry)) {
+        Ok(log) => {
+            found.push(log);
+            true
+        }
+        Err(reason) => {
+            refusal = Some(reason);
+            false
+        }
+    });
+    match searched {
+        Ok(()) => Ok(found),
+        Err(LogsError::Store(reason)) => Err(error::internal(reason)),
+        Err(not_kept @ LogsError::NotKept { .. }) => Err(error::invalid(not_kept)),
+        // How far there was room is worth more than that there was none.
+        Err(LogsError::TooLarge { complete_to: None }) => {
+            Err(refusal.unwrap_or_else(|| error::limit(NARROWER)))
+        }
+        Err(too_much) => Err(error::limit(format!("query returned too much: {too_much}"))),
     }
 }
 

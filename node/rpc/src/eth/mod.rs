@@ -10,6 +10,7 @@ mod fill;
 mod logs;
 pub(crate) mod overlay;
 mod sending;
+mod signing;
 mod simulate;
 pub(crate) mod subscribe;
 mod tools;
@@ -37,6 +38,8 @@ pub struct Eth {
     filters: Arc<Filters>,
     /// Calls and searches wait here; a flood of them leaves traces and blocks alone.
     heavy: Heavy,
+    /// Blocks, transactions and receipts wait here, for each other only.
+    reads: Heavy,
     /// Only on a developer's chain.
     impersonation: Option<Arc<Impersonation>>,
     client_version: Arc<str>,
@@ -65,6 +68,7 @@ impl Eth {
             wallet,
             filters,
             heavy: Heavy::new(HeavyLimits::QUESTIONS),
+            reads: Heavy::new(HeavyLimits::READS),
             impersonation: None,
             client_version: client_version.into(),
             call_time_max,
@@ -82,9 +86,13 @@ impl Eth {
         impersonation.is_some_and(|impersonation| impersonation.covers(account))
     }
 
-    /// All of its methods.
+    /// All of its methods. Those that sign are there only where there are keys, or names to send in.
     pub fn into_module(self) -> RpcModule<()> {
         let mut all = RpcModule::new(());
+        if self.impersonation.is_some() || !self.wallet.addresses().is_empty() {
+            let signing = signing::SigningApiServer::into_rpc(self.clone());
+            all.merge(signing).expect("there is no other method yet");
+        }
         let parts: [jsonrpsee::Methods; 8] = [
             blocks::BlocksApiServer::into_rpc(self.clone()).into(),
             accounts::AccountsApiServer::into_rpc(self.clone()).into(),

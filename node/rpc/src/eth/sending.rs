@@ -1,16 +1,16 @@
-//! Transactions on their way in: signed ones, and those that the node signs for a developer.
+//! Transactions on their way in, signed by their senders.
 
-use super::{Eth, blocks::BlocksApiServer as _, fill::unsigned};
+use super::{Eth, fill::unsigned};
 use crate::{
+    answer::Answer,
+    bounds::RECEIPT_WAIT_MAX,
     error,
     heads::Head,
-    impersonation::in_the_name_of,
     types::{RpcReceipt, RpcTransaction},
     wallet::encode_signed,
 };
 use alloy_consensus::{Transaction as _, transaction::Recovered};
-use alloy_dyn_abi::TypedData;
-use alloy_primitives::{Address, Bytes, Signature, TxHash, U64, U256};
+use alloy_primitives::{Bytes, Signature, TxHash, U64, U256};
 use alloy_rpc_types_eth::{Transaction, TransactionRequest};
 use almanac_consensus::{Admission, SubmitError};
 use almanac_primitives::UserTransaction;
@@ -19,9 +19,8 @@ use serde::Serialize;
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 
-/// How long a client waits for a receipt, unless it says otherwise; and at most.
+/// How long a client waits for a receipt, unless it says otherwise.
 const WAIT: Duration = Duration::from_secs(2);
-const WAIT_MAX: Duration = Duration::from_secs(30);
 /// With more than this many ready, clients send in bulk: waiting for each would only slow them down.
 const CROWD: usize = 8;
 /// How long a transaction that goes into a block at once is waited for.
@@ -35,39 +34,11 @@ pub(crate) trait SendingApi {
 
     /// Takes a signed transaction and answers with its receipt.
     #[method(name = "eth_sendRawTransactionSync")]
-    async fn send_raw_sync(&self, encoded: Bytes, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt>;
-
-    /// Completes, signs and takes a transaction of one of the node's accounts.
-    #[method(name = "eth_sendTransaction")]
-    async fn send(&self, request: TransactionRequest) -> RpcResult<TxHash>;
-
-    /// Completes and takes a transaction in the name of its sender, whoever that is; on a developer's chain.
-    #[method(name = "eth_sendUnsignedTransaction")]
-    async fn send_unsigned(&self, request: TransactionRequest) -> RpcResult<TxHash>;
-
-    /// The same as `eth_sendTransaction`, and answers with its receipt.
-    #[method(name = "eth_sendTransactionSync")]
-    async fn send_sync(&self, request: TransactionRequest, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt>;
+    async fn send_raw_sync(&self, encoded: Bytes, timeout_ms: Option<U64>) -> RpcResult<Answer<RpcReceipt>>;
 
     /// Completes a transaction without sending it.
     #[method(name = "eth_fillTransaction")]
     async fn fill_transaction(&self, request: TransactionRequest) -> RpcResult<Filled>;
-
-    /// Completes and signs a transaction without sending it.
-    #[method(name = "eth_signTransaction")]
-    async fn sign_transaction(&self, request: TransactionRequest) -> RpcResult<Bytes>;
-
-    /// Signs a message (EIP-191).
-    #[method(name = "eth_sign")]
-    fn sign(&self, address: Address, message: Bytes) -> RpcResult<Bytes>;
-
-    /// Signs a message (EIP-191), with the parameters the other way round.
-    #[method(name = "personal_sign")]
-    fn personal_sign(&self, message: Bytes, address: Address) -> RpcResult<Bytes>;
-
-    /// Signs typed data (EIP-712).
-    #[method(name = "eth_signTypedData_v4", aliases = ["eth_signTypedData", "eth_signTypedData_v3"])]
-    fn sign_typed_data(&self, address: Address, data: serde_json::Value) -> RpcResult<Bytes>;
 }
 
 /// A completed transaction: its encoding with an empty signature, and its fields.
@@ -83,30 +54,8 @@ impl SendingApiServer for Eth {
         self.submit(encoded).await
     }
 
-    async fn send_raw_sync(&self, encoded: Bytes, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt> {
+    async fn send_raw_sync(&self, encoded: Bytes, timeout_ms: Option<U64>) -> RpcResult<Answer<RpcReceipt>> {
         self.wait_for(self.submit(encoded), timeout_ms).await
-    }
-
-    async fn send(&self, request: TransactionRequest) -> RpcResult<TxHash> {
-        let transaction = self.made(request).await?;
-        self.admit(transaction).await
-    }
-
-    async fn send_unsigned(&self, request: TransactionRequest) -> RpcResult<TxHash> {
-        if self.impersonation.is_none() {
-            return Err(error::unsupported(
-                "eth_sendUnsignedTransaction",
-                "only a developer's chain takes it",
-            ));
-        }
-        let (from, request) = self.fill(request).await?;
-        let transaction = in_the_name_of(from, unsigned(request)?).map_err(error::invalid)?;
-        self.admit(transaction).await
-    }
-
-    async fn send_sync(&self, request: TransactionRequest, timeout_ms: Option<U64>) -> RpcResult<RpcReceipt> {
-        let transaction = self.made(request).await?;
-        self.wait_for(self.admit(transaction), timeout_ms).await
     }
 
     async fn fill_transaction(&self, request: TransactionRequest) -> RpcResult<Filled> {
@@ -126,50 +75,10 @@ impl SendingApiServer for Eth {
         }));
         Ok(Filled { raw, tx })
     }
-
-    async fn sign_transaction(&self, request: TransactionRequest) -> RpcResult<Bytes> {
-        self.signed(request).await
-    }
-
-    fn sign(&self, address: Address, message: Bytes) -> RpcResult<Bytes> {
-        self.wallet.sign_message(address, &message).map_err(error::refused)
-    }
-
-    fn personal_sign(&self, message: Bytes, address: Address) -> RpcResult<Bytes> {
-        self.sign(address, message)
-    }
-
-    fn sign_typed_data(&self, address: Address, data: serde_json::Value) -> RpcResult<Bytes> {
-        // Older clients send the data as a string of JSON.
-        let data = match data {
-            serde_json::Value::String(text) => serde_json::from_str::<TypedData>(&text),
-            object => serde_json::from_value(object),
-        };
-        let data =
-            data.map_err(|error| error::invalid(format!("this is no typed data of EIP-712: {error}")))?;
-        self.wallet.sign_typed_data(address, &data).map_err(error::refused)
-    }
 }
 
 impl Eth {
-    async fn signed(&self, request: TransactionRequest) -> RpcResult<Bytes> {
-        let (from, request) = self.fill(request).await?;
-        self.wallet.sign_transaction(from, unsigned(request)?).map_err(error::refused)
-    }
-
-    /// The transaction that a request asks for, signed, or in the name of an impersonated sender.
-    async fn made(&self, request: TransactionRequest) -> RpcResult<UserTransaction> {
-        let (from, request) = self.fill(request).await?;
-        let transaction = unsigned(request)?;
-        let made = if self.is_impersonated(from) {
-            in_the_name_of(from, transaction)
-        } else {
-            UserTransaction::decode(&self.wallet.sign_transaction(from, transaction).map_err(error::refused)?)
-        };
-        made.map_err(error::invalid)
-    }
-
-    async fn admit(&self, transaction: UserTransaction) -> RpcResult<TxHash> {
+    pub(super) async fn admit(&self, transaction: UserTransaction) -> RpcResult<TxHash> {
         self.take(move |admission| admission.admit(transaction)).await
     }
 
@@ -205,26 +114,25 @@ impl Eth {
     /// Whether a transaction will be in a block any moment, is in none yet, and is worth waiting for.
     fn is_coming(&self, hash: TxHash) -> bool {
         let pool = self.admission.pool();
-        let is_included = matches!(self.view.index.transaction(hash), Ok(Some(_)));
-        if !pool.is_prompt() || is_included {
+        if !pool.is_prompt() || self.is_included(hash) {
             return false;
         }
         let pool = pool.lock();
         pool.ready_count() <= CROWD && pool.is_ready(hash)
     }
 
-    async fn wait_for(
+    pub(super) async fn wait_for(
         &self,
         sending: impl Future<Output = RpcResult<TxHash>>,
         timeout_ms: Option<U64>,
-    ) -> RpcResult<RpcReceipt> {
-        let wait = timeout_ms.map_or(WAIT, |ms| Duration::from_millis(ms.to())).min(WAIT_MAX);
+    ) -> RpcResult<Answer<RpcReceipt>> {
+        let wait = timeout_ms.map_or(WAIT, |ms| Duration::from_millis(ms.to())).min(RECEIPT_WAIT_MAX);
         let mut news = self.heads.listen();
         let hash = sending.await?;
         let included = async {
             loop {
-                if let Some(receipt) = self.transaction_receipt(hash)? {
-                    return Ok(receipt);
+                if self.is_included(hash) {
+                    return self.receipt_of(hash).await;
                 }
                 match news.recv().await {
                     Ok(Head::New(_) | Head::Reverted(_)) | Err(RecvError::Lagged(_)) => {}

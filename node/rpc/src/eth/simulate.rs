@@ -3,8 +3,11 @@
 use super::{
     attempt::{Attempt, AttemptError},
     fill::unsigned,
+    overlay::check_count,
 };
 use crate::{
+    answer::{Answer, Room},
+    bounds::{SIMULATE_BLOCKS_MAX, SIMULATE_CALLS_MAX},
     error,
     types::{RpcBlock, RpcLog},
     wallet::encode_signed,
@@ -27,10 +30,8 @@ use revm_inspectors::transfer::TransferInspector;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Most blocks of one request; other nodes allow as many.
-const BLOCKS_MAX: usize = 256;
-/// Most calls of one request.
-const CALLS_MAX: usize = 1_000;
+/// How to ask for less.
+const FEWER_CALLS: &str = "simulate fewer calls at once, or let them return and log less";
 /// Error code of a call that reverted, and of one that failed otherwise.
 const REVERTED: i32 = 3;
 const FAILED: i32 = -32_015;
@@ -77,18 +78,18 @@ impl Rules {
 pub(super) fn simulate_blocks(
     mut attempt: Attempt,
     payload: SimulatePayload,
-) -> RpcResult<Vec<SimulatedBlock>> {
+) -> RpcResult<Vec<Answer<SimulatedBlock>>> {
     check_size(&payload)?;
     let rules = Rules { is_strict: payload.validation, shows_transfers: payload.trace_transfers };
     let mut parent = (attempt.base.block.header.clone(), attempt.base.hash);
     let mut gas_left = attempt.environment.parameters.block_gas_max();
-    let mut simulated = Vec::new();
+    let (mut simulated, mut room) = (Vec::new(), Room::new(FEWER_CALLS));
     for wanted in payload.block_state_calls {
         begin(&mut attempt, &parent, payload.validation);
-        let (block, calls) = run_block(&mut attempt, wanted, &parent.0, &rules, &mut gas_left)?;
+        let (block, calls) = run_block(&mut attempt, wanted, &parent.0, &rules, &mut gas_left, room)?;
         parent = (block.block.header.clone(), block.hash);
         let block = RpcBlock::new(&block, attempt.environment.chain_id, payload.return_full_transactions);
-        simulated.push(SimulatedBlock { block, calls });
+        simulated.push(room.write(&SimulatedBlock { block, calls })?);
     }
     Ok(simulated)
 }
@@ -96,13 +97,13 @@ pub(super) fn simulate_blocks(
 fn check_size(payload: &SimulatePayload) -> RpcResult<()> {
     let blocks = payload.block_state_calls.len();
     let calls: usize = payload.block_state_calls.iter().map(|block| block.calls.len()).sum();
-    if blocks > BLOCKS_MAX {
-        return Err(error::limit(format!("{blocks} blocks are above the limit of {BLOCKS_MAX}")));
+    if blocks > SIMULATE_BLOCKS_MAX {
+        return Err(error::limit(format!("{blocks} blocks are above the limit of {SIMULATE_BLOCKS_MAX}")));
     }
-    if calls > CALLS_MAX {
-        return Err(error::limit(format!("{calls} calls are above the limit of {CALLS_MAX}")));
+    if calls > SIMULATE_CALLS_MAX {
+        return Err(error::limit(format!("{calls} calls are above the limit of {SIMULATE_CALLS_MAX}")));
     }
-    Ok(())
+    check_count(payload.block_state_calls.iter().filter_map(|block| block.state_overrides.as_ref()))
 }
 
 /// Moves on to the block after `parent`.
@@ -127,6 +128,7 @@ fn run_block(
     parent: &Header,
     rules: &Rules,
     gas_left: &mut Gas,
+    mut room: Room,
 ) -> RpcResult<(IndexedBlock, Vec<SimulatedCall>)> {
     if let Some(overrides) = &wanted.block_overrides {
         attempt.override_block(overrides)?;
@@ -144,6 +146,8 @@ fn run_block(
         let transaction = transaction(attempt, request, &call)?;
         let party = Parties { from: call.from, to: call.to, run: None };
         let (result, diff) = rules.run(attempt, call).map_err(|error| error::simulated(&error))?;
+        // Here too, not only when the block is written: all of its calls are in memory until then.
+        room.take(least_bytes(&result))?;
         attempt.state.apply(&diff);
         used = Gas(used.0.saturating_add(result.gas_used.0));
         *gas_left = Gas(gas_left.0.saturating_sub(result.gas_used.0));
@@ -155,6 +159,14 @@ fn run_block(
     let block = finish(attempt, parent, transactions, (receipts, parties), used);
     let calls = results.into_iter().enumerate().map(|(index, result)| shown(&block, index, result)).collect();
     Ok((block, calls))
+}
+
+/// What a call's result takes at least, as JSON.
+fn least_bytes(result: &CallResult) -> usize {
+    /// The names and fixed fields of a log.
+    const LOG_BYTES: usize = 400;
+    let logs = result.logs.iter().map(|log| log.data.data.len().saturating_mul(2).saturating_add(LOG_BYTES));
+    logs.fold(result.output.len().saturating_mul(2), usize::saturating_add)
 }
 
 /// Each block must be above and after the one before.

@@ -1,9 +1,14 @@
 //! Small things that clients ask before they begin: who is there, what is spoken, what waits.
 
 use super::Eth;
-use crate::{error, types::RpcTransaction};
+use crate::{
+    answer::{Answer, Room},
+    error,
+    types::RpcTransaction,
+};
 use alloy_primitives::{Address, B256, Bytes, U64, keccak256};
-use almanac_mempool::{Pool, Readiness};
+use almanac_consensus::SharedPool;
+use almanac_mempool::Readiness;
 use almanac_primitives::RecoveredTransaction;
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use serde::Serialize;
@@ -61,15 +66,15 @@ pub(crate) trait ToolsApi {
 
     /// All that wait, by sender and number.
     #[method(name = "txpool_content")]
-    fn txpool_content(&self) -> RpcResult<PoolContent<RpcTransaction>>;
+    async fn txpool_content(&self) -> RpcResult<Answer<PoolContent<RpcTransaction>>>;
 
     /// What waits of one sender.
     #[method(name = "txpool_contentFrom")]
-    fn txpool_content_from(&self, sender: Address) -> RpcResult<SenderContent<RpcTransaction>>;
+    async fn txpool_content_from(&self, sender: Address) -> RpcResult<Answer<SenderContent<RpcTransaction>>>;
 
     /// All that wait, a line each.
     #[method(name = "txpool_inspect")]
-    fn txpool_inspect(&self) -> RpcResult<PoolContent<String>>;
+    async fn txpool_inspect(&self) -> RpcResult<Answer<PoolContent<String>>>;
 
     /// Merkle-Patricia proofs, which this chain does not have.
     #[method(name = "eth_getProof")]
@@ -91,17 +96,18 @@ pub(crate) struct PoolStatus {
 /// What waits, by sender and number: ready for a block, and waiting for something.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PoolContent<T: Clone> {
-    pending: BTreeMap<Address, BTreeMap<String, T>>,
-    queued: BTreeMap<Address, BTreeMap<String, T>>,
+    pending: BTreeMap<Address, BTreeMap<String, Answer<T>>>,
+    queued: BTreeMap<Address, BTreeMap<String, Answer<T>>>,
 }
 
 /// What waits of one sender, by number.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct SenderContent<T: Clone> {
-    pending: BTreeMap<String, T>,
-    queued: BTreeMap<String, T>,
+    pending: BTreeMap<String, Answer<T>>,
+    queued: BTreeMap<String, Answer<T>>,
 }
 
+#[jsonrpsee::core::async_trait]
 impl ToolsApiServer for Eth {
     fn chain_id(&self) -> RpcResult<U64> {
         Ok(U64::from(self.view.chain_id))
@@ -156,23 +162,27 @@ impl ToolsApiServer for Eth {
         Ok(PoolStatus { pending: U64::from(pool.ready_count()), queued: U64::from(pool.parked_count()) })
     }
 
-    fn txpool_content(&self) -> RpcResult<PoolContent<RpcTransaction>> {
-        Ok(content(&self.waiting(), RpcTransaction::pending))
+    async fn txpool_content(&self) -> RpcResult<Answer<PoolContent<RpcTransaction>>> {
+        let pool = self.admission.pool().clone();
+        self.heavy.answer(ONE_SENDER, move || content(&pool, RpcTransaction::pending)).await
     }
 
-    fn txpool_content_from(&self, sender: Address) -> RpcResult<SenderContent<RpcTransaction>> {
-        let waiting = waiting_of(&self.admission.pool().lock(), sender);
-        Ok(content_of(&waiting, &RpcTransaction::pending))
+    async fn txpool_content_from(&self, sender: Address) -> RpcResult<Answer<SenderContent<RpcTransaction>>> {
+        let pool = self.admission.pool().clone();
+        let work = move || content_of(&pool, sender, &RpcTransaction::pending, &mut Room::new(ONE_BY_ONE));
+        self.heavy.answer(ONE_BY_ONE, work).await
     }
 
-    fn txpool_inspect(&self) -> RpcResult<PoolContent<String>> {
-        Ok(content(&self.waiting(), |waiting| {
+    async fn txpool_inspect(&self) -> RpcResult<Answer<PoolContent<String>>> {
+        let pool = self.admission.pool().clone();
+        let line = |waiting: &RecoveredTransaction| {
             use alloy_consensus::Transaction as _;
             let transaction = waiting.transaction().envelope();
             let to = transaction.to().map_or("contract creation".to_owned(), |to| to.to_string());
             let (value, gas) = (transaction.value(), transaction.gas_limit());
             format!("{to}: {value} wei + {gas} gas × {} wei", transaction.max_fee_per_gas())
-        }))
+        };
+        self.heavy.answer(ONE_SENDER, move || content(&pool, line)).await
     }
 
     fn proof(
@@ -188,42 +198,42 @@ impl ToolsApiServer for Eth {
     }
 }
 
-/// Transactions of one sender, copied out: nobody renders anything while holding the pool.
-type Waiting = Vec<(RecoveredTransaction, Readiness)>;
+/// How to ask for less of the pool.
+const ONE_SENDER: &str = "ask for one sender with txpool_contentFrom, or for numbers with txpool_status";
+const ONE_BY_ONE: &str = "ask for transactions one by one with eth_getTransactionBySenderAndNonce";
 
-impl Eth {
-    fn waiting(&self) -> BTreeMap<Address, Waiting> {
-        let pool = self.admission.pool().lock();
-        pool.senders().map(|sender| (sender, waiting_of(&pool, sender))).collect()
-    }
-}
-
-fn waiting_of(pool: &Pool, sender: Address) -> Waiting {
-    pool.pending_of(sender).map(|(waiting, readiness)| (waiting.clone(), readiness)).collect()
-}
-
-fn content<T: Clone>(
-    senders: &BTreeMap<Address, Waiting>,
+/// What waits. The pool is held for one sender at a time, and nothing is written meanwhile: blocks need it too.
+fn content<T: Clone + Serialize>(
+    pool: &SharedPool,
     show: impl Fn(&RecoveredTransaction) -> T,
-) -> PoolContent<T> {
+) -> RpcResult<PoolContent<T>> {
+    let senders: Vec<Address> = pool.lock().senders().collect();
     let (mut pending, mut queued) = (BTreeMap::new(), BTreeMap::new());
-    for (sender, waiting) in senders {
-        let of_sender = content_of(waiting, &show);
+    let mut room = Room::new(ONE_SENDER);
+    for sender in senders {
+        let of_sender = content_of(pool, sender, &show, &mut room)?;
         if !of_sender.pending.is_empty() {
-            pending.insert(*sender, of_sender.pending);
+            pending.insert(sender, of_sender.pending);
         }
         if !of_sender.queued.is_empty() {
-            queued.insert(*sender, of_sender.queued);
+            queued.insert(sender, of_sender.queued);
         }
     }
-    PoolContent { pending, queued }
+    Ok(PoolContent { pending, queued })
 }
 
-fn content_of<T: Clone>(waiting: &Waiting, show: &impl Fn(&RecoveredTransaction) -> T) -> SenderContent<T> {
+fn content_of<T: Clone + Serialize>(
+    pool: &SharedPool,
+    sender: Address,
+    show: &impl Fn(&RecoveredTransaction) -> T,
+    room: &mut Room,
+) -> RpcResult<SenderContent<T>> {
+    let waiting: Vec<(RecoveredTransaction, Readiness)> =
+        pool.lock().pending_of(sender).map(|(waiting, readiness)| (waiting.clone(), readiness)).collect();
     let (mut pending, mut queued) = (BTreeMap::new(), BTreeMap::new());
     for (waiting, readiness) in waiting {
-        let list = if *readiness == Readiness::Ready { &mut pending } else { &mut queued };
-        list.insert(waiting.transaction().nonce().to_string(), show(waiting));
+        let list = if readiness == Readiness::Ready { &mut pending } else { &mut queued };
+        list.insert(waiting.transaction().nonce().to_string(), room.write(&show(&waiting))?);
     }
-    SenderContent { pending, queued }
+    Ok(SenderContent { pending, queued })
 }

@@ -11,8 +11,9 @@ mod transaction;
 
 pub use block::{RpcBlock, RpcHeader};
 pub use log::RpcLog;
-pub(crate) use otterscan::dated_receipt;
-pub use otterscan::{Height, Number, OtsBlockDetails, OtsBlockTransactions, OtsContractCreator, OtsPage};
+pub use otterscan::{
+    DatedReceipt, Height, Number, OtsBlockDetails, OtsBlockTransactions, OtsContractCreator, OtsPage,
+};
 pub use receipt::RpcReceipt;
 pub use schedule::{RpcScheduleId, RpcScheduleRef};
 pub use time::RpcTime;

@@ -1,6 +1,7 @@
 //! Blocks, pages and receipts in the shapes of the explorer Otterscan: Ethereum's, with things added and left out.
 
 use super::{RpcBlock, RpcReceipt, RpcTransaction};
+use crate::answer::Answer;
 use alloy_eips::BlockNumberOrTag;
 use alloy_primitives::{Address, TxHash, U64, U256};
 use almanac_index::IndexedBlock;
@@ -80,9 +81,9 @@ pub struct OtsBlockTransactions {
 #[serde(rename_all = "camelCase")]
 pub struct OtsPage {
     /// The transactions.
-    pub txs: Vec<RpcTransaction>,
+    pub txs: Vec<Answer<RpcTransaction>>,
     /// What became of each.
-    pub receipts: Vec<Value>,
+    pub receipts: Vec<Answer<DatedReceipt>>,
     /// Whether nothing is newer.
     pub first_page: bool,
     /// Whether nothing is older.
@@ -119,7 +120,7 @@ impl OtsBlockTransactions {
         let transactions =
             shown.clone().filter_map(|index| RpcTransaction::of_block(indexed, index, chain_id));
         fullblock.insert("transactions".to_owned(), transactions.map(|tx| with_short_input(&tx)).collect());
-        let receipts = shown.filter_map(|index| RpcReceipt::new(indexed, index)).map(|receipt| {
+        let receipts = shown.filter_map(|index| RpcReceipt::without_logs(indexed, index)).map(|receipt| {
             let mut receipt = object(&receipt);
             receipt.insert("logs".to_owned(), Value::Null);
             receipt.insert("logsBloom".to_owned(), Value::Null);
@@ -130,10 +131,19 @@ impl OtsBlockTransactions {
 }
 
 /// A receipt with the time of its block.
-pub(crate) fn dated_receipt(indexed: &IndexedBlock, index: usize) -> Option<Value> {
-    let mut receipt = object(&RpcReceipt::new(indexed, index)?);
-    receipt.insert("timestamp".to_owned(), json!(U64::from(indexed.block.header.timestamp.seconds())));
-    Some(receipt.into())
+#[derive(Clone, Debug, Serialize)]
+pub struct DatedReceipt {
+    #[serde(flatten)]
+    receipt: RpcReceipt,
+    timestamp: U64,
+}
+
+impl DatedReceipt {
+    /// The receipt with this index, unless there is none.
+    pub fn new(indexed: &IndexedBlock, index: usize) -> Option<Self> {
+        let timestamp = U64::from(indexed.block.header.timestamp.seconds());
+        Some(Self { receipt: RpcReceipt::new(indexed, index)?, timestamp })
+    }
 }
 
 fn page_of(count: usize, page: u64, size: u64) -> Range<usize> {

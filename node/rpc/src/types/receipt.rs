@@ -31,6 +31,12 @@ pub struct RpcReceipt {
 impl RpcReceipt {
     /// The receipt with this index, unless there is none.
     pub fn new(indexed: &IndexedBlock, index: usize) -> Option<Self> {
+        let logs = indexed.logs_of(index).map(|entry| RpcLog::new(&entry)).collect();
+        Some(Self { logs, ..Self::without_logs(indexed, index)? })
+    }
+
+    /// The same, as if nothing had been logged: there may be tens of thousands of logs.
+    pub(crate) fn without_logs(indexed: &IndexedBlock, index: usize) -> Option<Self> {
         let (receipt, parties) = indexed.receipts.get(index).zip(indexed.parties.get(index))?;
         Some(Self {
             transaction_hash: receipt.transaction_hash,
@@ -43,7 +49,7 @@ impl RpcReceipt {
             gas_used: U64::from(receipt.gas_used.0),
             effective_gas_price: U256::from(receipt.effective_gas_price.0),
             contract_address: receipt.contract_address,
-            logs: indexed.logs_of(index).map(|entry| RpcLog::new(&entry)).collect(),
+            logs: Vec::new(),
             logs_bloom: receipt.bloom(),
             status: U64::from(u64::from(receipt.outcome.is_success())),
             transaction_type: U64::from(receipt.transaction_type),

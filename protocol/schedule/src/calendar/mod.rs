@@ -20,6 +20,8 @@
 mod apply;
 mod check;
 mod entry;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod head;
 mod leaf;
 mod level;

@@ -1,0 +1,71 @@
+//! The newest final block with a certificate of its own, for those who ask.
+
+use crate::{engine::Marshal, ledger::Ledger, sync::Floor};
+use almanac_state::StateStore;
+use commonware_codec::Encode as _;
+use commonware_consensus::{marshal::Identifier, types::Height};
+use std::{ops::RangeInclusive, sync::Arc};
+
+/// Blocks below the last one that are looked at for a certificate. Without faults each block has its own.
+const LOOK_BACK: u64 = 256;
+
+/// Blocks that are looked at again: their certificates may have come after them.
+const LOOK_AGAIN: u64 = 4;
+
+/// Finds it, and remembers how far it has looked: a node that catches up has many blocks without a certificate, and
+/// questions must not make it look at all of them each time.
+pub(crate) struct Newest<S: StateStore> {
+    ledger: Arc<Ledger<S>>,
+    marshal: Marshal,
+    looked_up_to: u64,
+    found: Option<Floor>,
+}
+
+impl<S: StateStore<Batch: Send + 'static>> Newest<S> {
+    pub(crate) fn new(ledger: Arc<Ledger<S>>, marshal: Marshal) -> Self {
+        Self { ledger, marshal, looked_up_to: 0, found: None }
+    }
+
+    /// The height of the chain.
+    pub(crate) fn height(&self) -> u64 {
+        self.ledger.tip().header.number
+    }
+
+    /// The newest that is committed here, or `None` where none is known.
+    pub(crate) async fn find(&mut self) -> Option<&Floor> {
+        let height = self.height();
+        let known = self.found.as_ref().map_or(0, |floor| floor.header.number);
+        for number in to_look_at(height, self.looked_up_to, known).rev().map(Height::new) {
+            let Some(signed) = self.marshal.get_finalization(number).await else { continue };
+            let block = self.marshal.get_block(Identifier::Height(number)).await?;
+            let header = block.inner().block().header.clone();
+            self.found = Some(Floor { header, certificate: signed.encode().into() });
+            break;
+        }
+        self.looked_up_to = height;
+        self.found.as_ref()
+    }
+}
+
+/// The blocks of a chain that may have a certificate newer than the one that is known.
+fn to_look_at(height: u64, looked_up_to: u64, known: u64) -> RangeInclusive<u64> {
+    let new = looked_up_to.min(height.saturating_sub(LOOK_AGAIN));
+    height.saturating_sub(LOOK_BACK).max(known).max(new) + 1..=height
+}
+
+#[cfg(test)]
+mod tests {
+    use super::to_look_at;
+
+    /// Both sides of each bound.
+    #[test]
+    fn no_block_is_looked_at_twice_but_the_last() {
+        assert!(to_look_at(0, 0, 0).is_empty(), "block 0 needs none");
+        assert_eq!(to_look_at(10, 0, 0), 1..=10);
+        assert_eq!(to_look_at(1_000, 0, 0), 745..=1_000, "at most so many");
+        assert_eq!(to_look_at(1_000, 990, 0), 991..=1_000, "those that are new");
+        assert_eq!(to_look_at(1_000, 1_000, 0), 997..=1_000, "and the last four again");
+        assert_eq!(to_look_at(1_000, 1_000, 998), 999..=1_000);
+        assert!(to_look_at(1_000, 1_000, 1_000).is_empty(), "none where the last has one");
+    }
+}

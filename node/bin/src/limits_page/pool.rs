@@ -1,0 +1,89 @@
+//! How much the pool of pending transactions holds, and what peers may send to it.
+
+use super::{Row, Setting, bytes, count, row};
+use crate::network::POOL_MAX;
+use almanac_bft::gossip::{FRUITLESS_AT_ONCE, FRUITLESS_PER_SECOND};
+use almanac_mempool::PoolConfig;
+use almanac_primitives::params::{BLOCK_GAS_DEFAULT, TRANSACTION_BYTES_MAX};
+
+/// Every limit of the pool. A new field of `PoolConfig` does not compile until it is named here.
+pub(super) fn pool() -> Vec<Row> {
+    let PoolConfig {
+        sender_count_max,
+        delegated_count_max,
+        count_max,
+        bytes_max,
+        parked_sender_count_max,
+        parked_count_max,
+        parked_bytes_max,
+        wide_gas,
+        wide_count_max,
+        parked_time_max,
+        replacement_bump_percent,
+    } = PoolConfig::default();
+    let dev = PoolConfig::developer();
+    let full = "error -32000, \"txpool is full\", with the prices that displace another";
+    let first = "error -32000 with the nonce to send first";
+    let size = format!("{} ({} to {})", count(count_max), count(*POOL_MAX.start()), count(*POOL_MAX.end()));
+    let both = |node: usize, dev: usize| format!("{}; dev: {}", count(node), count(dev));
+    let share = |part: usize| format!("{}, a {} of the pool", count(part), nth(count_max / part));
+    vec![
+        row("transactions", size, "", full).key("poolMax"),
+        row("their bytes, as encoded", bytes(bytes_max), "", full),
+        row("bytes of one", bytes(TRANSACTION_BYTES_MAX), "", "error -32602 with both numbers"),
+        Row {
+            setting: Setting::Governance,
+            ..row("gas of one", count(BLOCK_GAS_DEFAULT), "", "error -32000, \"exceeds block gas limit\"")
+        },
+        row(
+            "transactions of one sender",
+            both(sender_count_max, dev.sender_count_max),
+            "",
+            "error -32000 with the number",
+        ),
+        row(
+            "transactions of one sender with an EIP-7702 delegation",
+            both(delegated_count_max, dev.delegated_count_max),
+            "",
+            "error -32000 with the number",
+        ),
+        row("parked: waiting for an earlier nonce or for funds", share(parked_count_max), "", first)
+            .key("poolMax"),
+        row("bytes of parked ones", bytes(parked_bytes_max), "", first),
+        row(
+            "parked ones of one sender",
+            both(parked_sender_count_max, dev.parked_sender_count_max),
+            "",
+            first,
+        ),
+        row(
+            "time that one is parked",
+            format!("{} min of block time", parked_time_max.0 / 60_000),
+            "",
+            "it is gone",
+        ),
+        row("gas above which one is wide", count(wide_gas), "", "nothing"),
+        row("wide ones that are ready", share(wide_count_max), "", "error -32000, \"txpool is full\"")
+            .key("poolMax"),
+        row(
+            "raise of fee cap and priority fee that replaces one",
+            format!("{replacement_bump_percent} %"),
+            "",
+            "error -32000, \"replacement transaction underpriced\", with the least prices",
+        ),
+    ]
+}
+
+fn nth(share: usize) -> &'static str {
+    match share {
+        10 => "tenth",
+        _ => panic!("1/{share} has no name yet"),
+    }
+}
+
+/// What a peer may cost.
+pub(super) fn gossip() -> Vec<Row> {
+    let seen = "its messages are dropped until it has credit again";
+    let rate = format!("{} a second, {} at once", count(FRUITLESS_PER_SECOND), count(FRUITLESS_AT_ONCE));
+    vec![row("signatures of a peer that are recovered to no avail", rate, "", seen)]
+}

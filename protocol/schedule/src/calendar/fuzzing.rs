@@ -1,0 +1,24 @@
+//! For fuzz targets: what the calendar stores.
+
+use super::{
+    entry::{Entry, Key},
+    head::Head,
+    leaf::Leaf,
+    node::Node,
+};
+
+/// Decodes bytes as everything that the calendar stores, and encodes again what that gives.
+pub fn decodes_to_itself(encoded: &[u8]) {
+    if let Ok(entry) = Entry::decode(encoded) {
+        assert_eq!(entry.encode()[..], *encoded);
+    }
+    if let Ok(head) = Head::decode(encoded) {
+        assert_eq!(head.encode()[..], *encoded);
+    }
+    for level in 0..3 {
+        if let Ok(node) = Node::decode(encoded, level, Key::END) {
+            assert_eq!(node.encode()[..], *encoded);
+        }
+    }
+    let _ = Leaf::decode(encoded);
+}
