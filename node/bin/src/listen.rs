@@ -2,8 +2,8 @@
 
 use crate::waiting::Waiting;
 use almanac_consensus::{Sink, SinkError};
-use almanac_exec::{BlockOutput, Executed};
-use almanac_index::{Index, event::ScheduleEvent};
+use almanac_exec::{BlockOutput, Executed, fault_in};
+use almanac_index::Index;
 use almanac_primitives::{Block, Outcome, Receipt};
 use almanac_rpc::{lines::Lines, revert, types::time::iso};
 use std::sync::Arc;
@@ -17,9 +17,7 @@ pub(crate) struct BlockLines {
 impl Sink for BlockLines {
     fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
         // Told to whoever runs the node, however quiet it is: nobody else can do anything about it.
-        let faults =
-            output.receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(ScheduleEvent::fault);
-        for fault in faults {
+        for fault in output.receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(fault_in) {
             tracing::error!("block {}: a fault of the chain's own: {fault}", block.header.number);
         }
         if !self.lines.is_on() || !tracing::enabled!(tracing::Level::INFO) {

@@ -208,7 +208,7 @@ impl Fed {
     }
 
     fn apply(self, index: &Index) {
-        index.apply(&self.block, &self.receipts, self.parties, &self.diff).expect("it follows");
+        index.apply(&self.block, &self.receipts, self.parties, &[], &self.diff).expect("it follows");
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::logs::LogEntry;
 use alloy_primitives::{Address, BlockHash, TxHash};
 use almanac_primitives::{Block, Receipt, RunTransaction, TimestampMs, run::PROLOGUE_TYPE};
+use almanac_schedule::life::LifeEvent;
 use std::sync::Arc;
 
 /// What is remembered of one block.
@@ -16,9 +17,16 @@ pub struct IndexedBlock {
     pub receipts: Vec<Receipt>,
     /// Who sent each of these, and to whom.
     pub parties: Vec<Parties>,
+    /// What happened to schedules, in order.
+    pub events: Vec<LifeEvent>,
 }
 
 impl IndexedBlock {
+    /// A block of which nothing but itself is known.
+    pub fn alone(block: Arc<Block>) -> Self {
+        Self { hash: block.hash(), block, receipts: Vec::new(), parties: Vec::new(), events: Vec::new() }
+    }
+
     /// Its height.
     pub fn number(&self) -> u64 {
         self.block.header.number
@@ -28,12 +36,15 @@ impl IndexedBlock {
     pub fn weight(&self) -> usize {
         const RECEIPT_BYTES: usize = 256;
         const LOG_BYTES: usize = 160;
+        const EVENT_BYTES: usize = 80;
         let transactions = self.block.transactions.iter().map(|transaction| transaction.encoded().len());
         let logs = self.receipts.iter().flat_map(|receipt| &receipt.logs);
         let logs = logs.map(|log| log.data.data.len().saturating_add(LOG_BYTES));
         let runs = self.parties.iter().filter_map(|parties| parties.run.as_ref()).map(|run| run.input.len());
         let receipts = self.receipts.len().saturating_mul(RECEIPT_BYTES);
-        transactions.chain(logs).chain(runs).fold(receipts, usize::saturating_add)
+        let events = self.events.len().saturating_mul(EVENT_BYTES);
+        let fixed = receipts.saturating_add(events);
+        transactions.chain(logs).chain(runs).fold(fixed, usize::saturating_add)
     }
 
     /// How many of its receipts are not shown to people; these come first.

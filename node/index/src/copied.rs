@@ -83,7 +83,5 @@ impl CopiedIndex {
 
 /// A block of which only the header is known.
 fn block(header: Header) -> IndexedBlock {
-    let hash = header.hash();
-    let block = Arc::new(Block { header, transactions: Vec::new() });
-    IndexedBlock { block, hash, receipts: Vec::new(), parties: Vec::new() }
+    IndexedBlock::alone(Arc::new(Block { header, transactions: Vec::new() }))
 }

@@ -6,22 +6,18 @@ use crate::{
     store::{Batch, Store},
     write,
 };
-use alloy_primitives::{Address, B256, Bytes, Log, U256};
-use alloy_sol_types::{SolEvent as _, sol};
+use alloy_primitives::{Address, B256, Bytes};
 use almanac_primitives::{
     Block, Gas, GasPrice, Header, Lane, Outcome, Receipt, RunTransaction, ScheduleId, ScheduleRef,
-    StateChange, StateDiff, StateKey, Wei, addresses::CRON_REGISTRY, params::RUN_INPUT_BYTES_MAX,
-    run::RUN_TYPE,
+    StateChange, StateDiff, StateKey, TimestampMs, Wei, addresses::CRON_REGISTRY,
+    params::RUN_INPUT_BYTES_MAX, run::RUN_TYPE,
 };
 use almanac_schedule::{
     cron::{CatchUp, Charge, CronTerms},
-    record::{Body, Call, Terms, Trigger},
+    life::{Event, LifeEvent, What},
+    record::{Body, Call, Door, Terms, Trigger},
 };
 use std::{num::NonZeroU64, sync::Arc};
-
-sol! {
-    event JobScheduled(uint256 indexed id, address indexed owner, address indexed target, uint256 nextRunAt);
-}
 
 const OWNER: Address = Address::repeat_byte(1);
 const TARGET: Address = Address::repeat_byte(2);
@@ -65,7 +61,7 @@ fn run(id: ScheduleId, number: u64, input: Bytes) -> RunTransaction {
     }
 }
 
-fn receipt(run: Option<&RunTransaction>, logs: Vec<Log>) -> Receipt {
+fn receipt(run: Option<&RunTransaction>) -> Receipt {
     Receipt {
         transaction_type: run.map_or(2, |_| RUN_TYPE),
         transaction_hash: run.map_or(B256::repeat_byte(9), RunTransaction::hash),
@@ -75,7 +71,7 @@ fn receipt(run: Option<&RunTransaction>, logs: Vec<Log>) -> Receipt {
         effective_gas_price: GasPrice(7),
         contract_address: None,
         schedule_ref: run.map(|run| run.schedule_ref),
-        logs,
+        logs: Vec::new(),
     }
 }
 
@@ -92,13 +88,19 @@ impl Chain {
         Self { store, parent: genesis.hash() }
     }
 
-    fn add(&mut self, number: u64, run: Option<RunTransaction>, logs: Vec<Log>, changes: Vec<StateChange>) {
+    fn add(
+        &mut self,
+        number: u64,
+        run: Option<RunTransaction>,
+        events: Vec<LifeEvent>,
+        changes: Vec<StateChange>,
+    ) {
         let header = Header { number, parent_hash: self.parent, ..Header::default() };
         let block = Arc::new(Block { header, transactions: Vec::new() });
-        let receipts = vec![receipt(run.as_ref(), logs)];
+        let receipts = vec![receipt(run.as_ref())];
         let parties = vec![Parties { from: OWNER, to: Some(TARGET), run }];
         self.parent = block.hash();
-        let indexed = IndexedBlock { hash: self.parent, block, receipts, parties };
+        let indexed = IndexedBlock { hash: self.parent, block, receipts, parties, events };
         let mut batch = Batch::default();
         self.store.ask(|view| write::add(&mut batch, view, &indexed, &StateDiff::new(changes))).unwrap();
         self.store.commit(batch).unwrap();
@@ -114,11 +116,11 @@ impl Chain {
     /// Makes a schedule in block 1.
     fn schedule(&mut self, body: &Body) -> ScheduleId {
         let id = ScheduleId::new(1, 0, 1).unwrap();
-        let due = U256::from(1);
-        let made = JobScheduled { id: U256::from(id.0), owner: OWNER, target: TARGET, nextRunAt: due };
-        let log = Log { address: CRON_REGISTRY, data: made.encode_log_data() };
+        let due = Some(TimestampMs(1_000));
+        let what = What::Created { owner: OWNER, target: TARGET, lane: Lane::Cron, due };
+        let event = LifeEvent { index: 0, event: Event { id, door: Some(Door::Cron), what } };
         let change = StateChange { key: StateKey::Body(id), old: None, new: Some(body.encode()) };
-        self.add(1, None, vec![log], vec![change]);
+        self.add(1, None, vec![event], vec![change]);
         id
     }
 }

@@ -17,6 +17,7 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, BlockHash, Bytes, TxHash};
 use almanac_primitives::{Block, Header, Receipt, ScheduleId, StateDiff, StateKey};
+use almanac_schedule::life::LifeEvent;
 use arc_swap::ArcSwap;
 use std::{
     fmt,
@@ -104,6 +105,7 @@ impl Index {
         block: &Arc<Block>,
         receipts: &[Receipt],
         parties: Vec<Parties>,
+        events: &[LifeEvent],
         diff: &StateDiff,
     ) -> Result<(), ApplyError> {
         let mut forgotten_to = self.0.feed();
@@ -117,7 +119,8 @@ impl Index {
             return Err(ApplyError::Uneven { number, receipts, parties });
         }
         let receipts = receipts.to_vec();
-        let indexed = Arc::new(IndexedBlock { block: block.clone(), hash, receipts, parties });
+        let indexed =
+            Arc::new(IndexedBlock { block: block.clone(), hash, receipts, parties, events: events.to_vec() });
         let mut batch = Batch::default();
         self.0.store.ask(|view| write::add(&mut batch, view, &indexed, diff))?;
         let forget_to = self.0.forget_to(*forgotten_to, number);

@@ -6,7 +6,6 @@ pub mod config;
 mod copied;
 mod digest;
 pub mod error;
-pub mod event;
 #[cfg(test)]
 mod growth;
 pub mod history;
@@ -25,9 +24,10 @@ pub use block::{IndexedBlock, Location, Parties, Place};
 pub use config::IndexConfig;
 pub use copied::CopiedIndex;
 pub use error::{ApplyError, LogsError, OpenError, RevertError, StoreError};
-pub use event::ScheduleEvent;
 pub use history::HistoricalState;
 pub use index::Index;
 pub use involved::{Order, Sent};
 pub use logs::{LogEntry, LogFilter};
-pub use schedules::{Ending, KnownSchedule, Schedule, ScheduleFilter, SchedulePage, ScheduleStatus};
+pub use schedules::{
+    EndReason, Ending, KnownSchedule, Schedule, ScheduleFilter, SchedulePage, ScheduleStatus,
+};

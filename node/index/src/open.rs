@@ -13,7 +13,7 @@ use almanac_primitives::{Block, Header, StateKey};
 use std::sync::Arc;
 
 /// Version of everything that [`rows`] and [`Table`] say. Raised with any change of theirs.
-pub(crate) const FORMAT: u32 = 4;
+pub(crate) const FORMAT: u32 = 5;
 
 /// A genesis can be large. It is written in pieces of this many rows, and counts only once all are there.
 const GENESIS_ROWS: usize = 20_000;
@@ -91,7 +91,7 @@ fn begin(
     }
     store.commit(std::mem::take(&mut batch))?;
     let block = Arc::new(Block { header, transactions: Vec::new() });
-    let tip = IndexedBlock { block, hash, receipts: Vec::new(), parties: Vec::new() };
+    let tip = IndexedBlock::alone(block);
     store.ask(|view| write::add_block(&mut batch, view, &tip))?;
     batch.insert(Table::Meta, META_OLDEST, 0u64.to_be_bytes());
     batch.insert(Table::Meta, META_FORMAT, FORMAT.to_be_bytes());
@@ -168,10 +168,8 @@ mod tests {
             for number in heights {
                 let header = Header { number: *number, ..Header::default() };
                 let block = Arc::new(Block { header, transactions: Vec::new() });
-                let hash = block.hash();
-                let (receipts, parties) = (Vec::new(), Vec::new());
                 let mut batch = Batch::default();
-                let indexed = IndexedBlock { block, hash, receipts, parties };
+                let indexed = IndexedBlock::alone(block);
                 store.ask(|view| write::add_block(&mut batch, view, &indexed)).unwrap();
                 store.commit(batch).unwrap();
             }

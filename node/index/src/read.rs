@@ -147,7 +147,8 @@ pub(crate) fn block_at(view: &View<'_>, number: u64) -> Result<IndexedBlock, Fau
         receipts.push(row.receipt);
         parties.push(row.parties);
     }
-    Ok(IndexedBlock { block: Arc::new(block), hash, receipts, parties })
+    let events = view.get(Table::ScheduleEvents, &key, schedules::read_events)?.unwrap_or_default();
+    Ok(IndexedBlock { block: Arc::new(block), hash, receipts, parties, events })
 }
 
 /// The calldata of a schedule. Several of its runs in a block share it.

@@ -44,6 +44,7 @@ pub(crate) enum Table {
     ScheduleBodies = 12,
     ScheduleLists = 13,
     ScheduleRuns = 14,
+    ScheduleEvents = 15,
 }
 
 impl Table {

@@ -179,8 +179,7 @@ mod tests {
 
     fn block(number: u64) -> IndexedBlock {
         let header = Header { number, ..Header::default() };
-        let block = Arc::new(Block { header, transactions: Vec::new() });
-        IndexedBlock { hash: block.hash(), block, receipts: Vec::new(), parties: Vec::new() }
+        IndexedBlock::alone(Arc::new(Block { header, transactions: Vec::new() }))
     }
 
     fn rows_of(store: &Store, table: Table) -> Vec<Row> {

@@ -49,7 +49,7 @@ fn check_schedules(chain: &Chain, floor: u64, index: &Index) {
         }
         let found = found.expect("it lives in the state that was copied");
         assert_eq!((&found.body, &found.record), (&whole.body, &whole.record));
-        let fixed = |one: &Schedule| (one.owner, one.target, one.lane, one.is_single, one.end.clone());
+        let fixed = |one: &Schedule| (one.owner, one.target, one.lane, one.end.clone());
         assert_eq!(fixed(&found.schedule), fixed(expected));
         let mine = ScheduleFilter { owner: Some(expected.owner), ..ScheduleFilter::default() };
         assert!(index.schedules(&mine, None, 1_000).unwrap().schedules.contains(&found), "it is listed");

@@ -62,7 +62,7 @@ fn apply(index: &Index, actions: &[Action], made: &mut Made) {
         }
     }
     let block = Arc::new(Block { header, transactions });
-    index.apply(&block, &receipts, parties, &StateDiff::default()).unwrap();
+    index.apply(&block, &receipts, parties, &[], &StateDiff::default()).unwrap();
 }
 
 fn receipt(transaction_type: u8, transaction_hash: alloy_primitives::TxHash) -> Receipt {

@@ -20,7 +20,8 @@ impl Sink for IndexFeed {
                 run: executed.run().cloned(),
             })
             .collect();
-        self.0.apply(block, &output.receipts, parties, &output.diff).map_err(|error| SinkError {
+        let applied = self.0.apply(block, &output.receipts, parties, &output.events, &output.diff);
+        applied.map_err(|error| SinkError {
             sink: "the index",
             number: block.header.number,
             reason: error.to_string(),

@@ -21,7 +21,7 @@ use crate::{
     footprint::Footprint,
     ledger::SystemLedger,
     machine::{Acted, EvmContext, Machine, Strictness},
-    output::{BlockOutput, Executed, LifeEvent},
+    output::{BlockOutput, Executed},
     place::Place,
     prologue, runs,
     state::{Balances, BlockState},
@@ -31,7 +31,11 @@ use almanac_primitives::{
     Gas, Lane, Receipt, RunTransaction, StateRead, Wei,
     ids::{ID_INDEX_MAX, ScheduleIdError},
 };
-use almanac_schedule::{Agenda, GasPool, calendar::Entry, life::Event};
+use almanac_schedule::{
+    Agenda, GasPool,
+    calendar::Entry,
+    life::{Event, LifeEvent},
+};
 use revm::{Inspector, inspector::NoOpInspector, state::EvmState};
 
 /// Executes a block on the state of its parent.

@@ -34,12 +34,13 @@ pub mod validate;
 
 pub use block::{Finished, Observer, Watch, execute, observe};
 pub use choose::{Body, Candidates, Room, TransactionSource};
+pub use doors::fault_in;
 pub use edit::{Edit, EditError, edit_gas};
 pub use environment::{BlockInput, Environment};
 pub use error::{BlockError, Fault, StateFault};
 pub use footprint::Footprint;
 pub use machine::EvmContext;
-pub use output::{BlockOutput, Executed, HeaderMismatch, LifeEvent, check_header};
+pub use output::{BlockOutput, Executed, HeaderMismatch, check_header};
 pub use place::Place;
 pub use prefetch::prefetch;
 pub use recover::{recover, recover_all, recover_sender, recover_unknown};

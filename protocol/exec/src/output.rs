@@ -7,7 +7,7 @@ use almanac_primitives::{
     Block, Gas, Halt, Header, Outcome, PrologueTransaction, Receipt, RecoveredTransaction, RunTransaction,
     StateCommitment, StateDiff, UserTransaction, Wei, block::transactions_root, params::PROTOCOL_VERSION,
 };
-use almanac_schedule::life::Event;
+use almanac_schedule::life::LifeEvent;
 use revm::context_interface::result::{ExecutionResult, HaltReason};
 
 /// A transaction that ran in a block.
@@ -56,15 +56,6 @@ impl Executed {
             Self::User(user) => user.transaction().envelope().to(),
         }
     }
-}
-
-/// Something that happened to a schedule, and in which transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LifeEvent {
-    /// The transaction's receipt index.
-    pub index: usize,
-    /// What happened.
-    pub event: Event,
 }
 
 /// The result of a block.

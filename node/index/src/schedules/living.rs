@@ -2,7 +2,7 @@
 //!
 //! The state does not say when a series was first due, nor how many of its runs failed: it counts from here on.
 
-use super::{Ending, Schedule, ScheduleStatus, find::Tip, write::replace};
+use super::{EndReason, Ending, Schedule, find::Tip, write::replace};
 use crate::{
     block::Location,
     error::Fault,
@@ -41,15 +41,11 @@ pub(crate) fn add_living(
         owner: record.body.owner,
         target: record.body.call().to,
         lane: record.head.lane,
-        first_due: record.head.due.unwrap_or_default(),
-        is_single: !record.is_series(),
+        first_due: record.head.due,
         runs: record.head.runs.into(),
         runs_failed: 0,
-        quarantine: is_aside.then(|| Ending {
-            status: ScheduleStatus::Quarantined,
-            location: Location::first_of(floor),
-            reason: String::new(),
-        }),
+        quarantine: is_aside
+            .then(|| Ending { reason: EndReason::Fault(String::new()), location: Location::first_of(floor) }),
         end: None,
     };
     batch.insert(Table::ScheduleBodies, &id.0.to_be_bytes(), record.body.encode());

@@ -1,13 +1,16 @@
 //! What is remembered of schedules, also of those that have ended.
 //!
-//! The state knows a schedule only while it lives. Here is what doors said of it, in which blocks it ran, and how it
-//! ended. Each fact names its block, so that taking a block back takes back what it said and nothing else.
+//! The state knows a schedule only while it lives. Here is what happened to it, in which blocks it ran, and how it
+//! ended, as the events of blocks tell it. Each fact names its block, so that taking a block back takes back what it
+//! said and nothing else.
 
+mod events;
 mod find;
 mod living;
 mod rows;
 mod write;
 
+pub(crate) use events::read_events;
 pub(crate) use find::{body, find, known, runs_of};
 pub(crate) use living::{add_living, living};
 pub(crate) use write::{add, take_back};
@@ -18,7 +21,7 @@ use almanac_primitives::{Lane, ScheduleId, TimestampMs};
 use almanac_schedule::{Record, decide::End, record::Body};
 use std::ops::RangeInclusive;
 
-/// A schedule as its doors' logs tell of it.
+/// A schedule as the events of blocks tell of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// Its name, which says where it was made.
@@ -29,10 +32,8 @@ pub struct Schedule {
     pub target: Address,
     /// How its runs get into a block.
     pub lane: Lane,
-    /// When its first run is due.
-    pub first_due: TimestampMs,
-    /// Whether it runs once.
-    pub is_single: bool,
+    /// When its first run is due, if a time makes it run.
+    pub first_due: Option<TimestampMs>,
     /// How often it ran.
     pub runs: u64,
     /// How often that failed.
@@ -46,12 +47,38 @@ pub struct Schedule {
 /// What ended a schedule, or put it aside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// The status that it has since.
-    pub status: ScheduleStatus,
+    /// Why.
+    pub reason: EndReason,
     /// The transaction in which that happened.
     pub location: Location,
-    /// Why, where the chain said so; else empty.
-    pub reason: String,
+}
+
+/// Why a schedule ended, or was put aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// It ended.
+    Ended(End),
+    /// A fault of the chain's own put it aside.
+    Fault(String),
+}
+
+impl Ending {
+    /// The status that the schedule has since.
+    pub fn status(&self) -> ScheduleStatus {
+        match self.reason {
+            EndReason::Ended(end) => ScheduleStatus::of_end(end),
+            EndReason::Fault(_) => ScheduleStatus::Quarantined,
+        }
+    }
+
+    /// Why, where the status does not tell.
+    pub fn explanation(&self) -> Option<String> {
+        match &self.reason {
+            EndReason::Ended(End::Succeeded | End::Failed | End::Cancelled) => None,
+            EndReason::Ended(end) => Some(end.to_string()),
+            EndReason::Fault(reason) => Some(reason.clone()),
+        }
+    }
 }
 
 /// Where in its life a schedule is.
@@ -86,18 +113,13 @@ impl ScheduleStatus {
             End::OutOfMoney | End::RunsReached | End::Expired | End::Shutdown => Self::Exhausted,
         }
     }
-
-    /// The status with this number.
-    pub(crate) fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| *status as u8 == number)
-    }
 }
 
 impl Schedule {
     /// Where in its life it is.
     pub fn status(&self) -> ScheduleStatus {
         let ending = self.end.as_ref().or(self.quarantine.as_ref());
-        ending.map_or(ScheduleStatus::Pending, |ending| ending.status)
+        ending.map_or(ScheduleStatus::Pending, Ending::status)
     }
 
     /// The transaction that made it.
@@ -110,7 +132,7 @@ impl Schedule {
 /// A schedule with all that is known of it at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownSchedule {
-    /// What doors said of it.
+    /// What happened to it.
     pub schedule: Schedule,
     /// What never changes of it; `None` where it ended in the very block that made it.
     pub body: Option<Body>,

@@ -5,15 +5,24 @@
 //! schedule bodies  schedule id                 -> its body, also after its end
 //! schedule lists   list, schedule id           -> nothing
 //! schedule runs    schedule id, height, index  -> nothing
+//! schedule events  height                      -> what happened to schedules in that block, if anything
 //! ```
 
-use super::{Ending, Schedule, ScheduleStatus};
+use super::{
+    EndReason, Ending, Schedule, ScheduleStatus,
+    events::{known, read_due, read_end, read_reason},
+};
 use crate::{block::Location, error::Fault, rows};
 use alloy_primitives::Address;
 use almanac_primitives::{
-    Lane, ScheduleId, TimestampMs,
+    Lane, ScheduleId,
     codec::{DecodeError, Reader, Writer},
 };
+
+/// How the row of a schedule tells its end from none.
+const NO_END: u8 = 0;
+const ENDED: u8 = 1;
+const FAULT: u8 = 2;
 
 /// Schedules that have something in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,44 +66,47 @@ pub(super) fn read_run_of(key: &[u8]) -> Result<Location, Fault> {
     rows::read_place(key.get(8..).ok_or(rows::short("schedule runs", "schedule id", 8, key.len()))?)
 }
 
-/// Longest reason for an end that is read. The chain's own words are far shorter.
-const REASON_BYTES_MAX: usize = 64 * 1024;
-
 /// A row of `schedules`.
 pub(super) fn schedule(schedule: &Schedule) -> Vec<u8> {
     let mut out = Writer::default();
     out.address(schedule.owner);
     out.address(schedule.target);
     out.u8(schedule.lane as u8);
-    out.u64(schedule.first_due.0);
-    out.u8(schedule.is_single.into());
+    out.u8(schedule.first_due.is_some().into());
+    out.u64(schedule.first_due.map_or(0, |due| due.0));
     out.u64(schedule.runs);
     out.u64(schedule.runs_failed);
     for ending in [&schedule.quarantine, &schedule.end] {
-        let Some(Ending { status, location, reason }) = ending else {
-            out.u8(0);
-            continue;
-        };
-        out.u8(1);
-        out.u8(*status as u8);
-        out.raw(&rows::place(*location));
-        out.bytes(reason.as_bytes());
+        write_ending(&mut out, ending.as_ref());
     }
     out.finish()
+}
+
+fn write_ending(out: &mut Writer, ending: Option<&Ending>) {
+    let Some(Ending { reason, location }) = ending else { return out.u8(NO_END) };
+    match reason {
+        EndReason::Ended(end) => {
+            out.u8(ENDED);
+            out.u8(*end as u8);
+        }
+        EndReason::Fault(reason) => {
+            out.u8(FAULT);
+            out.bytes(reason.as_bytes());
+        }
+    }
+    out.raw(&rows::place(*location));
 }
 
 /// Reads a row of `schedules`.
 pub(super) fn read_schedule(id: ScheduleId, row: &[u8]) -> Result<Schedule, Fault> {
     rows::row_of("schedules", row, |input| {
         let (owner, target, lane) = (input.address("owner")?, input.address("target")?, input.u8("lane")?);
-        let unknown = DecodeError::UnknownValue { what: "lane", given: lane.into() };
         Ok(Schedule {
             id,
             owner,
             target,
-            lane: Lane::from_number(lane).ok_or(unknown)?,
-            first_due: TimestampMs(input.u64("first due time")?),
-            is_single: input.u8("whether there is one run")? != 0,
+            lane: known("lane", lane, Lane::from_number)?,
+            first_due: read_due(input)?,
             runs: input.u64("runs")?,
             runs_failed: input.u64("failed runs")?,
             quarantine: read_ending(input)?,
@@ -104,35 +116,33 @@ pub(super) fn read_schedule(id: ScheduleId, row: &[u8]) -> Result<Schedule, Faul
 }
 
 fn read_ending(input: &mut Reader<'_>) -> Result<Option<Ending>, DecodeError> {
-    if input.u8("whether there is an end")? == 0 {
-        return Ok(None);
-    }
-    let status = input.u8("status")?;
-    let unknown = DecodeError::UnknownValue { what: "status", given: status.into() };
-    let status = ScheduleStatus::from_number(status).ok_or(unknown)?;
+    let reason = match input.u8("kind of end")? {
+        NO_END => return Ok(None),
+        ENDED => EndReason::Ended(read_end(input)?),
+        FAULT => EndReason::Fault(read_reason(input)?),
+        given => return Err(DecodeError::UnknownValue { what: "kind of end", given: given.into() }),
+    };
     let (number, index) = (input.u64("number")?, input.u32("index")?);
-    let reason = input.bytes("reason", REASON_BYTES_MAX)?;
-    Ok(Some(Ending {
-        status,
-        location: Location {
-            number,
-            index: usize::try_from(index).expect("an index fits the memory it counts"),
-        },
-        reason: String::from_utf8_lossy(&reason).into_owned(),
-    }))
+    let index = usize::try_from(index).expect("an index fits the memory it counts");
+    Ok(Some(Ending { reason, location: Location { number, index } }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use almanac_primitives::TimestampMs;
+    use almanac_schedule::decide::End;
     use proptest::prelude::*;
 
     fn any_ending() -> impl Strategy<Value = Option<Ending>> {
-        let ending =
-            (0..6u8, any::<u64>(), any::<u32>(), ".{0,20}").prop_map(|(status, number, index, reason)| {
-                let status = ScheduleStatus::from_number(status).unwrap();
-                Ending { status, location: Location { number, index: index as usize }, reason }
-            });
+        let reason = prop_oneof![
+            (0..End::ALL.len()).prop_map(|end| EndReason::Ended(End::ALL[end])),
+            ".{0,20}".prop_map(EndReason::Fault),
+        ];
+        let ending = (reason, any::<u64>(), any::<u32>()).prop_map(|(reason, number, index)| Ending {
+            reason,
+            location: Location { number, index: index as usize },
+        });
         proptest::option::of(ending)
     }
 
@@ -141,21 +151,20 @@ mod tests {
         fn a_schedule_survives_its_row(
             people: [[u8; 20]; 2],
             lane in 0..4u8,
-            numbers: [u64; 4],
-            is_single: bool,
+            numbers: [u64; 3],
+            first_due in proptest::option::of(any::<u64>()),
             quarantine in any_ending(),
             end in any_ending(),
         ) {
             let [owner, target] = people.map(Address::from);
-            let [id, first_due, runs, runs_failed] = numbers;
+            let [id, runs, runs_failed] = numbers;
             let lane = Lane::ALL[usize::from(lane)];
             let given = Schedule {
                 id: ScheduleId(id),
                 owner,
                 target,
                 lane,
-                first_due: TimestampMs(first_due),
-                is_single,
+                first_due: first_due.map(TimestampMs),
                 runs,
                 runs_failed,
                 quarantine,

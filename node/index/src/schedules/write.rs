@@ -1,40 +1,43 @@
-//! Takes what a block says of schedules, and takes it back.
+//! Takes what happened to schedules in a block, and takes it back.
 
 use super::{
-    Ending, Schedule, ScheduleStatus,
+    EndReason, Ending, Schedule,
+    events::events,
     find::schedule,
     rows::{self, List, listed, run_of},
 };
 use crate::{
     block::{IndexedBlock, Location},
     error::Fault,
-    event::ScheduleEvent,
     store::{Batch, Table, View},
 };
-use almanac_primitives::{Receipt, ScheduleId, StateDiff, StateKey};
-use almanac_schedule::record::Body;
+use almanac_primitives::{Receipt, ScheduleId, ScheduleRef, StateDiff, StateKey};
+use almanac_schedule::life::{Event, LifeEvent, What};
 use std::collections::BTreeMap;
 
-/// Adds what a block says.
+/// Adds what happened in a block.
 pub(crate) fn add(
     batch: &mut Batch,
     view: &View<'_>,
     indexed: &IndexedBlock,
     diff: &StateDiff,
 ) -> Result<(), Fault> {
+    let number = indexed.number();
+    if !indexed.events.is_empty() {
+        batch.insert(Table::ScheduleEvents, &number.to_be_bytes(), events(&indexed.events));
+    }
     let mut now = BTreeMap::new();
-    for (location, receipt) in receipts(indexed) {
-        if let Some(run) = receipt.schedule_ref {
-            batch.insert(Table::ScheduleRuns, &run_of(run.schedule, location), []);
-            if let Some(schedule) = entry(&mut now, view, run.schedule)? {
-                schedule.runs += 1;
-                schedule.runs_failed += u64::from(!receipt.outcome.is_success());
-            }
+    for LifeEvent { index, event } in &indexed.events {
+        if let What::Created { .. } = event.what {
+            keep_body(batch, diff, event.id);
         }
-        for event in receipt.logs.iter().filter_map(ScheduleEvent::of_log) {
-            let known = entry(&mut now, view, event.id())?;
-            let body = || created_body(batch, diff, event.id());
-            apply(known, &event, location, body);
+        apply(entry(&mut now, view, event.id)?, event, Location { number, index: *index });
+    }
+    for (location, run, receipt) in runs(indexed) {
+        batch.insert(Table::ScheduleRuns, &run_of(run.schedule, location), []);
+        if let Some(schedule) = entry(&mut now, view, run.schedule)? {
+            schedule.runs += 1;
+            schedule.runs_failed += u64::from(!receipt.outcome.is_success());
         }
     }
     for (id, now) in now {
@@ -43,27 +46,29 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// Takes back what a block said.
+/// Takes back what happened in a block.
 pub(crate) fn take_back(batch: &mut Batch, view: &View<'_>, indexed: &IndexedBlock) -> Result<(), Fault> {
+    let number = indexed.number();
+    if !indexed.events.is_empty() {
+        batch.remove(Table::ScheduleEvents, &number.to_be_bytes());
+    }
     let mut before = BTreeMap::new();
-    for (location, receipt) in receipts(indexed) {
-        if let Some(run) = receipt.schedule_ref {
-            batch.remove(Table::ScheduleRuns, &run_of(run.schedule, location));
-            if let Some(schedule) = entry(&mut before, view, run.schedule)? {
-                schedule.runs -= 1;
-                schedule.runs_failed -= u64::from(!receipt.outcome.is_success());
-            }
+    for LifeEvent { event, .. } in &indexed.events {
+        if let Some(schedule) = entry(&mut before, view, event.id)? {
+            let is_older = |ending: &Ending| ending.location.number < number;
+            schedule.end = schedule.end.take().filter(is_older);
+            schedule.quarantine = schedule.quarantine.take().filter(is_older);
         }
-        for event in receipt.logs.iter().filter_map(ScheduleEvent::of_log) {
-            if let Some(schedule) = entry(&mut before, view, event.id())? {
-                let is_older = |ending: &Ending| ending.location.number < indexed.number();
-                schedule.end = schedule.end.take().filter(is_older);
-                schedule.quarantine = schedule.quarantine.take().filter(is_older);
-            }
+    }
+    for (location, run, receipt) in runs(indexed) {
+        batch.remove(Table::ScheduleRuns, &run_of(run.schedule, location));
+        if let Some(schedule) = entry(&mut before, view, run.schedule)? {
+            schedule.runs -= 1;
+            schedule.runs_failed -= u64::from(!receipt.outcome.is_success());
         }
     }
     for (id, before) in before {
-        let before = before.filter(|_| id.block() < indexed.number());
+        let before = before.filter(|_| id.block() < number);
         if before.is_none() {
             batch.remove(Table::ScheduleBodies, &id.0.to_be_bytes());
         }
@@ -72,9 +77,13 @@ pub(crate) fn take_back(batch: &mut Batch, view: &View<'_>, indexed: &IndexedBlo
     Ok(())
 }
 
-fn receipts(indexed: &IndexedBlock) -> impl Iterator<Item = (Location, &Receipt)> {
+/// The runs of schedules in a block.
+fn runs(indexed: &IndexedBlock) -> impl Iterator<Item = (Location, ScheduleRef, &Receipt)> {
     let number = indexed.number();
-    indexed.receipts.iter().enumerate().map(move |(index, receipt)| (Location { number, index }, receipt))
+    let receipts = indexed.receipts.iter().enumerate();
+    receipts.filter_map(move |(index, receipt)| {
+        Some((Location { number, index }, receipt.schedule_ref?, receipt))
+    })
 }
 
 /// A schedule as it is on the way through a block; a place to put it where there is none.
@@ -89,53 +98,40 @@ fn entry<'n>(
     Ok(now.get_mut(&id).expect("it was put there"))
 }
 
-/// Keeps the body of a schedule that this block made, and says whether it is for a single run.
-fn created_body(batch: &mut Batch, diff: &StateDiff, id: ScheduleId) -> bool {
+/// Keeps the body of a schedule that this block made. There is none where it ended in the same block.
+fn keep_body(batch: &mut Batch, diff: &StateDiff, id: ScheduleId) {
     let key = StateKey::Body(id);
     let found = diff.changes().binary_search_by_key(&key, |change| change.key);
-    let Some(body) = found.ok().and_then(|at| diff.changes()[at].new.as_ref()) else { return false };
-    batch.insert(Table::ScheduleBodies, &id.0.to_be_bytes(), &body[..]);
-    Body::decode(body).is_ok_and(|body| !body.terms.is_series())
+    if let Some(body) = found.ok().and_then(|at| diff.changes()[at].new.as_ref()) {
+        batch.insert(Table::ScheduleBodies, &id.0.to_be_bytes(), &body[..]);
+    }
 }
 
 /// What an event makes of a schedule.
-fn apply(
-    known: &mut Option<Schedule>,
-    event: &ScheduleEvent,
-    location: Location,
-    keep_body: impl FnOnce() -> bool,
-) {
-    let ended = |status, reason: &str| Some(Ending { status, location, reason: reason.to_owned() });
-    match (known, event) {
-        (known, ScheduleEvent::Created { id, owner, target, lane, due }) => {
+fn apply(known: &mut Option<Schedule>, event: &Event, location: Location) {
+    match (known, &event.what) {
+        (known, What::Created { owner, target, lane, due }) => {
             *known = Some(Schedule {
-                id: *id,
+                id: event.id,
                 owner: *owner,
                 target: *target,
                 lane: *lane,
                 first_due: *due,
-                is_single: keep_body(),
                 runs: 0,
                 runs_failed: 0,
                 quarantine: None,
                 end: None,
             });
         }
-        (Some(schedule), ScheduleEvent::Cancelled { .. }) => {
-            schedule.end = ended(ScheduleStatus::Cancelled, "");
+        (Some(schedule), What::Ended { end, .. }) => {
+            schedule.end = Some(Ending { reason: EndReason::Ended(*end), location });
         }
-        (Some(schedule), ScheduleEvent::Exhausted { reason, .. }) => {
-            schedule.end = ended(ScheduleStatus::Exhausted, reason);
-        }
-        (Some(schedule), ScheduleEvent::Executed { is_success, .. }) if schedule.is_single => {
-            let status = if *is_success { ScheduleStatus::Succeeded } else { ScheduleStatus::Failed };
-            schedule.end = ended(status, "");
-        }
-        (Some(schedule), ScheduleEvent::Quarantined { reason, .. }) => {
+        (Some(schedule), What::Quarantined { reason }) => {
             // What was put aside stays where it is: the first time counts.
-            schedule.quarantine = schedule.quarantine.take().or(ended(ScheduleStatus::Quarantined, reason));
+            let reason = EndReason::Fault(reason.clone());
+            schedule.quarantine.get_or_insert(Ending { reason, location });
         }
-        (_, ScheduleEvent::Executed { .. } | ScheduleEvent::ToppedUp { .. }) | (None, _) => {}
+        (_, What::Executed { .. } | What::ToppedUp { .. }) | (None, _) => {}
     }
 }
 

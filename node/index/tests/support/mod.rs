@@ -12,6 +12,7 @@ use almanac_primitives::{
     state::Meta,
     testing::{person, transfer},
 };
+use almanac_schedule::life::LifeEvent;
 use proptest::{collection::vec, option, prelude::*};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -110,6 +111,12 @@ pub struct Fed {
     pub parties: Vec<Parties>,
     pub diff: StateDiff,
     pub schedules: Vec<Happened>,
+}
+
+impl Fed {
+    pub fn events(&self) -> Vec<LifeEvent> {
+        self.schedules.iter().flat_map(Happened::events).collect()
+    }
 }
 
 /// A chain that remembers everything, in the dullest way.
@@ -257,6 +264,7 @@ impl Chain {
             let found = index.block(number).unwrap().expect("every block is found");
             assert_eq!((&found.block, found.hash), (&fed.block, fed.block.hash()));
             assert_eq!((&found.receipts, &found.parties), (&fed.receipts, &fed.parties));
+            assert_eq!(found.events, fed.events());
             assert_eq!(index.block_by_hash(found.hash).unwrap(), Some(found.clone()));
             for (position, receipt) in fed.receipts.iter().enumerate() {
                 let location = Location { number, index: position };
@@ -287,7 +295,7 @@ impl Chain {
 }
 
 pub fn apply(index: &Index, fed: &Fed) -> Result<(), almanac_index::ApplyError> {
-    index.apply(&fed.block, &fed.receipts, fed.parties.clone(), &fed.diff)
+    index.apply(&fed.block, &fed.receipts, fed.parties.clone(), &fed.events(), &fed.diff)
 }
 
 /// The buffer is small, so that rows go to their final place, and are cleaned up there, while a test runs.

@@ -1,10 +1,9 @@
 //! Random lives of schedules, and what should be known of them, found by walking through everything again.
 
 use super::{Chain, PEOPLE, State, someone};
-use alloy_primitives::{Bytes, Log, U256};
-use alloy_sol_types::{SolEvent, sol};
+use alloy_primitives::{Bytes, U256};
 use almanac_index::{
-    Ending, Index, KnownSchedule, Location, Order, Schedule, ScheduleFilter, ScheduleStatus,
+    EndReason, Ending, Index, KnownSchedule, Location, Order, Schedule, ScheduleFilter, ScheduleStatus,
 };
 use almanac_primitives::{
     Gas, Lane, Outcome, Receipt, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError, TimestampMs,
@@ -15,19 +14,11 @@ use almanac_primitives::{
 use almanac_schedule::{
     Record,
     cron::{CatchUp, Charge, CronTerms},
-    record::{Body, Call, Head, LastRun, Status, Terms, Trigger, escrow_slot, head_slot},
+    decide::End,
+    life::{Event, LifeEvent, What},
+    record::{Body, Call, Door, Head, LastRun, Status, Terms, Trigger, escrow_slot, head_slot},
 };
 use std::{collections::BTreeMap, num::NonZeroU64};
-
-// Written out, not shared with the index.
-sol! {
-    event JobScheduled(uint256 indexed id, address indexed owner, address indexed target, uint256 nextRunAt);
-    event JobExecuted(uint256 indexed id, bool success, uint256 gasUsed);
-    event JobCancelled(uint256 indexed id, address indexed owner, uint256 refunded);
-    event JobToppedUp(uint256 indexed id, uint256 amount, uint256 totalEscrow);
-    event JobExhausted(uint256 indexed id, string reason);
-    event ScheduleQuarantined(uint256 indexed id, string reason);
-}
 
 /// A step of a schedule's life as numbers: in which transaction, what, and whose.
 pub type SchedulePlan = (u8, u8, u8);
@@ -45,7 +36,7 @@ pub struct Happened {
 pub enum Act {
     Create { n: u8 },
     TopUp,
-    Run { is_success: bool },
+    Run { is_success: bool, is_last: bool },
     Cancel,
     Exhaust,
     Quarantine,
@@ -73,7 +64,7 @@ pub fn live(
             (0 | 1, _) => Act::Create { n: which },
             (_, None) => continue,
             (2, _) => Act::TopUp,
-            (3, _) => Act::Run { is_success: which % 3 > 0 },
+            (3, Some(one)) => Act::Run { is_success: which % 3 > 0, is_last: is_single(&all, one.id) },
             (4, _) => Act::Cancel,
             (5, _) => Act::Exhaust,
             _ => Act::Quarantine,
@@ -87,7 +78,7 @@ pub fn live(
             (_, None) => continue,
         };
         let receipt = &mut receipts[index];
-        if let Act::Run { is_success } = act {
+        if let Act::Run { is_success, .. } = act {
             // Nothing runs in the block that made it, and a receipt is of one run.
             if id.block() == number || receipt.schedule_ref.is_some() {
                 continue;
@@ -96,46 +87,33 @@ pub fn live(
             receipt.outcome = if is_success { Outcome::Success } else { Outcome::Reverted(Bytes::new()) };
         }
         let happened = Happened { id, location, act };
-        receipt.logs.push(log(happened));
         all.push(happened);
         keep(state, happened, dull(&all)[&id].end.is_some());
     }
     all.split_off(old)
 }
 
+fn is_single(all: &[Happened], id: ScheduleId) -> bool {
+    all.iter().any(|one| one.id == id && matches!(one.act, Act::Create { n } if n % 2 == 1))
+}
+
 /// Everything that is known after these steps.
 pub fn dull(all: &[Happened]) -> BTreeMap<ScheduleId, Schedule> {
     let mut known = BTreeMap::<ScheduleId, Schedule>::new();
-    for Happened { id, location, act } in all {
-        let ending =
-            |status, reason: &str| Some(Ending { status, location: *location, reason: reason.into() });
+    for happened @ Happened { id, location, act } in all {
         if let Act::Create { n } = act {
             known.insert(*id, created(*id, *n));
         }
         let one = known.get_mut(id).unwrap();
-        match act {
-            Act::Create { .. } | Act::TopUp => {}
-            Act::Run { is_success } => {
-                one.runs += 1;
-                if !is_success {
-                    one.runs_failed += 1;
-                }
-                if one.is_single && *is_success {
-                    one.end = ending(ScheduleStatus::Succeeded, "");
-                } else if one.is_single {
-                    one.end = ending(ScheduleStatus::Failed, "");
-                }
-            }
-            Act::Cancel => one.end = ending(ScheduleStatus::Cancelled, ""),
-            Act::Exhaust => one.end = ending(ScheduleStatus::Exhausted, "no more"),
-            Act::Quarantine if one.quarantine.is_some() => {}
-            Act::Quarantine => one.quarantine = ending(ScheduleStatus::Quarantined, "odd"),
+        if let Act::Run { is_success, .. } = act {
+            one.runs += 1;
+            one.runs_failed += u64::from(!is_success);
         }
-    }
-    // One that was made and gone within a block leaves no body, so nobody can tell how often it should have run.
-    for one in known.values_mut() {
-        if one.end.as_ref().is_some_and(|end| end.location.number == one.id.block()) {
-            one.is_single = false;
+        if let Some(end) = happened.end() {
+            one.end = Some(Ending { reason: EndReason::Ended(end), location: *location });
+        }
+        if *act == Act::Quarantine && one.quarantine.is_none() {
+            one.quarantine = Some(Ending { reason: EndReason::Fault("odd".into()), location: *location });
         }
     }
     known
@@ -147,8 +125,7 @@ fn created(id: ScheduleId, n: u8) -> Schedule {
         owner: someone(n),
         target: someone(n / 2),
         lane: Lane::Cron,
-        first_due: TimestampMs(1_000 * u64::from(n)),
-        is_single: n % 2 == 1,
+        first_due: Some(TimestampMs(1_000 * u64::from(n))),
         runs: 0,
         runs_failed: 0,
         quarantine: None,
@@ -177,24 +154,42 @@ fn body(n: u8) -> Body {
     }
 }
 
-fn log(happened: Happened) -> Log {
-    let id = U256::from(happened.id.0);
-    let (address, data) = match happened.act {
-        Act::Create { n } => {
-            let (owner, target) = (someone(n), someone(n / 2));
-            (CRON_REGISTRY, JobScheduled { id, owner, target, nextRunAt: U256::from(n) }.encode_log_data())
+impl Happened {
+    /// What the chain tells of it.
+    pub fn events(&self) -> Vec<LifeEvent> {
+        let wei = Wei(U256::from(self.id.0));
+        let what = match self.act {
+            Act::Create { n } => {
+                let Schedule { owner, target, lane, first_due, .. } = created(self.id, n);
+                What::Created { owner, target, lane, due: first_due }
+            }
+            Act::TopUp => What::ToppedUp { amount: wei, escrow: wei },
+            Act::Run { is_success, .. } => What::Executed { is_success, gas_used: Gas(7) },
+            Act::Cancel | Act::Exhaust => self.ended(),
+            Act::Quarantine => What::Quarantined { reason: "odd".into() },
+        };
+        let is_last = matches!(self.act, Act::Run { is_last: true, .. });
+        let all = [what].into_iter().chain(is_last.then(|| self.ended()));
+        let event = |what| LifeEvent {
+            index: self.location.index,
+            event: Event { id: self.id, door: Some(Door::Cron), what },
+        };
+        all.map(event).collect()
+    }
+
+    fn ended(&self) -> What {
+        What::Ended { end: self.end().unwrap(), owner: someone(0), refunded: Wei(U256::from(self.id.0)) }
+    }
+
+    fn end(&self) -> Option<End> {
+        match self.act {
+            Act::Run { is_success: true, is_last: true } => Some(End::Succeeded),
+            Act::Run { is_success: false, is_last: true } => Some(End::Failed),
+            Act::Cancel => Some(End::Cancelled),
+            Act::Exhaust => Some(End::OutOfMoney),
+            Act::Create { .. } | Act::TopUp | Act::Run { .. } | Act::Quarantine => None,
         }
-        Act::TopUp => (CRON_REGISTRY, JobToppedUp { id, amount: id, totalEscrow: id }.encode_log_data()),
-        Act::Run { is_success } => {
-            (CRON_REGISTRY, JobExecuted { id, success: is_success, gasUsed: id }.encode_log_data())
-        }
-        Act::Cancel => {
-            (CRON_REGISTRY, JobCancelled { id, owner: someone(0), refunded: id }.encode_log_data())
-        }
-        Act::Exhaust => (CRON_REGISTRY, JobExhausted { id, reason: "no more".into() }.encode_log_data()),
-        Act::Quarantine => (LEDGER, ScheduleQuarantined { id, reason: "odd".into() }.encode_log_data()),
-    };
-    Log { address, data }
+    }
 }
 
 /// What the chain would keep of a schedule after a step.

@@ -1,6 +1,6 @@
 //! What happens to schedules, as it happens, over WebSocket.
 //!
-//! Events come in the order of blocks and of logs within them. Where the chain goes back, which only a developer's
+//! Events come in the order in which they happened. Where the chain goes back, which only a developer's
 //! does, `reverted` names the last block that still counts: what was told of later ones did not happen.
 
 use super::params::{self, Id, LaneName};
@@ -12,7 +12,12 @@ use crate::{
     view::View,
 };
 use alloy_primitives::{Address, BlockHash, TxHash, U64, U256};
-use almanac_index::{IndexedBlock, LogEntry, ScheduleEvent};
+use almanac_index::IndexedBlock;
+use almanac_primitives::Receipt;
+use almanac_schedule::{
+    decide::End,
+    life::{LifeEvent, What as Event},
+};
 use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -53,7 +58,7 @@ struct Told {
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum What {
-    Created { lane: LaneName, due: RpcTime },
+    Created { lane: LaneName, due: Option<RpcTime> },
     ToppedUp { amount: U256, escrow: U256 },
     Cancelled { refunded: U256 },
     Exhausted { reason: String },
@@ -69,7 +74,6 @@ struct Place {
     block_number: U64,
     block_hash: BlockHash,
     transaction_hash: TxHash,
-    log_index: U64,
     time: RpcTime,
 }
 
@@ -106,8 +110,8 @@ async fn tell(
             }
         };
         // One at a time: a block may have thousands, and there may be thousands of subscriptions.
-        for entry in (0..block.receipts.len()).flat_map(|index| block.logs_of(index)) {
-            if let Some(told) = of_log(&view, &block, &entry, kind, &wanted).map_err(Ended::Failed)? {
+        for event in &block.events {
+            if let Some(told) = told(&view, &block, event, kind, &wanted).map_err(Ended::Failed)? {
                 sink.send(&told).await?;
             }
             // Others have their turn between those that are not wanted.
@@ -123,76 +127,66 @@ fn read_kind(given: &Value) -> RpcResult<Kind> {
     })
 }
 
-/// What a log tells of a schedule that is wanted.
-fn of_log(
+/// What an event tells of a schedule that is wanted.
+fn told(
     view: &View,
     block: &IndexedBlock,
-    entry: &LogEntry,
+    LifeEvent { index, event }: &LifeEvent,
     kind: Kind,
     wanted: &Wanted,
 ) -> Result<Option<Told>, String> {
-    let Some(event) = ScheduleEvent::of_log(&entry.log) else { return Ok(None) };
-    if wanted.id.is_some_and(|Id(id)| id != event.id()) {
+    if wanted.id.is_some_and(|Id(id)| id != event.id) {
         return Ok(None);
     }
     // One that is gone again with its block is nobody's.
-    let Some(known) = view.index.schedule(event.id()).map_err(|error| error.to_string())? else {
+    let Some(known) = view.index.schedule(event.id).map_err(|error| error.to_string())? else {
         return Ok(None);
     };
-    let schedule = &known.schedule;
-    let is_wanted = wanted.owner.is_none_or(|owner| owner == schedule.owner)
-        && wanted.target.is_none_or(|target| target == schedule.target);
-    if !is_wanted {
-        return Ok(None);
-    }
-    let id = RpcScheduleId::new(event.id());
-    let told = what(event, kind, schedule.is_single, block, entry);
-    let (owner, target) = (schedule.owner, schedule.target);
-    Ok(told.map(|what| Told { what, id, owner, target, place: Place::new(entry) }))
+    let (owner, target) = (known.schedule.owner, known.schedule.target);
+    let is_wanted = wanted.owner.is_none_or(|wanted| wanted == owner)
+        && wanted.target.is_none_or(|wanted| wanted == target);
+    let (Some(receipt), true) = (block.receipts.get(*index), is_wanted) else { return Ok(None) };
+    let what = match kind {
+        Kind::Runs => run(&event.what, receipt),
+        Kind::Schedules => change(&event.what),
+    };
+    let (id, place) = (RpcScheduleId::new(event.id), Place::new(block, receipt));
+    Ok(what.map(|what| Told { what, id, owner, target, place }))
 }
 
-/// An event in the words of a subscription, if it is one that this kind tells of.
-fn what(
-    event: ScheduleEvent,
-    kind: Kind,
-    is_single: bool,
-    block: &IndexedBlock,
-    entry: &LogEntry,
-) -> Option<What> {
-    match (kind, event) {
-        (Kind::Runs, ScheduleEvent::Executed { is_success, gas_used, .. }) => {
-            let receipt = block.receipts.get(entry.location.index);
-            let run = receipt.and_then(|receipt| receipt.schedule_ref).map(|run| U64::from(run.number));
-            Some(What::Run { run, success: is_success, gas_used: U64::from(gas_used.0) })
+/// What an event tells of a run.
+fn run(event: &Event, receipt: &Receipt) -> Option<What> {
+    let Event::Executed { is_success, gas_used } = event else { return None };
+    let run = receipt.schedule_ref.map(|run| U64::from(run.number));
+    Some(What::Run { run, success: *is_success, gas_used: U64::from(gas_used.0) })
+}
+
+/// What an event tells of the schedule itself.
+fn change(event: &Event) -> Option<What> {
+    Some(match event {
+        Event::Created { lane, due, .. } => {
+            What::Created { lane: (*lane).into(), due: due.map(RpcTime::new) }
         }
-        (Kind::Runs, _) => None,
-        (Kind::Schedules, event) => match event {
-            ScheduleEvent::Created { lane, due, .. } => {
-                Some(What::Created { lane: lane.into(), due: RpcTime::new(due) })
-            }
-            ScheduleEvent::ToppedUp { amount, escrow, .. } => {
-                Some(What::ToppedUp { amount: amount.0, escrow: escrow.0 })
-            }
-            ScheduleEvent::Cancelled { refunded, .. } => Some(What::Cancelled { refunded: refunded.0 }),
-            ScheduleEvent::Exhausted { reason, .. } => Some(What::Exhausted { reason }),
-            ScheduleEvent::Quarantined { reason, .. } => Some(What::Quarantined { reason }),
-            // A single run is the end.
-            ScheduleEvent::Executed { is_success, .. } if is_single => {
-                Some(if is_success { What::Succeeded } else { What::Failed })
-            }
-            ScheduleEvent::Executed { .. } => None,
-        },
-    }
+        Event::ToppedUp { amount, escrow } => What::ToppedUp { amount: amount.0, escrow: escrow.0 },
+        Event::Ended { end: End::Succeeded, .. } => What::Succeeded,
+        Event::Ended { end: End::Failed, .. } => What::Failed,
+        Event::Ended { end: End::Cancelled, refunded, .. } => What::Cancelled { refunded: refunded.0 },
+        Event::Ended {
+            end: end @ (End::OutOfMoney | End::RunsReached | End::Expired | End::Shutdown),
+            ..
+        } => What::Exhausted { reason: end.to_string() },
+        Event::Quarantined { reason } => What::Quarantined { reason: reason.clone() },
+        Event::Executed { .. } => return None,
+    })
 }
 
 impl Place {
-    fn new(entry: &LogEntry) -> Self {
+    fn new(block: &IndexedBlock, receipt: &Receipt) -> Self {
         Self {
-            block_number: U64::from(entry.location.number),
-            block_hash: entry.block_hash,
-            transaction_hash: entry.transaction_hash,
-            log_index: U64::from(entry.log_index),
-            time: RpcTime::new(entry.timestamp),
+            block_number: U64::from(block.number()),
+            block_hash: block.hash,
+            transaction_hash: receipt.transaction_hash,
+            time: RpcTime::new(block.block.header.timestamp),
         }
     }
 }

@@ -142,8 +142,8 @@ pub(super) fn preview(view: &View, id: ScheduleId, count: usize) -> RpcResult<Pr
 
 fn ended(known: &KnownSchedule) -> Option<PreviewedEnd> {
     let ending = known.schedule.end.as_ref().or(known.schedule.quarantine.as_ref())?;
-    let reason = Some(ending.reason.clone()).filter(|reason| !reason.is_empty());
-    Some(PreviewedEnd { status: ending.status.into(), reason, time: None })
+    let reason = ending.explanation().filter(|reason| !reason.is_empty());
+    Some(PreviewedEnd { status: ending.status().into(), reason, time: None })
 }
 
 fn why_not(record: &Record, parameters: &Parameters) -> String {

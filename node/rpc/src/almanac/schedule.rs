@@ -30,7 +30,7 @@ pub(crate) struct RpcSchedule {
     /// `null` where it ended in the very block that made it.
     terms: Option<Terms>,
     created: RpcPlace,
-    first_run: RpcTime,
+    first_run: Option<RpcTime>,
     next_run: Option<RpcTime>,
     runs: U64,
     runs_failed: U64,
@@ -93,7 +93,7 @@ impl RpcSchedule {
             target: schedule.target,
             terms: body.as_ref().map(Terms::new),
             created: RpcPlace::new(view, schedule.created())?,
-            first_run: RpcTime::new(schedule.first_due),
+            first_run: schedule.first_due.map(RpcTime::new),
             next_run: waiting.and_then(|record| record.head.due).map(RpcTime::new),
             runs: U64::from(schedule.runs),
             runs_failed: U64::from(schedule.runs_failed),
@@ -165,8 +165,8 @@ impl RpcPlace {
 
 impl RpcEnding {
     fn new(view: &View, ending: &Ending) -> RpcResult<Self> {
-        let reason = Some(ending.reason.clone()).filter(|reason| !reason.is_empty());
-        Ok(Self { status: ending.status.into(), reason, place: RpcPlace::new(view, ending.location)? })
+        let reason = ending.explanation().filter(|reason| !reason.is_empty());
+        Ok(Self { status: ending.status().into(), reason, place: RpcPlace::new(view, ending.location)? })
     }
 }
 

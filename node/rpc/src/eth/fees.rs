@@ -71,8 +71,7 @@ impl Eth {
     /// The block that would come next, still empty.
     pub(super) fn upcoming_block(&self) -> RpcResult<IndexedBlock> {
         let block = almanac_primitives::Block { header: self.upcoming()?, transactions: Vec::new() };
-        let hash = block.hash();
-        Ok(IndexedBlock { block: Arc::new(block), hash, receipts: Vec::new(), parties: Vec::new() })
+        Ok(IndexedBlock::alone(Arc::new(block)))
     }
 }
 

@@ -241,7 +241,7 @@ fn finish(
         ..Header::default()
     };
     let block = Block { header, transactions };
-    IndexedBlock { hash: block.hash(), block: Arc::new(block), receipts, parties }
+    IndexedBlock { receipts, parties, ..IndexedBlock::alone(Arc::new(block)) }
 }
 
 fn shown(block: &IndexedBlock, index: usize, result: CallResult) -> SimulatedCall {

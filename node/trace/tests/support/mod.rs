@@ -111,7 +111,7 @@ impl Chain {
         });
         let mut receipts = output.receipts.clone();
         change(&mut receipts);
-        self.index.apply(&block, &receipts, parties.collect(), &output.diff).unwrap();
+        self.index.apply(&block, &receipts, parties.collect(), &output.events, &output.diff).unwrap();
         self.index.tip()
     }
 

@@ -2,7 +2,7 @@
 
 use super::call::{DoorCall, DoorError, IDoor, revert};
 use alloy_primitives::{Bytes, Log, U256};
-use alloy_sol_types::SolEvent;
+use alloy_sol_types::{SolEvent, SolEventInterface as _};
 use almanac_primitives::{Lane, ScheduleId, addresses::LEDGER};
 use std::fmt::Display;
 
@@ -29,4 +29,19 @@ pub(super) fn contradiction_log(reason: &dyn Display) -> Log {
 pub(super) fn pause_log(lane: Lane, reason: &dyn Display) -> Log {
     let event = ILedger::LanePaused { lane: lane as u8, reason: reason.to_string() };
     Log { address: LEDGER, data: event.encode_log_data() }
+}
+
+/// What a log tells of a fault of the chain's own, in words.
+pub fn fault_in(log: &Log) -> Option<String> {
+    use ILedger::ILedgerEvents as Told;
+    if log.address != LEDGER {
+        return None;
+    }
+    Some(match Told::decode_raw_log(log.topics(), &log.data.data).ok()? {
+        Told::ScheduleQuarantined(told) => {
+            format!("schedule {} was put aside: {}", ScheduleId(told.id.saturating_to()), told.reason)
+        }
+        Told::LanePaused(told) => format!("lane {} is paused: {}", told.lane, told.reason),
+        Told::CalendarContradicted(told) => format!("the calendar was contradicted: {}", told.reason),
+    })
 }

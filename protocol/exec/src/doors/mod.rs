@@ -17,6 +17,8 @@ mod parameters;
 mod probe;
 mod storage;
 
+pub use ledger::fault_in;
+
 pub(crate) use call::{DoorBlock, DoorError, DoorOutcome};
 pub(crate) use developer::IDeveloper;
 

@@ -18,6 +18,15 @@ pub struct Event {
     pub what: What,
 }
 
+/// Something that happened to a schedule, and in which transaction of its block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LifeEvent {
+    /// The transaction's receipt index.
+    pub index: usize,
+    /// What happened.
+    pub event: Event,
+}
+
 /// What happened to a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {

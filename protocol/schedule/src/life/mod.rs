@@ -25,5 +25,5 @@ pub use begin::{Begun, begin};
 pub use change::{CancelError, NewSchedule, TopUpError, cancel, create, quarantine, top_up};
 pub use due::{end_without_run, skip, wait};
 pub use end::sweep;
-pub use event::{Event, What};
+pub use event::{Event, LifeEvent, What};
 pub use settle::settle;
