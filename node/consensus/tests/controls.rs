@@ -15,7 +15,7 @@ use almanac_primitives::{
     testing::{contracts::COUNTER, *},
 };
 use std::sync::Arc;
-use support::{CounterAgenda, application_of, running::*};
+use support::{application_of, running::*};
 
 const NOBODY: Address = Address::repeat_byte(0x99);
 const DAY: DurationMs = DurationMs(24 * 60 * 60 * 1_000);
@@ -53,14 +53,14 @@ async fn blocks(chain: &mut Running, count: usize) -> Vec<Arc<Block>> {
 async fn travelling_makes_the_very_blocks_of_a_chain_that_waits() {
     let due = vec![at(3_000), at(3_000), at(3_001), at(60_000), at(DAY.0), at(DAY.0 + 5_000)];
     for mode in [Mode::OnDemand, Mode::Interval(DurationMs(100 * DAY.0))] {
-        let mut waiting = start(mode, Arc::new(CounterAgenda(due.clone())));
+        let mut waiting = start(mode, &due);
         let mut waited = Vec::new();
         for moment in [3_000, 3_001, 60_000, DAY.0] {
             waiting.clock.advance(at(moment).since(waiting.clock.now()).unwrap());
             waited.extend(blocks(&mut waiting, 1).await);
         }
 
-        let mut travelling = start(mode, Arc::new(CounterAgenda(due.clone())));
+        let mut travelling = start(mode, &due);
         let travel = controls(&travelling).travel_by(DurationMs(DAY.0 + 2_000)).await.unwrap();
         let travelled = blocks(&mut travelling, 4).await;
         assert_eq!(travelled, waited);
@@ -78,7 +78,7 @@ async fn travelling_makes_the_very_blocks_of_a_chain_that_waits() {
 
 #[tokio::test]
 async fn by_hand_time_moves_without_blocks() {
-    let mut chain = start(Mode::Manual, Arc::new(CounterAgenda(vec![at(3_000), at(4_000)])));
+    let mut chain = start(Mode::Manual, &[at(3_000), at(4_000)]);
     let travel = controls(&chain).travel_by(DAY).await.unwrap();
     assert_eq!((travel.blocks.len(), travel.runs, travel.offset_ms), (0, 0, DAY.0 as i64));
     chain.stays_quiet().await;
@@ -118,7 +118,7 @@ async fn travels_add_up_and_go_where_they_are_told() {
 async fn a_travel_through_too_much_stops_on_the_way_and_can_go_on() {
     let count = REQUEST_BLOCKS_MAX + 10;
     let due: Vec<_> = (0..count).map(|n| at(2_000 + n * 1_000)).collect();
-    let mut chain = start(Mode::OnDemand, Arc::new(CounterAgenda(due)));
+    let mut chain = start(Mode::OnDemand, &due);
     let asked = at(2_000 + count * 1_000);
     let error = controls(&chain).travel_to(asked).await.unwrap_err();
     let last = at(1_000 + REQUEST_BLOCKS_MAX * 1_000);
@@ -419,7 +419,7 @@ async fn a_chain_starts_anew_from_its_first_block() {
 /// A chain with everything on it, executed again from its blocks: the same roots.
 #[tokio::test]
 async fn edited_chains_replay() {
-    let mut chain = start_developer(Mode::OnDemand, Arc::new(CounterAgenda(vec![at(5_000), at(90_000)])));
+    let mut chain = start_developer(Mode::OnDemand, &[at(5_000), at(90_000)]);
     let hand = controls(&chain);
     hand.edit(vec![Edit::Balance { account: COUNTER, balance: U256::from(10).pow(U256::from(18)) }])
         .await
@@ -431,8 +431,7 @@ async fn edited_chains_replay() {
         .admit(impersonate(COUNTER, eip1559(1, TxKind::Call(NOBODY), 4, Bytes::new(), 50_000)))
         .unwrap();
     let made = blocks(&mut chain, 5).await;
-    let (application, mut tip) =
-        application_of(&developer_genesis(), Arc::new(CounterAgenda(vec![at(5_000), at(90_000)])));
+    let (application, mut tip) = application_of(&developer_genesis(), &[at(5_000), at(90_000)]);
     for block in made {
         let received = Block::decode(&block.encode()).unwrap();
         let replayed = application.verify(&tip, received).await.unwrap();

@@ -5,8 +5,8 @@ mod support;
 use alloy_primitives::Address;
 use almanac_consensus::{Clock, ControlError, Engine, EngineError, Mode, SinkError};
 use almanac_primitives::{DurationMs, TimestampMs, UserTransaction, testing::*};
-use std::{sync::Arc, time::Duration};
-use support::{CounterAgenda, running::*};
+use std::time::Duration;
+use support::running::*;
 
 fn to_bob(nonce: u64) -> UserTransaction {
     transfer(person(0), nonce, person(1).address, 1)
@@ -76,7 +76,7 @@ async fn interval_keeps_the_beat_and_does_not_make_up_for_missed_ones() {
 #[tokio::test]
 async fn by_hand_makes_blocks_only_when_told_and_at_the_time_told() {
     let due = TimestampMs(START.0 + 5_000);
-    let mut chain = start(Mode::Manual, Arc::new(CounterAgenda(vec![due])));
+    let mut chain = start(Mode::Manual, &[due]);
     chain.submit(&to_bob(0)).unwrap();
     chain.clock.advance(DurationMs(60_000));
     chain.stays_quiet().await;
@@ -105,7 +105,7 @@ async fn by_hand_makes_blocks_only_when_told_and_at_the_time_told() {
 #[tokio::test]
 async fn wakes_at_the_next_due_time_and_not_before() {
     let (first, second) = (TimestampMs(START.0 + 3_000), TimestampMs(START.0 + 3_500));
-    let mut chain = start(Mode::OnDemand, Arc::new(CounterAgenda(vec![first, second])));
+    let mut chain = start(Mode::OnDemand, &[first, second]);
     chain.stays_quiet().await;
     chain.clock.advance(DurationMs(1_999));
     chain.stays_quiet().await;

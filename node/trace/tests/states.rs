@@ -19,6 +19,9 @@ use std::{
 };
 use support::*;
 
+/// Height before the eventful block: its schedules are made in one of their own.
+const PARENT: u64 = 1;
+
 /// A block with something of everything: two transactions on one slot, creations, destructions, delegations.
 fn eventful() -> (Chain, Arc<IndexedBlock>) {
     let chain = Chain::new();
@@ -43,6 +46,7 @@ fn eventful() -> (Chain, Arc<IndexedBlock>) {
     let runs =
         vec![run(1, Lane::Reserved, COUNTER, vec![], 100_000), run(2, Lane::Cron, BURNER, vec![], 60_000)];
     let block = chain.produce(transactions, runs);
+    assert_eq!(block.number(), PARENT + 1);
     (chain, block)
 }
 
@@ -80,24 +84,24 @@ fn differences_lead_from_the_parent_to_the_block() {
     assert_eq!(diffs.len(), block.receipts.len());
     for (index, diff) in diffs.iter().enumerate() {
         for (address, before) in &diff.pre {
-            let now = accounts.entry(*address).or_insert_with(|| stored(&chain, 0, *address));
+            let now = accounts.entry(*address).or_insert_with(|| stored(&chain, PARENT, *address));
             check_before(&chain, *address, now, before, index);
         }
         for address in diff.pre.keys().filter(|address| !diff.post.contains_key(*address)) {
             accounts.insert(*address, Seen::default());
         }
         for (address, after) in &diff.post {
-            let now = accounts.entry(*address).or_insert_with(|| stored(&chain, 0, *address));
+            let now = accounts.entry(*address).or_insert_with(|| stored(&chain, PARENT, *address));
             let was = diff.pre.get(address).cloned().unwrap_or_default();
             apply(now, &was, after);
         }
     }
     for (address, now) in &accounts {
-        let expected = stored(&chain, 1, *address);
+        let expected = stored(&chain, PARENT + 1, *address);
         assert_eq!((now.balance, now.nonce), (expected.balance, expected.nonce), "{address}");
         assert_eq!(now.code, expected.code, "{address}");
         for (slot, value) in &now.storage {
-            assert_eq!(*value, chain.slot(1, *address, *slot), "{address} {slot}");
+            assert_eq!(*value, chain.slot(PARENT + 1, *address, *slot), "{address} {slot}");
         }
     }
     // Whoever sent or received something is among them, and so is what the prologue wrote.
@@ -120,7 +124,7 @@ fn check_before(chain: &Chain, address: Address, now: &mut Seen, before: &Accoun
     assert!(before.nonce.is_none_or(|nonce| nonce == now.nonce), "{index} {address}");
     assert!(before.code.as_ref().is_none_or(|code| *code == now.code), "{index} {address}");
     for (slot, value) in &before.storage {
-        let known = now.storage.entry(*slot).or_insert_with(|| chain.slot(0, address, *slot));
+        let known = now.storage.entry(*slot).or_insert_with(|| chain.slot(PARENT, address, *slot));
         assert_eq!(*known, U256::from_be_bytes(value.0), "{index} {address} {slot}");
     }
 }

@@ -28,7 +28,7 @@ use crate::{
     transactions,
 };
 use almanac_primitives::{
-    Gas, Lane, Receipt, RunTransaction, StateRead, Wei,
+    Gas, GasPrice, Lane, Receipt, RunTransaction, StateRead, Wei,
     ids::{ID_INDEX_MAX, ScheduleIdError},
 };
 use almanac_schedule::{
@@ -234,8 +234,15 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
 #[derive(Debug)]
 pub(crate) struct SelectedRun {
     pub(crate) run: RunTransaction,
-    /// Where the calendar has the schedule that is charged for it, if there is one.
-    pub(crate) entry: Option<Entry>,
+    /// Where the calendar has its schedule.
+    pub(crate) entry: Entry,
+}
+
+impl SelectedRun {
+    /// What it offers per gas for its place in the block. Only the market lane sells places.
+    pub(crate) fn bid(&self) -> GasPrice {
+        GasPrice(self.entry.priority.0.into())
+    }
 }
 
 /// Runs that are due in this block, by lane.

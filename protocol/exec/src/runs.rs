@@ -60,7 +60,7 @@ pub(crate) fn run_walk<'a, I: Inspector<EvmContext<'a>>>(
         for selected in selected.by_ref() {
             let (gas_limit, entry) = (selected.run.gas_limit, selected.entry);
             if gas_limit > execution.shared_gas_left() {
-                entry.into_iter().for_each(|entry| walk.keep(entry));
+                walk.keep(entry);
                 // What is behind it must not overtake it.
                 has_room_again = false;
                 break;
@@ -73,7 +73,7 @@ pub(crate) fn run_walk<'a, I: Inspector<EvmContext<'a>>>(
                 }
             }
         }
-        selected.filter_map(|waiting| waiting.entry).for_each(|entry| walk.keep(entry));
+        selected.for_each(|waiting| walk.keep(waiting.entry));
         if !has_room_again {
             break;
         }
@@ -98,13 +98,7 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     selected: SelectedRun,
 ) -> Result<Turn, BlockError> {
-    let SelectedRun { run, entry } = selected;
-    let aside = Turn::Ran { rearmed: None };
-    if entry.is_none() {
-        let called = call(execution, &run)?;
-        file(execution, run, called, Vec::new())?;
-        return Ok(aside);
-    }
+    let (run, aside) = (selected.run, Turn::Ran { rearmed: None });
     let moment = execution.moment();
     let begun = match execution.act(|ledger| Ok(life::begin(ledger, run.schedule_ref, moment)?)) {
         Ok(Some(begun)) => begun,

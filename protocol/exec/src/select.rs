@@ -17,7 +17,7 @@ use almanac_primitives::{
     params::{CRON_BLOCK_EXHAUSTIONS_MAX, LANE_BLOCK_RUNS_MAX, Parameter},
 };
 use almanac_schedule::{
-    Agenda, Budget, Due, budget,
+    Agenda, Budget, budget,
     calendar::{CalendarError, Entry, Queue},
     decide::{Decision, End, Moment, decide, is_passed_over},
     halved, is_held, ledger,
@@ -178,8 +178,7 @@ impl Walk {
         let endings = usize::try_from(self.endings_left).unwrap_or(usize::MAX).saturating_add(1);
         let count_max = endings.saturating_add(mark.late().len());
         let due = agenda.due_from(parent, self.queue, now.0, None, count_max).map_err(WalkError::Calendar)?;
-        let aside = due.iter().filter_map(Due::entry).filter(|entry| mark.is_aside(*entry));
-        let aside: Vec<_> = aside.take(endings).collect();
+        let aside: Vec<_> = due.into_iter().filter(|entry| mark.is_aside(*entry)).take(endings).collect();
         for entries in aside.chunks(ANNOUNCED_SCHEDULES) {
             announce(execution, entries, |entry| Record::keys(entry.schedule));
             for entry in entries {
@@ -208,18 +207,15 @@ impl Walk {
             let due = agenda.due_from(parent, self.queue, now.0, self.next, count_max);
             let due = due.map_err(WalkError::Calendar)?;
             for part in due.chunks(ANNOUNCED_SCHEDULES) {
-                let entries: Vec<_> = part.iter().filter_map(Due::entry).collect();
-                let running = self.may_run(execution, &entries)?;
-                for next in part {
-                    if self.step(execution, next, &running, runs, events)?.is_break() {
+                let running = self.may_run(execution, part)?;
+                for entry in part {
+                    if self.step(execution, *entry, &running, runs, events)?.is_break() {
                         return Ok(());
                     }
-                    self.next = next.entry().map(mark::behind).or(self.next);
+                    self.next = Some(mark::behind(*entry));
                 }
             }
-            // Bare runs have no place to go on from, and none follow the first page.
-            let is_bare = due.last().is_some_and(|due| due.entry().is_none());
-            if due.len() < count_max || is_bare || self.looks_left == 0 {
+            if due.len() < count_max || self.looks_left == 0 {
                 return Ok(());
             }
         }
@@ -241,11 +237,8 @@ impl Walk {
                     return Ok(ControlFlow::Break(()));
                 }
                 let is_waiting = is_waiting(execution, entry)?;
-                if is_waiting {
-                    let next = Due::Schedule(entry);
-                    if self.step(execution, &next, &running, runs, events)?.is_break() {
-                        return Ok(ControlFlow::Break(()));
-                    }
+                if is_waiting && self.step(execution, entry, &running, runs, events)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
                 }
                 self.late.pop_front();
             }
@@ -275,30 +268,23 @@ impl Walk {
     fn step<'a, I: Inspector<EvmContext<'a>>>(
         &mut self,
         execution: &mut Execution<'a, '_, I>,
-        next: &Due,
+        entry: Entry,
         running: &[Entry],
         runs: &mut Vec<SelectedRun>,
         events: &mut Vec<Event>,
     ) -> Result<ControlFlow<()>, WalkError> {
-        let (selected, entry) = match next {
-            Due::Bare(run) => (Some(SelectedRun { run: run.clone(), entry: None }), None),
-            Due::Schedule(entry) => {
-                let run = if running.contains(entry) { judge(execution, *entry)? } else { None };
-                (run.map(|run| SelectedRun { run, entry: Some(*entry) }), Some(*entry))
-            }
-        };
-        match (selected, entry) {
-            (Some(selected), _) => {
-                if self.runs_left == 0 || !self.budget.take(selected.run.gas_limit) {
+        match if running.contains(&entry) { judge(execution, entry)? } else { None } {
+            Some(run) => {
+                if self.runs_left == 0 || !self.budget.take(run.gas_limit) {
                     return Ok(ControlFlow::Break(()));
                 }
                 self.runs_left -= 1;
-                runs.push(selected);
+                runs.push(SelectedRun { run, entry });
             }
-            (None, Some(entry)) if self.endings_left > 0 => self.end(execution, entry, events)?,
+            None if self.endings_left > 0 => self.end(execution, entry, events)?,
             // Only the cron lane runs all that it selects, so only its walk may leave something behind.
-            (None, Some(_)) if self.lane == Lane::Cron => self.has_aside = true,
-            (None, _) => return Ok(ControlFlow::Break(())),
+            None if self.lane == Lane::Cron => self.has_aside = true,
+            None => return Ok(ControlFlow::Break(())),
         }
         self.looks_left = self.looks_left.saturating_sub(1);
         Ok(ControlFlow::Continue(()))
@@ -442,9 +428,9 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<Event, BlockError> {
     let id = entry.schedule;
     // Where the head says the same as the calendar, quarantine takes the entry away; else nothing else would.
-    let has_record = !matches!(broken, Broken::NotDue { .. })
+    let is_quarantined = !matches!(broken, Broken::NotDue { .. })
         && execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, Wei::ZERO)?))?;
-    if !has_record {
+    if !is_quarantined {
         execution.machine.state().drop_stray(entry);
     }
     let what = What::Quarantined { reason: broken.to_string() };

@@ -68,14 +68,14 @@ fn run_dearer<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<Option<GasPrice>, BlockError> {
     let mut lowest: Option<GasPrice> = None;
     while let Some(selected) =
-        market.pop_front_if(|selected| price.is_none_or(|price| selected.run.gas_price > price))
+        market.pop_front_if(|selected| price.is_none_or(|price| selected.bid() > price))
     {
         // One that does not fit any more stays due; cheaper ones behind it must not overtake.
         if selected.run.gas_limit > execution.shared_gas_left() {
             market.clear();
             break;
         }
-        lowest = lowest.into_iter().chain([selected.run.gas_price]).min();
+        lowest = lowest.into_iter().chain([selected.bid()]).min();
         run_one(execution, selected)?;
     }
     Ok(lowest)

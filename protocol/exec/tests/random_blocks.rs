@@ -20,7 +20,7 @@ use alloy_eips::{
     eip7702::SignedAuthorization,
 };
 use alloy_primitives::{
-    Address, B256, Bloom, Bytes, KECCAK256_EMPTY, TxHash, TxKind, U256, address, keccak256,
+    Address, B256, Bloom, Bytes, KECCAK256_EMPTY, Log, TxHash, TxKind, U256, address, keccak256,
 };
 use alloy_sol_types::SolCall;
 use almanac_exec::{BlockInput, Environment, Executed, TransactionError, recover};
@@ -30,17 +30,13 @@ use almanac_primitives::{
     addresses::{CALLBACKS, CRON_REGISTRY, LEDGER, PARAMETERS, SYSTEM_ACCOUNTS},
     params::PARAMETERS as ALL_PARAMETERS,
 };
+use almanac_schedule::testing::record;
 use proptest::{collection::vec, prelude::*, sample::select, test_runner::TestRunner};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
 };
-use support::{
-    agenda::{Due, TestAgenda},
-    contracts::*,
-    *,
-};
+use support::{contracts::*, *};
 
 use counts::Counts;
 use draw::block_plan;
@@ -73,21 +69,17 @@ fn anything_goes_and_nothing_is_lost() {
 fn play(plans: &[BlockPlan]) -> Counts {
     let mut counts = Counts::default();
     let mut chain = TestChain::from_genesis(&Genesis { governance: FORWARDER, ..genesis() });
-    let mut due = Vec::new();
     for plan in plans {
         let timestamp = TimestampMs(chain.head.timestamp.0 + plan.milliseconds);
         let input = BlockInput { fee_recipient: plan.fee_recipient, ..chain.input_at(timestamp) };
         let base_fee = Environment::derive(&input, &chain.state).unwrap().base_fee;
         let runs = plan.runs.iter().enumerate().map(|(n, run)| {
-            run.run(
-                &chain,
-                ScheduleRef { schedule: ScheduleId(n as u64), number: chain.head.number },
-                base_fee,
-            )
+            // Named after the block before, in the order of the plan.
+            let schedule = ScheduleId::new(chain.head.number, 0, n as u16 + 1).unwrap();
+            run.run(&chain, ScheduleRef { schedule, number: 0 }, base_fee)
         });
         let runs: Vec<_> = runs.collect();
-        due.extend(runs.iter().map(|run| (Due::In(timestamp), run.clone())));
-        chain.agenda = Arc::new(TestAgenda::new(due.clone()));
+        chain.plant(runs.iter().map(|run| record(timestamp, run)).collect());
 
         let (candidates, labels) = candidates(&chain, plan, base_fee, &mut counts);
         let before = chain.state.clone();
@@ -136,7 +128,10 @@ fn look_over(chain: &TestChain, produced: &Produced) {
         sum += receipt.gas_used.0;
         assert_eq!(receipt.cumulative_gas_used, Gas(sum));
         assert_eq!(Receipt::decode(&receipt.encode()).unwrap(), *receipt);
-        assert!(receipt.outcome.is_success() || receipt.logs.is_empty());
+        // Of a run that failed, its door tells.
+        let is_told = receipt.schedule_ref.is_some();
+        let is_doors = |log: &Log| is_told && log.address == CRON_REGISTRY;
+        assert!(receipt.outcome.is_success() || receipt.logs.iter().all(is_doors));
     }
     assert_eq!(sum, output.gas_used.0 + output.reserved_gas_used.0);
     let hashes: BTreeSet<_> = output.receipts.iter().map(|receipt| receipt.transaction_hash).collect();

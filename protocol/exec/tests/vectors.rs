@@ -17,13 +17,10 @@ use almanac_primitives::{
     addresses::{LEDGER, PARAMETERS},
     params::{BASE_FEE_FLOOR_WEI, BLOCK_GAS_MAX, Parameter},
 };
+use almanac_schedule::testing::record;
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, fs, path::PathBuf, sync::Arc};
-use support::{
-    agenda::{Due, TestAgenda, run},
-    contracts::*,
-    *,
-};
+use std::{collections::BTreeSet, fs, path::PathBuf};
+use support::{contracts::*, runs::run, *};
 
 alloy_sol_types::sol!("../../contracts/IParameters.sol");
 
@@ -153,7 +150,6 @@ fn story() -> TestChain {
         priced,
         |_| heavy(),
     ];
-    let mut due = Vec::new();
     for (n, block) in blocks.iter().enumerate() {
         let n = n as u64;
         let timestamp = TimestampMs(chain.head.timestamp.0 + 1 + 700 * n);
@@ -168,8 +164,7 @@ fn story() -> TestChain {
             },
             ..chain.input_at(timestamp)
         };
-        due.extend(runs(n).into_iter().map(|run| (Due::In(timestamp), run)));
-        chain.agenda = Arc::new(TestAgenda::new(due.clone()));
+        chain.plant(runs(n).iter().map(|run| record(timestamp, run)).collect());
         let candidates = block(&chain);
         let produced = chain.produce_with(&input, candidates);
         assert_eq!(produced.refused, [], "block {}", n + 1);

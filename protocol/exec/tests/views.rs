@@ -8,12 +8,7 @@ use almanac_primitives::{
     ConsensusContext, Lane,
     params::{BLOCK_GAS_MAX, CRON_BLOCK_GAS_MAX},
 };
-use std::sync::Arc;
-use support::{
-    agenda::{Due, TestAgenda, run},
-    contracts::*,
-    *,
-};
+use support::{contracts::*, runs::run, *};
 
 const NOWHERE: Address = address!("0x00000000000000000000000000000000000d0001");
 
@@ -21,12 +16,19 @@ fn after_failed_views(failed: u64) -> ConsensusContext {
     ConsensusContext { epoch: 0, view: 7 + failed, leader: B256::ZERO, parent_view: 6 }
 }
 
+/// Makes twenty runs of 5 M gas due, more than any block takes.
+fn fill(chain: &mut TestChain) {
+    let first = 20 * chain.blocks.len() as u64;
+    let runs: Vec<_> =
+        (first..first + 20).map(|id| run(id, Lane::Cron, NOWHERE, COUNTER, 5_000_000)).collect();
+    chain.plant_runs(&runs);
+}
+
 /// How many runs of 5 M gas a block takes of a lane that is full of them.
 fn runs_after(failed: u64, chain: &mut TestChain) -> usize {
     let mut input = chain.input();
     input.consensus = after_failed_views(failed);
-    let due = (0..20).map(|id| (Due::In(input.timestamp), run(id, Lane::Cron, NOWHERE, COUNTER, 5_000_000)));
-    chain.agenda = Arc::new(TestAgenda::new(due.collect()));
+    fill(chain);
     let output = chain.produce_with(&input, Vec::new()).output;
     output.receipts.iter().filter(|receipt| receipt.schedule_ref.is_some()).count()
 }
@@ -49,8 +51,7 @@ fn arc21_17_due_work_halves_with_every_failed_view_beyond_the_first() {
 fn a_header_with_other_views_is_another_block() {
     let mut chain = TestChain::new();
     let mut input = chain.input();
-    let due = (0..20).map(|id| (Due::In(input.timestamp), run(id, Lane::Cron, NOWHERE, COUNTER, 5_000_000)));
-    chain.agenda = Arc::new(TestAgenda::new(due.collect()));
+    fill(&mut chain);
     input.consensus = after_failed_views(0);
     let built = execute(&chain.state, &*chain.agenda, &input, &mut Candidates::default()).unwrap();
     let mut next = chain.state.clone();

@@ -1,14 +1,14 @@
 //! The question a block asks of the calendar: what is due?
 
 use crate::calendar::{Calendar, CalendarError, Entry, Queue};
-use almanac_primitives::{Lane, RunTransaction, StateRead, TimestampMs, params::Parameters};
+use almanac_primitives::{Lane, StateRead, TimestampMs, params::Parameters};
 
 /// What is due, as the state of the parent block says it.
 ///
 /// Execution sees the calendar only through this, so that a block can be tested with any agenda.
 pub trait Agenda: Send + Sync {
     /// What is in a queue up to `until`, in the queue's own order, at most `count_max` of it: all of it, or from an
-    /// entry on. What is before that entry was met in another block. Bare runs have no entry, and come from the front alone.
+    /// entry on. What is before that entry was met in another block.
     ///
     /// The state is the parent's: nothing that a block schedules can run in that block.
     fn due_from(
@@ -18,7 +18,7 @@ pub trait Agenda: Send + Sync {
         until: u64,
         from: Option<Entry>,
         count_max: usize,
-    ) -> Result<Vec<Due>, CalendarError>;
+    ) -> Result<Vec<Entry>, CalendarError>;
 
     /// The earliest moment at which anything becomes due, or `None` where nothing is scheduled. What a pause
     /// holds back is not due.
@@ -27,25 +27,6 @@ pub trait Agenda: Send + Sync {
         state: &dyn StateRead,
         parameters: &Parameters,
     ) -> Result<Option<TimestampMs>, CalendarError>;
-}
-
-/// Something that is due.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Due {
-    /// A schedule with a record: it is charged, run and settled.
-    Schedule(Entry),
-    /// A run that no record stands behind and nobody pays for. Tests of lanes are made of these.
-    Bare(RunTransaction),
-}
-
-impl Due {
-    /// Its place in the calendar, if it has one.
-    pub fn entry(&self) -> Option<Entry> {
-        match self {
-            Self::Schedule(entry) => Some(*entry),
-            Self::Bare(_) => None,
-        }
-    }
 }
 
 /// Whether governance, or a fault, holds a lane back.
@@ -65,9 +46,8 @@ impl Agenda for CalendarAgenda {
         until: u64,
         from: Option<Entry>,
         count_max: usize,
-    ) -> Result<Vec<Due>, CalendarError> {
-        let entries = Calendar::new(state).due_from(queue, until, from, count_max)?;
-        Ok(entries.into_iter().map(Due::Schedule).collect())
+    ) -> Result<Vec<Entry>, CalendarError> {
+        Calendar::new(state).due_from(queue, until, from, count_max)
     }
 
     fn next_due(

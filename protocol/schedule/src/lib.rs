@@ -22,8 +22,10 @@ pub mod ledger;
 pub mod life;
 pub mod mark;
 pub mod record;
+#[cfg(feature = "testing")]
+pub mod testing;
 
-pub use agenda::{Agenda, CalendarAgenda, Due, is_held};
+pub use agenda::{Agenda, CalendarAgenda, is_held};
 pub use calendar::Calendar;
 pub use lane::{Budget, GasPool, block_gas, budget, halved, looks_max, pool, runs_max};
 pub use ledger::{Failure, Ledger};

@@ -1,4 +1,4 @@
-//! A store whose reads really have to be waited for, and an agenda that tests fill.
+//! A store whose reads really have to be waited for, and schedules that are there from the start.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 pub mod running;
@@ -10,15 +10,15 @@ use almanac_primitives::{
     Gas, GasPrice, Genesis, Lane, RunTransaction, ScheduleId, ScheduleRef, StateCommitment, StateDiff,
     StateKey, StateRead, StateReadError, TimestampMs, UserTransaction, Wei,
     addresses::CRON_REGISTRY,
-    params::Parameters,
     testing::{contracts::COUNTER, eip1559, genesis, person, sign},
 };
 use almanac_schedule::{
-    Agenda, CalendarAgenda, Due,
-    calendar::{CalendarError, Entry, Queue},
+    CalendarAgenda,
+    testing::{plant, record},
 };
 use almanac_state::{CommitError, MemoryBatch, MemoryStore, SealError, SealedBatch, StateStore, StateView};
 use std::{
+    collections::BTreeMap,
     future::Future,
     pin::Pin,
     sync::{
@@ -94,62 +94,47 @@ impl SealedBatch for SlowBatch {
 
 /// An application in memory, at the genesis of the test people.
 pub fn application() -> (Application<MemoryStore>, Tip<MemoryBatch>) {
-    application_with(Arc::new(CalendarAgenda))
+    application_of(&genesis(), &[])
 }
 
-pub fn application_with(agenda: Arc<dyn Agenda>) -> (Application<MemoryStore>, Tip<MemoryBatch>) {
-    application_of(&genesis(), agenda)
-}
-
+/// An application in memory, at a genesis with these calls of the counter.
 pub fn application_of(
     genesis: &Genesis,
-    agenda: Arc<dyn Agenda>,
+    due: &[TimestampMs],
 ) -> (Application<MemoryStore>, Tip<MemoryBatch>) {
-    let store = MemoryStore::from_genesis(genesis.state().unwrap());
-    Application::new(genesis, store, agenda).unwrap()
+    let store = MemoryStore::from_genesis(state_with(genesis, due));
+    Application::new(genesis, store, Arc::new(CalendarAgenda)).unwrap()
 }
 
 /// Who the test runs call as.
 pub const RUNNER: Address = Address::repeat_byte(0x77);
 
-/// Calls the counter once at each of the given moments. What has been done is read from the counter itself, as
-/// a calendar in state would know it.
-pub struct CounterAgenda(pub Vec<TimestampMs>);
-
-impl CounterAgenda {
-    fn done(state: &dyn StateRead) -> Result<usize, StateReadError> {
-        let slot = U256::from_be_slice(RUNNER.as_slice());
-        let stored = state.read(StateKey::Slot(COUNTER, slot))?;
-        Ok(stored.map_or(0, |bytes| U256::from_be_slice(&bytes).to()))
+/// The state of a genesis, with a schedule for each of these moments that calls the counter once.
+pub fn state_with(genesis: &Genesis, due: &[TimestampMs]) -> BTreeMap<StateKey, Bytes> {
+    let mut state = genesis.state().unwrap();
+    let run = |id| RunTransaction {
+        schedule_ref: ScheduleRef { schedule: ScheduleId(id), number: 0 },
+        lane: Lane::Cron,
+        from: RUNNER,
+        to: COUNTER,
+        value: Wei::ZERO,
+        input: Bytes::new(),
+        gas_limit: Gas(100_000),
+        gas_price: GasPrice(1),
+    };
+    let records: Vec<_> = (1..).zip(due).map(|(id, due)| record(*due, &run(id))).collect();
+    if !records.is_empty() {
+        let planted = plant(&Planting(&state), &records);
+        state.extend(planted);
     }
+    state
 }
 
-impl Agenda for CounterAgenda {
-    fn due_from(
-        &self,
-        state: &dyn StateRead,
-        queue: Queue,
-        until: u64,
-        _: Option<Entry>,
-        count_max: usize,
-    ) -> Result<Vec<Due>, CalendarError> {
-        let done = Self::done(state)?;
-        let due = self.0.iter().enumerate().skip(done).take_while(|(_, at)| at.0 <= until);
-        let runs = due.take(count_max).map(|(number, _)| RunTransaction {
-            schedule_ref: ScheduleRef { schedule: ScheduleId(1), number: number as u64 },
-            lane: Lane::Cron,
-            from: RUNNER,
-            to: COUNTER,
-            value: Wei::ZERO,
-            input: Bytes::new(),
-            gas_limit: Gas(100_000),
-            gas_price: GasPrice(1),
-        });
-        Ok(if queue == Queue::Cron { runs.map(Due::Bare).collect() } else { Vec::new() })
-    }
+struct Planting<'s>(&'s BTreeMap<StateKey, Bytes>);
 
-    fn next_due(&self, state: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
-        Ok(self.0.get(Self::done(state)?).copied())
+impl StateRead for Planting<'_> {
+    fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
+        Ok(self.0.get(&key).cloned())
     }
 }
 

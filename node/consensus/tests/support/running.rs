@@ -1,6 +1,6 @@
 //! A sequencer that a test speaks to, with a listener that keeps every state.
 
-use super::application_of;
+use super::{application_of, state_with};
 use almanac_consensus::{
     Admission, ManualClock, Mode, SharedPool, Sink, SinkError, Solo, SoloConfig, TipState,
 };
@@ -9,7 +9,6 @@ use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::{
     Block, GasPrice, Genesis, StateKey, StateRead, StateReadError, TimestampMs, UserTransaction, testing::*,
 };
-use almanac_schedule::Agenda;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
@@ -92,21 +91,21 @@ pub struct Running {
     pub clock: ManualClock,
 }
 
-pub fn start(mode: Mode, agenda: Arc<dyn Agenda>) -> Running {
-    start_on(&genesis(), mode, agenda, None)
+pub fn start(mode: Mode, due: &[TimestampMs]) -> Running {
+    start_on(&genesis(), mode, due, None)
 }
 
 /// A developer's chain.
-pub fn start_developer(mode: Mode, agenda: Arc<dyn Agenda>) -> Running {
-    start_on(&developer_genesis(), mode, agenda, None)
+pub fn start_developer(mode: Mode, due: &[TimestampMs]) -> Running {
+    start_on(&developer_genesis(), mode, due, None)
 }
 
-pub fn start_on(genesis: &Genesis, mode: Mode, agenda: Arc<dyn Agenda>, fails_at: Option<u64>) -> Running {
-    let (application, tip) = application_of(genesis, agenda);
+pub fn start_on(genesis: &Genesis, mode: Mode, due: &[TimestampMs], fails_at: Option<u64>) -> Running {
+    let (application, tip) = application_of(genesis, due);
     let clock = ManualClock::new(TimestampMs(START.0 + 1_000));
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), GasPrice(1_000_000_000)));
     let (sender, blocks) = mpsc::unbounded_channel();
-    let kept = Mutex::new(Kept { state: genesis.state().unwrap(), outputs: Vec::new() });
+    let kept = Mutex::new(Kept { state: state_with(genesis, due), outputs: Vec::new() });
     let listener = Arc::new(Listener { kept, blocks: sender, fails_at });
     let config = SoloConfig { mode, fee_recipient: FEE_RECIPIENT };
     let sinks: Vec<Arc<dyn Sink>> = vec![listener.clone()];
@@ -137,6 +136,7 @@ impl Running {
     }
 }
 
-pub fn nothing() -> Arc<dyn Agenda> {
-    Arc::new(almanac_schedule::CalendarAgenda)
+/// No schedules.
+pub fn nothing() -> &'static [TimestampMs] {
+    &[]
 }

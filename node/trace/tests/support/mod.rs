@@ -7,43 +7,20 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use almanac_exec::{BlockInput, Candidates, Rules, check_static, execute};
 use almanac_index::{Index, IndexConfig, IndexedBlock, Parties};
 use almanac_primitives::{
-    Account, ConsensusContext, Gas, GasPrice, Header, Lane, Receipt, RunTransaction, ScheduleId, ScheduleRef,
-    StateCommitment, StateKey, StateRead, TimestampMs, UserTransaction, Wei, params::Parameters,
-    state::decode_slot,
+    Account, Block, ConsensusContext, Gas, GasPrice, Header, Lane, Receipt, RunTransaction, ScheduleId,
+    ScheduleRef, StateChange, StateCommitment, StateDiff, StateKey, StateRead, TimestampMs, UserTransaction,
+    Wei, state::decode_slot,
 };
 use almanac_schedule::{
-    Agenda, Due,
-    calendar::{CalendarError, Entry, Queue},
+    CalendarAgenda,
+    testing::{plant, record},
 };
 use almanac_trace::{Limits, Replay, TraceError, Tracer};
-use std::sync::{Arc, Mutex};
-
-/// Runs by the time of the block that they are due in.
-#[derive(Default)]
-pub struct Runs(Mutex<Vec<(TimestampMs, RunTransaction)>>);
-
-impl Agenda for Runs {
-    fn due_from(
-        &self,
-        _: &dyn StateRead,
-        queue: Queue,
-        until: u64,
-        _: Option<Entry>,
-        count_max: usize,
-    ) -> Result<Vec<Due>, CalendarError> {
-        let runs = self.0.lock().unwrap();
-        let due = runs.iter().filter(|(at, run)| at.0 == until && Queue::of_lane(run.lane) == queue);
-        Ok(due.map(|(_, run)| Due::Bare(run.clone())).take(count_max).collect())
-    }
-
-    fn next_due(&self, _: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
-        Ok(None)
-    }
-}
+use std::sync::Arc;
 
 pub struct Chain {
     pub index: Index,
-    pub agenda: Runs,
+    pub agenda: CalendarAgenda,
     genesis: Header,
 }
 
@@ -57,7 +34,7 @@ impl Chain {
         let header = genesis.header(StateCommitment::default()).unwrap();
         let config = IndexConfig { history_depth, ..IndexConfig::default() };
         let index = Index::in_memory(config, header.clone(), genesis.state().unwrap()).unwrap();
-        Self { index, agenda: Runs::default(), genesis: header }
+        Self { index, agenda: CalendarAgenda, genesis: header }
     }
 
     /// A block of these transactions and runs; all of them must get in.
@@ -88,9 +65,9 @@ impl Chain {
         runs: Vec<RunTransaction>,
         change: impl FnOnce(&mut Vec<Receipt>),
     ) -> Arc<IndexedBlock> {
+        self.plant(&runs);
         let tip = self.index.tip();
         let timestamp = TimestampMs(tip.block.header.timestamp.0 + 1_000);
-        self.agenda.0.lock().unwrap().extend(runs.into_iter().map(|run| (timestamp, run)));
         let input = BlockInput {
             chain_id: CHAIN_ID,
             parent: tip.block.header.clone(),
@@ -113,6 +90,26 @@ impl Chain {
         change(&mut receipts);
         self.index.apply(&block, &receipts, parties.collect(), &output.events, &output.diff).unwrap();
         self.index.tip()
+    }
+
+    /// Adds a block that writes single runs into the state, due in the next one.
+    fn plant(&self, runs: &[RunTransaction]) {
+        if runs.is_empty() {
+            return;
+        }
+        let tip = self.index.tip();
+        let (number, timestamp) = (tip.number() + 1, TimestampMs(tip.block.header.timestamp.0 + 1));
+        let header = Header { number, timestamp, parent_hash: tip.hash, ..tip.block.header.clone() };
+        let state = self.index.tip_state();
+        let records: Vec<_> = runs.iter().map(|run| record(timestamp, run)).collect();
+        let changes = plant(&state, &records).into_iter().map(|(key, new)| StateChange {
+            key,
+            old: state.read(key).unwrap(),
+            new: Some(new),
+        });
+        let diff = StateDiff::new(changes.collect());
+        let block = Arc::new(Block { header, transactions: Vec::new() });
+        self.index.apply(&block, &[], Vec::new(), &[], &diff).unwrap();
     }
 
     pub fn one<T: Tracer>(&self, block: &IndexedBlock, tracer: &T, index: usize) -> T::Trace {

@@ -1,9 +1,9 @@
 //! A chain in a test: every block is built, verified, executed twice and checked for lost money.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
-pub mod agenda;
 pub mod cron;
 pub mod ledger;
+pub mod runs;
 
 pub use almanac_primitives::testing::*;
 
@@ -13,11 +13,11 @@ use almanac_exec::{
     check_header, execute, recover_all, simulate,
 };
 use almanac_primitives::{
-    Account, Block, Gas, GasPrice, Genesis, Header, StateCommitment, StateDiff, StateKey, StateRead,
-    StateReadError, TimestampMs, UserTransaction,
+    Account, Block, Gas, GasPrice, Genesis, Header, RunTransaction, StateCommitment, StateDiff, StateKey,
+    StateRead, StateReadError, TimestampMs, UserTransaction,
     state::{decode_slot, encode_slot},
 };
-use almanac_schedule::{Agenda, CalendarAgenda};
+use almanac_schedule::{Agenda, CalendarAgenda, Record, testing as schedules};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// State as a plain sorted map: the dullest implementation of the trait that execution reads through.
@@ -102,6 +102,8 @@ pub struct TestChain {
     pub issued: U256,
     pub burned: U256,
     pub agenda: Arc<dyn Agenda>,
+    /// Schedules that were written into the state, and before which block.
+    planted: Vec<(usize, Vec<Record>)>,
 }
 
 impl TestChain {
@@ -122,7 +124,22 @@ impl TestChain {
             outputs: Vec::new(),
             burned: U256::ZERO,
             agenda: Arc::new(CalendarAgenda),
+            planted: Vec::new(),
         }
+    }
+
+    /// Writes schedules into the state, with their money.
+    pub fn plant(&mut self, records: Vec<Record>) {
+        self.issued += records.iter().map(|record| record.escrow.0).sum::<U256>();
+        self.state.0.extend(schedules::plant(&self.state, &records));
+        ledger::check(&self.state);
+        self.planted.push((self.blocks.len(), records));
+    }
+
+    /// Writes single runs into the state that are due in the next block.
+    pub fn plant_runs(&mut self, runs: &[RunTransaction]) {
+        let now = self.input().timestamp;
+        self.plant(runs.iter().map(|run| schedules::record(now, run)).collect());
     }
 
     /// What the next block is made from, a second after the last.
@@ -212,11 +229,15 @@ impl TestChain {
             head: self.genesis_header.clone(),
             blocks: Vec::new(),
             outputs: Vec::new(),
-            issued: self.issued,
+            issued: self.genesis_state.total(),
             burned: U256::ZERO,
             agenda: self.agenda.clone(),
+            planted: Vec::new(),
         };
-        for (block, expected) in self.blocks.iter().zip(&self.outputs) {
+        for (height, (block, expected)) in self.blocks.iter().zip(&self.outputs).enumerate() {
+            for (_, records) in self.planted.iter().filter(|(before, _)| *before == height) {
+                chain.plant(records.clone());
+            }
             let output = chain.verify(block).unwrap();
             assert_eq!(&output, expected);
             let mut next = chain.state.clone();

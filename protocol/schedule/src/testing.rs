@@ -1,0 +1,75 @@
+//! Schedules written into a state by hand, for tests of what stands above them: what no door makes yet, or not so.
+
+use crate::{
+    Calendar,
+    calendar::Change,
+    cron::{CatchUp, Charge, CronTerms},
+    record::{Body, Call, Head, LastRun, Record, Status, Terms, Trigger, escrow_slot, head_slot},
+};
+use alloy_primitives::{Address, Bytes, U256};
+use almanac_primitives::{
+    Account, Lane, RunTransaction, StateKey, StateRead, TimestampMs, Wei, addresses::LEDGER,
+    state::encode_slot,
+};
+
+/// Gets back what planted schedules do not use, so that nobody else's balance changes.
+pub const REFUNDED: Address = Address::repeat_byte(0xfd);
+
+/// What each unit of a planted schedule's gas has in escrow: more than any test's base fee.
+const ESCROW_PER_GAS: u64 = 1_000_000_000_000;
+
+/// A schedule that makes this run once it is due, and then ends. In the market lane, the run's price is its bid.
+pub fn record(due: TimestampMs, run: &RunTransaction) -> Record {
+    let bid = if run.lane == Lane::Market { u64::try_from(run.gas_price.0).unwrap() } else { 0 };
+    let call = Call { from: run.from, to: run.to, value: run.value, input: run.input.clone() };
+    Record {
+        id: run.schedule_ref.schedule,
+        head: Head {
+            status: Status::Pending,
+            lane: run.lane,
+            last: LastRun::None,
+            due: Some(due),
+            priority: bid,
+            runs: u32::try_from(run.schedule_ref.number).unwrap(),
+            until: 0,
+        },
+        escrow: Wei(U256::from(run.gas_limit.0) * U256::from(ESCROW_PER_GAS)),
+        body: Body {
+            owner: run.from,
+            refund_to: REFUNDED,
+            gas_limit: run.gas_limit,
+            trigger: Trigger::Time,
+            terms: Terms::Cron(CronTerms {
+                interval_ms: None,
+                runs_max: None,
+                catch_up: CatchUp::All,
+                charge: Charge::GasLimit,
+            }),
+            calls: vec![call],
+        },
+    }
+}
+
+/// What a state becomes with these schedules in it, their money in the ledger included.
+pub fn plant(state: &dyn StateRead, records: &[Record]) -> Vec<(StateKey, Bytes)> {
+    let account = state.read(StateKey::Account(LEDGER)).unwrap();
+    let mut account = account.map_or_else(Account::default, |account| Account::decode(&account).unwrap());
+    let mut planted = Vec::new();
+    for record in records {
+        account.balance += record.escrow.0;
+        let slots =
+            [(head_slot(record.id), record.full_head().to_word()), (escrow_slot(record.id), record.escrow.0)];
+        planted.extend(
+            slots
+                .into_iter()
+                .filter_map(|(slot, word)| Some((StateKey::Slot(LEDGER, slot), encode_slot(word)?))),
+        );
+        planted.push((StateKey::Body(record.id), record.body.encode()));
+    }
+    planted.push((StateKey::Account(LEDGER), account.encode().into()));
+    let entries = records.iter().flat_map(|record| record.head.entries(record.id));
+    let changes: Vec<_> = entries.map(Change::Insert).collect();
+    let nodes = Calendar::new(state).apply(&changes).unwrap();
+    planted.extend(nodes.into_iter().map(|change| (change.key, change.new.expect("nothing is removed"))));
+    planted
+}
