@@ -28,6 +28,7 @@ mod runs;
 mod select;
 pub mod simulate;
 pub mod state;
+mod sweep;
 mod told;
 mod transactions;
 pub mod validate;

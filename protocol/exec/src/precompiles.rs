@@ -29,7 +29,7 @@ impl Precompiles {
     pub(crate) fn new(block: DoorBlock, place: Place) -> Self {
         let ethereum = EthPrecompiles::new(SPEC);
         let mut warm = ethereum.warm_addresses().clone();
-        warm.extend(doors::ADDRESSES);
+        warm.extend(doors::addresses());
         Self { ethereum, warm, block, place, fault: None }
     }
 

@@ -9,6 +9,7 @@ use crate::{
     machine::{EvmContext, Machine},
     output::Executed,
     select::{Selection, Walk, select},
+    sweep,
 };
 use alloy_primitives::U256;
 use almanac_primitives::{
@@ -29,6 +30,7 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     let is_watched = execution.is_watched();
     let footprint = write(&mut execution.machine, &execution.environment, is_watched)?;
     let Selection { runs, events, mut logs, cron } = select(execution, agenda)?;
+    sweep::run(execution, agenda)?;
     logs.extend(events.iter().filter_map(doors::event_log));
     execution.tell(events);
     let environment = &execution.environment;

@@ -103,6 +103,8 @@ const _: () = assert!(
 pub const LANE_BLOCK_RUNS_MAX: usize = 1_000;
 /// Blocks for which the end of a schedule stays readable, where its door keeps ends.
 pub const ENDED_KEPT_BLOCKS: u64 = 1_000;
+/// Most ended schedules that one block takes away. The others wait: with it, a flood of ends costs no block much.
+pub const BLOCK_SWEEPS_MAX: u64 = 4_096;
 
 /// Most due schedules that one block looks at in a lane, whether they run or not, where its gas does not allow more.
 /// An attacker who puts jobs that will not run in front of others has paid for the creation of so many per block:

@@ -2,10 +2,10 @@
 
 use super::MapState;
 use alloy_primitives::U256;
-use almanac_primitives::{ScheduleId, StateKey, TimestampMs, addresses::LEDGER};
+use almanac_primitives::{ScheduleId, StateKey, addresses::LEDGER};
 use almanac_schedule::{
     Calendar, Record,
-    calendar::{Cursor, Queue},
+    calendar::Queue,
     record::{Status, schedule_of_head_slot},
 };
 use std::collections::BTreeSet;
@@ -45,10 +45,10 @@ pub fn check(state: &MapState) {
     let nodes: BTreeSet<_> = nodes.collect();
     assert!(nodes.is_empty() || nodes == census.nodes, "no node of the calendar is left over");
 
-    let mut expected: Vec<_> = records.iter().filter_map(Record::entry).collect();
+    let mut expected: Vec<_> = records.iter().flat_map(|record| record.head.entries(record.id)).collect();
     expected.sort_unstable();
-    let mut listed = calendar.agenda(&Queue::TIMED, Cursor::At(TimestampMs(0)), usize::MAX).unwrap();
-    listed.sort_unstable();
+    let of = |queue| calendar.due_from(queue, u64::MAX, None, usize::MAX).unwrap();
+    let listed: Vec<_> = Queue::ALL.into_iter().flat_map(of).collect();
     assert_eq!(listed, expected, "the calendar says what the records say");
     assert!(
         records.iter().all(|record| record.head.status != Status::Running),

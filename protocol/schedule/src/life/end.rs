@@ -2,12 +2,13 @@
 
 use super::{Event, event::What};
 use crate::{
+    calendar::Entry,
     decide::{End, Moment, Settlement, keeps_ends, settle_end},
     ledger::{Failure, Ledger, remove, save},
-    record::{Broken, Record},
+    record::{Broken, Head, Record, head_slot},
 };
 use alloy_primitives::Address;
-use almanac_primitives::{ScheduleId, Wei};
+use almanac_primitives::Wei;
 
 /// Ends a schedule, and divides what is left of its escrow as its door's rules say.
 pub(super) fn end<L: Ledger, R>(
@@ -39,10 +40,17 @@ fn close<L: Ledger>(ledger: &mut L, record: &Record, end: End, moment: Moment) -
     save(ledger, &ended)
 }
 
-/// Takes the record of a schedule away that ended a while ago.
-pub fn sweep<L: Ledger>(ledger: &mut L, id: ScheduleId) -> Result<(), L::Error> {
+/// Takes the record of a schedule away that ended a while ago, or answers `false` where it says something else than its
+/// entry in the calendar.
+pub fn sweep<L: Ledger>(ledger: &mut L, entry: Entry) -> Result<bool, L::Error> {
+    let id = entry.schedule;
+    let head = Head::from_word(ledger.load(head_slot(id))?);
+    if !head.is_ok_and(|head| head.status.is_ended() && head.entries(id).any(|place| place == entry)) {
+        return Ok(false);
+    }
     ledger.move_entry()?;
-    remove(ledger, id)
+    remove(ledger, id)?;
+    Ok(true)
 }
 
 /// Divides money of the ledger.

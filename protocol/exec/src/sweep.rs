@@ -1,0 +1,50 @@
+//! Takes the records of schedules away that ended a while ago.
+//!
+//! Some doors keep ends readable for a number of blocks. A block takes away those whose time is over, oldest first, up to
+//! a bound: what is beyond it waits for the next block. The work was paid for when the schedule was made.
+
+use crate::{
+    block::Execution,
+    error::{BlockError, StateFault},
+    machine::EvmContext,
+};
+use almanac_primitives::params::BLOCK_SWEEPS_MAX;
+use almanac_schedule::{
+    Agenda,
+    calendar::{CalendarError, Queue},
+    halved, life,
+    record::Record,
+};
+use revm::Inspector;
+
+/// Records that are fetched at a time.
+const ANNOUNCED_RECORDS: usize = 64;
+
+/// Sweeps what is over by the number of this block.
+pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    agenda: &dyn Agenda,
+) -> Result<(), BlockError> {
+    let (parent, number) = (execution.machine.state().parent(), execution.environment.number);
+    // Due work as any other: no proposer may leave it out, so it shrinks where views fail.
+    let sweeps_max = halved(BLOCK_SWEEPS_MAX, execution.environment.consensus.failed_views(), 1);
+    let count_max = usize::try_from(sweeps_max).unwrap_or(usize::MAX);
+    let over = match agenda.due_from(parent, Queue::Kept, number, None, count_max) {
+        Ok(over) => over,
+        Err(CalendarError::Read(error)) => return Err(StateFault::Read(error).into()),
+        // The lanes are paused for it; what has ended can wait.
+        Err(_) => return Ok(()),
+    };
+    for entries in over.chunks(ANNOUNCED_RECORDS) {
+        let keys: Vec<_> = entries.iter().flat_map(|entry| Record::keys(entry.schedule)).collect();
+        parent.announce(&keys);
+        for entry in entries {
+            let is_swept = execution.act::<_, BlockError>(|ledger| Ok(life::sweep(ledger, *entry)?))?;
+            if !is_swept {
+                // A fault of our own: the record says something else, and is believed.
+                execution.machine.state().drop_stray(*entry);
+            }
+        }
+    }
+    Ok(())
+}
