@@ -197,7 +197,7 @@ pub fn settle_run(record: &Record, charge: Wei, ended: RunEnd<'_>, moment: Momen
 }
 
 /// Who gets what is left of an escrow when its schedule ends.
-pub(crate) fn settle_end(record: &Record, end: End) -> Settlement {
+pub fn settle_end(record: &Record, end: End) -> Settlement {
     match &record.body.terms {
         Terms::Cron(_) => cron::settle_end(record, end),
     }
