@@ -1,11 +1,11 @@
 //! What every door answers about its schedules, as data: what becomes of one that is due, and who gets the money.
 //!
-//! Each door has one module of rules (`cron`). Here is what they all answer with, and the one place that knows which
-//! door a record belongs to. `life` carries the answers out, for all doors alike.
+//! Each door has one module of rules (`doors`). Here is what they all answer with. `life` carries the answers out, for
+//! all doors alike.
 
 use crate::{
-    cron,
-    record::{Head, Record, Status, Terms},
+    doors::cron,
+    record::{Head, Record, Status},
 };
 use alloy_primitives::Address;
 use almanac_primitives::{Gas, GasPrice, Lane, Outcome, TimestampMs, Wei};
@@ -167,38 +167,11 @@ impl Settlement {
 
 /// What a block does with a schedule that it meets. Nothing changes.
 pub fn decide(record: &Record, moment: Moment) -> Decision {
-    match &record.body.terms {
-        Terms::Cron(terms) => cron::decide(terms, record, moment),
-    }
+    record.body.terms.decide(record, moment)
 }
 
 /// Whether a block can tell from the head alone that a schedule will not run: what it has to look at must not cost
-/// more than the look was paid for.
+/// more than the look was paid for. Only the cron lane has heads that tell.
 pub fn is_passed_over(head: &Head, moment: Moment) -> bool {
-    match head.lane {
-        Lane::Cron => cron::is_passed_over(head, moment),
-        Lane::Reserved | Lane::Market | Lane::Spare => false,
-    }
-}
-
-/// Whether what a schedule with these terms was stays readable for a while after its end.
-pub(crate) fn keeps_ends(terms: &Terms) -> bool {
-    match terms {
-        // ARC21: the registry knows the jobs that are to come, and its events tell of the others.
-        Terms::Cron(_) => false,
-    }
-}
-
-/// Who gets what a run was charged.
-pub fn settle_run(record: &Record, charge: Wei, ended: RunEnd<'_>, moment: Moment) -> Settlement {
-    match &record.body.terms {
-        Terms::Cron(terms) => cron::settle_run(terms, charge, ended, moment),
-    }
-}
-
-/// Who gets what is left of an escrow when its schedule ends.
-pub fn settle_end(record: &Record, end: End) -> Settlement {
-    match &record.body.terms {
-        Terms::Cron(_) => cron::settle_end(record, end),
-    }
+    head.lane == Lane::Cron && cron::is_passed_over(head, moment)
 }

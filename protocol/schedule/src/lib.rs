@@ -15,8 +15,8 @@ extern crate self as almanac_schedule;
 pub mod agenda;
 pub mod calendar;
 pub mod capacity;
-pub mod cron;
 pub mod decide;
+pub mod doors;
 pub mod lane;
 pub mod ledger;
 pub mod life;
@@ -27,6 +27,7 @@ pub mod testing;
 
 pub use agenda::{Agenda, CalendarAgenda, is_held};
 pub use calendar::Calendar;
+pub use doors::cron;
 pub use lane::{Budget, GasPool, block_gas, budget, halved, looks_max, pool, runs_max};
 pub use ledger::{Failure, Ledger};
 pub use record::Record;

@@ -103,7 +103,7 @@ fn a_last_run_is_marked_and_ends_with_its_rest_paid_back() {
         let mut ledger = created(terms, 1_000);
         let begun = begin(&mut ledger, 0, START);
         assert_eq!(record(&mut ledger).unwrap().head.status, Status::Running);
-        let cancelled = life::cancel(&mut ledger, ID, OWNER, at(START));
+        let cancelled = life::cancel(&mut ledger, Door::Cron, ID, OWNER, at(START));
         assert_eq!(cancelled, Err(Failure::Refused(CancelError::InLastRun { id: ID })));
 
         let events = settle(&mut ledger, &begun, &Outcome::Success, 40);
@@ -133,7 +133,7 @@ fn cancelled_inside_its_own_run_it_gets_the_unused_part_too() {
     let thrifty = CronTerms { charge: Charge::GasUsed, ..terms(true, 0) };
     let mut ledger = created(thrifty, 1_000);
     let begun = begin(&mut ledger, 0, START);
-    life::cancel(&mut ledger, ID, OWNER, at(START)).unwrap();
+    life::cancel(&mut ledger, Door::Cron, ID, OWNER, at(START)).unwrap();
     settle(&mut ledger, &begun, &Outcome::Success, 60);
     assert_eq!((paid(&ledger), ledger.burned), (U256::from(820), U256::from(180)));
 }
@@ -150,7 +150,7 @@ fn only_what_was_selected_begins() {
     assert_eq!(attempt(&mut ledger, 0), changed(), "the same run again");
     life::quarantine(&mut ledger, ID, Wei::ZERO).unwrap();
     assert_eq!(attempt(&mut ledger, 1), changed(), "put aside");
-    life::cancel(&mut ledger, ID, OWNER, at(START)).unwrap();
+    life::cancel(&mut ledger, Door::Cron, ID, OWNER, at(START)).unwrap();
     assert_eq!(attempt(&mut ledger, 1), Ok(None), "cancelled: it does not run, and nothing is wrong");
 }
 
@@ -161,7 +161,7 @@ fn a_schedule_that_was_put_aside_waits_for_its_owner() {
     assert_eq!(life::quarantine(&mut ledger, ID, wei(CHARGE)), Ok(true));
     let aside = record(&mut ledger).unwrap();
     assert_eq!((aside.entry(), aside.escrow), (None, wei(1_000)), "out of the calendar, nothing lost");
-    let cancelled = life::cancel(&mut ledger, ID, OWNER, at(START)).unwrap();
+    let cancelled = life::cancel(&mut ledger, Door::Cron, ID, OWNER, at(START)).unwrap();
     assert_eq!((cancelled, paid(&ledger)), (ended(End::Cancelled, 1_000), U256::from(1_000)));
     assert_eq!(life::quarantine(&mut ledger, ID, Wei::ZERO), Ok(false), "there is none");
 }
@@ -215,14 +215,17 @@ fn money_and_strangers() {
     let mut ledger = created(terms(true, 0), 1_000);
     let stranger = Address::repeat_byte(8);
     let refused = CancelError::NotOwner { id: ID, caller: stranger, owner: OWNER };
-    assert_eq!(life::cancel(&mut ledger, ID, stranger, at(START)), Err(Failure::Refused(refused)));
+    assert_eq!(
+        life::cancel(&mut ledger, Door::Cron, ID, stranger, at(START)),
+        Err(Failure::Refused(refused))
+    );
     let topped_up = happened(What::ToppedUp { amount: wei(5), escrow: wei(1_005) });
-    assert_eq!(life::top_up(&mut ledger, ID, wei(5)), Ok(topped_up));
+    assert_eq!(life::top_up(&mut ledger, Door::Cron, ID, wei(5)), Ok(topped_up));
     let too_much = TopUpError::TooMuch { id: ID, escrow: wei(1_005), amount: Wei(U256::MAX) };
-    assert_eq!(life::top_up(&mut ledger, ID, Wei(U256::MAX)), Err(Failure::Refused(too_much)));
-    life::cancel(&mut ledger, ID, OWNER, at(START)).unwrap();
+    assert_eq!(life::top_up(&mut ledger, Door::Cron, ID, Wei(U256::MAX)), Err(Failure::Refused(too_much)));
+    life::cancel(&mut ledger, Door::Cron, ID, OWNER, at(START)).unwrap();
     let unknown = Err(Failure::Refused(TopUpError::Unknown { id: ID }));
-    assert_eq!(life::top_up(&mut ledger, ID, wei(1)), unknown);
+    assert_eq!(life::top_up(&mut ledger, Door::Cron, ID, wei(1)), unknown);
 }
 
 #[test]
@@ -276,11 +279,11 @@ proptest! {
         for step in steps {
             match step {
                 Step::TopUp(amount) => {
-                    if life::top_up(&mut ledger, ID, wei(amount)).is_ok() {
+                    if life::top_up(&mut ledger, Door::Cron, ID, wei(amount)).is_ok() {
                         given += U256::from(amount);
                     }
                 }
-                Step::Cancel => drop(life::cancel(&mut ledger, ID, OWNER, at(START))),
+                Step::Cancel => drop(life::cancel(&mut ledger, Door::Cron, ID, OWNER, at(START))),
                 Step::Quarantine => drop(life::quarantine(&mut ledger, ID, Wei::ZERO)),
                 Step::Due { late_ms, used, is_cancelled_inside } => {
                     let Some(found) = record(&mut ledger).filter(|found| found.entry().is_some()) else { continue };
@@ -302,7 +305,7 @@ proptest! {
                             let begun = begin(&mut ledger, runs, now);
                             runs += 1;
                             if is_cancelled_inside {
-                                drop(life::cancel(&mut ledger, ID, OWNER, at(START)));
+                                drop(life::cancel(&mut ledger, Door::Cron, ID, OWNER, at(START)));
                             }
                             settle(&mut ledger, &begun, &Outcome::Success, used);
                         }

@@ -7,8 +7,8 @@ use almanac_primitives::{
 use almanac_schedule::{
     Record,
     cron::Charge,
-    decide::{Decision, End, Moment, RunEnd, Settlement, decide, settle_end, settle_run},
-    record::{Door, Terms},
+    decide::{Decision, End, Moment, RunEnd, Settlement, decide},
+    doors::{Door, Terms},
     testing,
 };
 
@@ -97,11 +97,11 @@ fn divided(record: &Record, when: When) -> (Wei, Settlement) {
             let Decision::Run { charge, .. } = decide(record, moment()) else { panic!("it runs") };
             assert_eq!(charge, wei(CHARGE), "the charge before the call");
             let ended = RunEnd { outcome: &Outcome::Success, gas_used: Gas(gas_used) };
-            (charge, settle_run(record, charge, ended, moment()))
+            (charge, record.body.terms.settle_run(record, charge, ended, moment()))
         }
         When::Ends(end) => {
             let left = Record { escrow: wei(LEFT), ..record.clone() };
-            (left.escrow, settle_end(&left, end))
+            (left.escrow, left.body.terms.settle_end(&left, end))
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::liar::Lie;
 use almanac_primitives::{StateRead, TimestampMs, params::Parameters};
 use almanac_schedule::{
-    Agenda, CalendarAgenda, Due,
+    Agenda, CalendarAgenda,
     calendar::{CalendarError, Entry, Queue},
 };
 
@@ -17,13 +17,13 @@ impl Agenda for Tampered {
         until: u64,
         from: Option<Entry>,
         count_max: usize,
-    ) -> Result<Vec<Due>, CalendarError> {
+    ) -> Result<Vec<Entry>, CalendarError> {
         let mut due = CalendarAgenda.due_from(state, queue, until, from, count_max)?;
         match self.0 {
             Lie::DropRun if !due.is_empty() => {
                 due.remove(0);
             }
-            Lie::RepeatRun if !due.is_empty() => due.insert(0, due[0].clone()),
+            Lie::RepeatRun if !due.is_empty() => due.insert(0, due[0]),
             Lie::ReorderRuns => due.reverse(),
             _ => {}
         }

@@ -7,7 +7,7 @@ use almanac_primitives::{
 use almanac_rpc::{revert, types::time::iso};
 use almanac_schedule::{
     calendar::Entry,
-    record::{Body, Head, LastRun, Status, Terms},
+    record::{Body, Head, LastRun, Status},
 };
 use almanac_state::ProvenValue;
 use std::fmt::{Display, Write as _};
@@ -88,8 +88,7 @@ impl Words {
         words.fact("target", body.call().to);
         words.fact("lane", lane_name(head.lane));
         words.fact("next due", head.due.map_or_else(|| "at no time".to_owned(), moment));
-        let Terms::Cron(terms) = &body.terms;
-        let how_often = match (terms.interval(), terms.runs_max) {
+        let how_often = match (body.terms.interval(), body.terms.runs_max()) {
             (None, _) => "once".to_owned(),
             (Some(every), None) => format!("every {every}, while the escrow pays"),
             (Some(every), Some(max)) => format!("every {every}, {max} times"),

@@ -2,7 +2,7 @@
 
 use almanac_primitives::{ScheduleId, StateRead, TimestampMs, params::Parameters};
 use almanac_schedule::{
-    Agenda, Due, Record,
+    Agenda, Record,
     calendar::{CalendarError, Entry, Queue},
     record::RecordError,
 };
@@ -28,11 +28,11 @@ impl Agenda for Only {
         until: u64,
         from: Option<Entry>,
         count_max: usize,
-    ) -> Result<Vec<Due>, CalendarError> {
+    ) -> Result<Vec<Entry>, CalendarError> {
         let entry = self.record(state)?.and_then(|record| record.entry());
         let due = entry.filter(|entry| entry.queue == queue && entry.at <= until);
         let due = due.filter(|entry| from.is_none_or(|from| from <= *entry));
-        Ok(due.into_iter().take(count_max).map(Due::Schedule).collect())
+        Ok(due.into_iter().take(count_max).collect())
     }
 
     fn next_due(&self, state: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {

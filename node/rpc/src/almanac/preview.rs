@@ -21,7 +21,7 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Record,
-    decide::{End, Moment, RunEnd, settle_run},
+    decide::{End, Moment, RunEnd},
     is_held,
     life::What,
     record::Status,
@@ -224,7 +224,7 @@ impl Attempt<'_> {
             ended_kept_until: self.parent.number,
         };
         let ended = RunEnd { outcome: &receipt.outcome, gas_used: receipt.gas_used };
-        let returned = settle_run(before, charge, ended, moment).refund;
+        let returned = before.body.terms.settle_run(before, charge, ended, moment).refund;
         charge.checked_sub(returned).unwrap_or_default()
     }
 

@@ -9,11 +9,7 @@ use crate::{
 use alloy_primitives::{U64, U256};
 use almanac_exec::environment::read_parameters;
 use almanac_primitives::{ScheduleId, TimestampMs};
-use almanac_schedule::{
-    Record,
-    cron::Charge,
-    record::{Status, Terms},
-};
+use almanac_schedule::{Record, record::Status};
 use jsonrpsee::core::RpcResult;
 use serde::Serialize;
 
@@ -60,17 +56,10 @@ pub(super) fn runway(view: &View, id: ScheduleId) -> RpcResult<Runway> {
         charge_per_run: record.charge(base_fee).0,
         runs: U64::from(runs),
         limited_by: if is_money { "escrow" } else { "runs" },
-        is_least: may_return(&record.body.terms) && is_money,
+        is_least: record.body.terms.returns_unused() && is_money,
         last_run: runs.checked_sub(1).and_then(|last| due_of(&record, last)).map(RpcTime::new),
         runs_dry: is_money.then(|| due_of(&record, runs)).flatten().map(RpcTime::new),
     })
-}
-
-/// Whether part of what a run is charged may come back.
-fn may_return(terms: &Terms) -> bool {
-    match terms {
-        Terms::Cron(terms) => terms.charge == Charge::GasUsed,
-    }
 }
 
 /// When the run is due that comes after so many others.

@@ -10,12 +10,12 @@ use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
 use almanac_index::{Ending, KnownSchedule, Location, ScheduleFilter};
 use almanac_primitives::TimestampMs;
 use almanac_schedule::{
-    cron::{CatchUp, Charge},
-    record::{self, Body, LastRun, Status, Trigger},
+    doors::Fact,
+    record::{Body, LastRun, Status, Trigger},
 };
 use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
-use std::num::NonZeroU64;
+use std::collections::BTreeMap;
 
 /// A schedule, alive or not.
 #[derive(Clone, Debug, Serialize)]
@@ -53,10 +53,17 @@ struct Terms {
     value: U256,
     input: Bytes,
     gas_limit: U64,
-    interval_ms: Option<U64>,
-    runs_max: Option<U64>,
-    catch_up: &'static str,
-    charge: &'static str,
+    /// What its door binds it to.
+    #[serde(flatten)]
+    of_door: BTreeMap<&'static str, RpcFact>,
+}
+
+/// One of the terms of a door.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+enum RpcFact {
+    Number(Option<U64>),
+    Word(&'static str),
 }
 
 /// A transaction and when it was; of a block that this node never had, only the number is known.
@@ -110,8 +117,7 @@ impl RpcSchedule {
 
 impl Terms {
     fn new(body: &Body) -> Self {
-        let number = |number: NonZeroU64| U64::from(number.get());
-        let (call, record::Terms::Cron(terms)) = (body.call(), &body.terms);
+        let call = body.call();
         Self {
             door: body.door().name(),
             trigger: match body.trigger {
@@ -124,17 +130,16 @@ impl Terms {
             value: call.value.0,
             input: call.input.clone(),
             gas_limit: U64::from(body.gas_limit.0),
-            interval_ms: terms.interval_ms.map(number),
-            runs_max: terms.runs_max.map(number),
-            catch_up: match terms.catch_up {
-                CatchUp::All => "all",
-                CatchUp::Latest => "latest",
-                CatchUp::Skip => "skip",
-            },
-            charge: match terms.charge {
-                Charge::GasLimit => "gasLimit",
-                Charge::GasUsed => "gasUsed",
-            },
+            of_door: body.terms.facts().into_iter().map(|(name, fact)| (name, fact.into())).collect(),
+        }
+    }
+}
+
+impl From<Fact> for RpcFact {
+    fn from(fact: Fact) -> Self {
+        match fact {
+            Fact::Number(number) => Self::Number(number.map(U64::from)),
+            Fact::Word(word) => Self::Word(word),
         }
     }
 }

@@ -8,9 +8,8 @@ use almanac_schedule::{
     Failure,
     cron::{Admitted, Order, OrderError, SELECTOR_BYTES, admit},
     decide::End,
-    ledger::load,
     life::{self, CancelError, Event, NewSchedule, TopUpError, What},
-    record::{Record, Terms},
+    record::{Door, Record},
 };
 use std::convert::Infallible;
 
@@ -97,7 +96,7 @@ fn schedule(call: &mut DoorCall<'_, '_>, mut order: Order) -> Result<Bytes, Door
 fn cancel(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
     call.refuse_static()?;
     let (known, caller, moment) = (known_id(id)?, call.caller(), call.moment());
-    let event = life::cancel(call, known, caller, moment).map_err(|failure| {
+    let event = life::cancel(call, Door::Cron, known, caller, moment).map_err(|failure| {
         thrown(failure, |error| match error {
             CancelError::Unknown { .. } => revert(ICronRegistry::UnknownJob { id }),
             CancelError::NotOwner { caller, owner, .. } => {
@@ -114,7 +113,7 @@ fn top_up(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
     call.refuse_static()?;
     let known = known_id(id)?;
     let amount = call.take_escrow()?;
-    let event = life::top_up(call, known, amount).map_err(|failure| {
+    let event = life::top_up(call, Door::Cron, known, amount).map_err(|failure| {
         thrown(failure, |error| match error {
             // More than was ever issued cannot come: only an unknown job is met.
             TopUpError::Unknown { .. } | TopUpError::TooMuch { .. } => {
@@ -128,22 +127,22 @@ fn top_up(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
 
 fn get_job(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
     let record = match u64::try_from(id) {
-        Ok(known) => load(call, ScheduleId(known))
+        Ok(known) => life::find(call, Door::Cron, ScheduleId(known))
             .map_err(|failure: Failure<Infallible, _>| thrown(failure, |never| match never {}))?,
         Err(_) => None,
     };
-    call.answer(&record.map_or_else(no_job, job))
+    call.answer(&record.and_then(job).unwrap_or_else(no_job))
 }
 
 /// Another door's schedule is no job.
-fn job(record: Record) -> Job {
+fn job(record: Record) -> Option<Job> {
     let Record { id, head, escrow, body } = record;
-    let Terms::Cron(terms) = body.terms;
+    let terms = body.terms.cron()?;
     let call = body.call();
     let selector = &call.input[..SELECTOR_BYTES.min(call.input.len())];
     let runs_max = terms.runs_max.map_or(0, |max| max.get());
     let seconds = |ms: u64| U256::from(TimestampMs(ms).seconds());
-    Job {
+    Some(Job {
         id: U256::from(id.0),
         owner: body.owner,
         target: call.to,
@@ -155,7 +154,7 @@ fn job(record: Record) -> Job {
         runsLeft: U256::from(runs_max.saturating_sub(head.runs.into())),
         gasLimit: U256::from(body.gas_limit.0),
         gasEscrow: escrow.0,
-    }
+    })
 }
 
 fn no_job() -> Job {

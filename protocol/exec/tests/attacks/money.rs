@@ -146,9 +146,9 @@ fn attack_25_gas_times_price_overflow() {
     let body = admitted(needed).unwrap().body;
     let (mut ledger, id) = (MemoryLedger::default(), ScheduleId(1));
     life::create(&mut ledger, id, new(body, TimestampMs(100_000), U256::MAX - U256::ONE)).unwrap();
-    let topped_up = life::top_up(&mut ledger, id, Wei(U256::ONE)).unwrap();
+    let topped_up = life::top_up(&mut ledger, Door::Cron, id, Wei(U256::ONE)).unwrap();
     assert_eq!(topped_up.what, What::ToppedUp { amount: Wei(U256::ONE), escrow: Wei(U256::MAX) });
-    let refused = life::top_up(&mut ledger, id, Wei(U256::ONE));
+    let refused = life::top_up(&mut ledger, Door::Cron, id, Wei(U256::ONE));
     let too_much = TopUpError::TooMuch { id, escrow: Wei(U256::MAX), amount: Wei(U256::ONE) };
     assert_eq!(refused, Err(almanac_schedule::Failure::Refused(too_much)));
     assert_eq!(ledger.slots[&escrow_slot(id)], U256::MAX, "nothing changed");

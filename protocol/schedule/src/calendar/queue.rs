@@ -1,6 +1,6 @@
 //! The lists that the calendar is made of.
 
-use crate::record::Door;
+use crate::doors::Door;
 use almanac_primitives::{Lane, params::Parameters};
 
 /// A list of schedules in an order of its own. One for each lane and door, so that a door which is held back is no wall
@@ -60,10 +60,7 @@ impl Queue {
 
     /// The door whose schedules wait here, where there is such a door.
     pub fn door(self) -> Option<Door> {
-        match self {
-            Self::Cron => Some(Door::Cron),
-            Self::Reserved | Self::Market | Self::Spare | Self::Waiting | Self::Expiring | Self::Kept => None,
-        }
+        Door::ALL.into_iter().find(|door| door.profile().queues.contains(&self))
     }
 
     /// Whether governance, or a fault, holds back what waits here.

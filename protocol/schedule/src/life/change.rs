@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     decide::{End, Moment},
+    doors::Door,
     ledger::{Failure, Ledger, load, save},
     record::{Body, Head, LastRun, Record, Status, escrow_slot, head_slot},
 };
@@ -89,14 +90,25 @@ pub fn create<L: Ledger>(ledger: &mut L, id: ScheduleId, new: NewSchedule) -> Re
     Ok(Event::of(id, &record.body, What::Created { owner, target, lane, due }))
 }
 
+/// A schedule of a door that has not ended. To one door, the schedules of another do not exist.
+pub fn find<L: Ledger, R>(
+    ledger: &mut L,
+    door: Door,
+    id: ScheduleId,
+) -> Result<Option<Record>, Failure<R, L::Error>> {
+    let is_there = |record: &Record| record.body.door() == door && !record.head.status.is_ended();
+    Ok(load(ledger, id)?.filter(is_there))
+}
+
 /// Ends a schedule for its owner. Its door's rules say how much of the escrow is paid back.
 pub fn cancel<L: Ledger>(
     ledger: &mut L,
+    door: Door,
     id: ScheduleId,
     caller: Address,
     moment: Moment,
 ) -> Result<Event, Failure<CancelError, L::Error>> {
-    let Some(record) = load(ledger, id)?.filter(|record: &Record| !record.head.status.is_ended()) else {
+    let Some(record) = find(ledger, door, id)? else {
         return Err(Failure::Refused(CancelError::Unknown { id }));
     };
     let owner = record.body.owner;
@@ -112,10 +124,11 @@ pub fn cancel<L: Ledger>(
 /// Adds money that is in the ledger's balance already.
 pub fn top_up<L: Ledger>(
     ledger: &mut L,
+    door: Door,
     id: ScheduleId,
     amount: Wei,
 ) -> Result<Event, Failure<TopUpError, L::Error>> {
-    let Some(mut record) = load(ledger, id)?.filter(|record: &Record| !record.head.status.is_ended()) else {
+    let Some(mut record) = find(ledger, door, id)? else {
         return Err(Failure::Refused(TopUpError::Unknown { id }));
     };
     let escrow = record.escrow;

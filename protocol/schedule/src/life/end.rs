@@ -3,7 +3,7 @@
 use super::{Event, event::What};
 use crate::{
     calendar::Entry,
-    decide::{End, Moment, Settlement, keeps_ends, settle_end},
+    decide::{End, Moment, Settlement},
     ledger::{Failure, Ledger, remove, save},
     record::{Broken, Head, Record, head_slot},
 };
@@ -17,7 +17,7 @@ pub(super) fn end<L: Ledger, R>(
     end: End,
     moment: Moment,
 ) -> Result<Event, Failure<R, L::Error>> {
-    let settlement = settle_end(record, end);
+    let settlement = record.body.terms.settle_end(record, end);
     if settlement.total() != Some(record.escrow) {
         return Err(Failure::Broken(Broken::Unsettled { id: record.id, amount: record.escrow }));
     }
@@ -30,7 +30,7 @@ pub(super) fn end<L: Ledger, R>(
 /// Takes a record away, or keeps what it says of its end for those who ask later.
 fn close<L: Ledger>(ledger: &mut L, record: &Record, end: End, moment: Moment) -> Result<(), L::Error> {
     ledger.move_entry()?;
-    if !keeps_ends(&record.body.terms) {
+    if !record.body.terms.keeps_ends() {
         return remove(ledger, record.id);
     }
     let mut ended = record.clone();

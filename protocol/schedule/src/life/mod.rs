@@ -22,7 +22,7 @@ mod event;
 mod settle;
 
 pub use begin::{Begun, begin};
-pub use change::{CancelError, NewSchedule, TopUpError, cancel, create, quarantine, top_up};
+pub use change::{CancelError, NewSchedule, TopUpError, cancel, create, find, quarantine, top_up};
 pub use due::{end_without_run, skip, wait};
 pub use end::sweep;
 pub use event::{Event, LifeEvent, What};

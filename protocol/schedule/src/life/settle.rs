@@ -7,7 +7,7 @@ use super::{
     event::What,
 };
 use crate::{
-    decide::{End, Moment, RunEnd, Settlement, settle_run},
+    decide::{End, Moment, RunEnd, Settlement},
     ledger::{Failure, Ledger, load, save},
     record::{Broken, LastRun, Record, Status},
 };
@@ -21,7 +21,7 @@ pub fn settle<L: Ledger>(
     moment: Moment,
 ) -> Result<Vec<Event>, Failure<Infallible, L::Error>> {
     let Begun { record: selected, charge } = begun;
-    let mut settlement = settle_run(selected, *charge, ended, moment);
+    let mut settlement = selected.body.terms.settle_run(selected, *charge, ended, moment);
     let id = selected.id;
     if settlement.total() != Some(*charge) {
         return Err(Failure::Broken(Broken::Unsettled { id, amount: *charge }));

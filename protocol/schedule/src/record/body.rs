@@ -1,6 +1,7 @@
 //! What never changes in a record: who, what, and on which terms.
 
-use super::terms::{Door, Terms, Trigger};
+use super::Trigger;
+use crate::doors::{Door, Terms};
 use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::{
     Gas, Wei,
@@ -85,7 +86,7 @@ impl Body {
         let trigger = Trigger::from_number(trigger).ok_or_else(|| unknown("trigger", trigger))?;
         let (owner, refund_to) = (input.address("owner")?, input.address("refund recipient")?);
         let gas_limit = Gas(input.u64("gas limit")?);
-        let terms = Terms::decode(door, &mut input)?;
+        let terms = (door.profile().decode)(&mut input)?;
         let count = input.u8("number of calls")?;
         if !(1..=terms.calls_max()).contains(&count.into()) {
             return Err(unknown("number of calls", count));

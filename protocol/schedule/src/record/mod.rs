@@ -11,16 +11,15 @@
 
 mod body;
 mod head;
-mod terms;
+mod trigger;
 
 pub use body::{Body, Call};
 pub use head::{Head, LastRun, Status};
-pub use terms::{Door, Switches, Terms, Trigger};
+pub use trigger::Trigger;
 
-use crate::{
-    calendar::{Entry, Priority, Queue},
-    cron,
-};
+pub use crate::doors::{Door, Terms};
+
+use crate::calendar::{Entry, Priority, Queue};
 use alloy_primitives::{Bytes, U256};
 use almanac_primitives::{
     GasPrice, Lane, RunTransaction, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError,
@@ -194,11 +193,7 @@ impl Record {
 
     /// The head with what it repeats of escrow and body.
     pub fn full_head(&self) -> Head {
-        match &self.body.terms {
-            // Other lanes sort by the priority that their door has set.
-            Terms::Cron(_) if self.head.lane != Lane::Cron => self.head,
-            Terms::Cron(terms) => cron::full_head(terms, self),
-        }
+        self.body.terms.full_head(self)
     }
 
     /// Whether it may run more than once.
@@ -208,15 +203,13 @@ impl Record {
 
     /// When the run after the next is due, if the next one runs for `due`; `None` where it is the last.
     pub fn next_due(&self, due: TimestampMs) -> Option<TimestampMs> {
-        let Terms::Cron(terms) = &self.body.terms;
-        let interval = terms.interval().filter(|_| self.runs_left().is_none_or(|left| left > 1))?;
+        let interval = self.body.terms.interval().filter(|_| self.runs_left().is_none_or(|left| left > 1))?;
         due.checked_add(interval)
     }
 
     /// How many runs may still come by number, or `None` where only money bounds them.
     pub fn runs_left(&self) -> Option<u64> {
-        let Terms::Cron(terms) = &self.body.terms;
-        terms.runs_max().map(|max| max.saturating_sub(self.head.runs.into()))
+        self.body.terms.runs_max().map(|max| max.saturating_sub(self.head.runs.into()))
     }
 
     /// How many runs the escrow pays for at a base fee, by number of runs bounded too.

@@ -1,13 +1,7 @@
 //! What an ARC-21 job is bound to, beside its call and its gas.
 
-use almanac_primitives::{
-    DurationMs,
-    codec::{DecodeError, Reader, Writer},
-};
+use almanac_primitives::codec::{DecodeError, Reader};
 use std::num::NonZeroU64;
-
-/// The most runs that a head can count.
-const RUNS_LARGEST: u64 = u32::MAX as u64;
 
 /// The terms of a job: how often it runs and what a run costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,28 +46,7 @@ impl CatchUp {
 }
 
 impl CronTerms {
-    /// From one due time to the next, if there is more than one.
-    pub fn interval(&self) -> Option<DurationMs> {
-        self.interval_ms.map(|ms| DurationMs(ms.get()))
-    }
-
-    /// How many runs there are by number, or `None` where only money bounds them. A head counts 32 bits of runs, one
-    /// for each second of 136 years: what asks for more gets these.
-    pub fn runs_max(&self) -> Option<u64> {
-        match (self.interval_ms, self.runs_max) {
-            (None, _) => Some(1),
-            (Some(_), max) => max.map(|max| max.get().min(RUNS_LARGEST)),
-        }
-    }
-
-    pub(crate) fn encode(&self, out: &mut Writer) {
-        out.u8(self.catch_up as u8);
-        out.u8(self.charge as u8);
-        out.u64(self.interval_ms.map_or(0, NonZeroU64::get));
-        out.u64(self.runs_max.map_or(0, NonZeroU64::get));
-    }
-
-    pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let unknown = |what, given: u8| DecodeError::UnknownValue { what, given: given.into() };
         let (catch_up, charge) = (input.u8("catch-up policy")?, input.u8("charge")?);
         Ok(Self {

@@ -1,0 +1,24 @@
+//! ARC-21: which orders become jobs, what becomes of a job whose time has come, and who gets its money.
+//!
+//! Pure rules: nothing here reads a state, moves money or knows an ABI. `life` carries out what they say.
+
+mod admit;
+mod rules;
+mod terms;
+
+pub use admit::{Admitted, Order, OrderError, SELECTOR_BYTES, admit};
+pub use terms::{CatchUp, Charge, CronTerms};
+
+pub(crate) use rules::is_passed_over;
+
+use super::{Profile, Switches, Terms};
+use crate::calendar::Queue;
+use almanac_primitives::params::{CRON_ENABLED, CRON_PAUSED};
+
+/// The door.
+pub(super) const PROFILE: Profile = Profile {
+    name: "cron",
+    switches: Switches { enabled: Some(CRON_ENABLED), paused: Some(CRON_PAUSED) },
+    queues: &[Queue::Cron],
+    decode: |input| CronTerms::decode(input).map(Terms::Cron),
+};
