@@ -15,7 +15,7 @@ use almanac_primitives::{
     params::{Parameters, SCHEDULE_AHEAD_SECONDS_MAX},
 };
 use almanac_schedule::{
-    Agenda, CalendarAgenda, Due,
+    Agenda, CalendarAgenda,
     calendar::{CalendarError, Entry, Queue},
 };
 use std::collections::BTreeSet;
@@ -135,7 +135,7 @@ fn attack_15_overflow_and_unit_confusion() {
 }
 
 /// The agenda of a proposer who does something to what is due.
-struct Tampered(fn(&mut Vec<Due>));
+struct Tampered(fn(&mut Vec<Entry>));
 
 impl Agenda for Tampered {
     fn due_from(
@@ -145,7 +145,7 @@ impl Agenda for Tampered {
         until: u64,
         from: Option<Entry>,
         count_max: usize,
-    ) -> Result<Vec<Due>, CalendarError> {
+    ) -> Result<Vec<Entry>, CalendarError> {
         let mut due = CalendarAgenda.due_from(state, queue, until, from, count_max)?;
         (self.0)(&mut due);
         Ok(due)
@@ -166,7 +166,7 @@ fn attack_16_proposer_drops_or_reorders() {
         chain.schedule(person(n.into()), &order).unwrap();
     }
     let input = chain.input_at(TimestampMs(due * 1_000));
-    let tampering: [fn(&mut Vec<Due>); 3] = [Vec::clear, |due| due.reverse(), |_| {}];
+    let tampering: [fn(&mut Vec<Entry>); 3] = [Vec::clear, |due| due.reverse(), |_| {}];
     let verdicts = tampering.map(|tamper| {
         let built = execute(&chain.state, &Tampered(tamper), &input, &mut Candidates::default()).unwrap();
         let mut next = chain.state.clone();
