@@ -6,6 +6,7 @@ use crate::{
     evidence::VoteWatch,
     fair::Share,
     gossip,
+    punctual::{Punctual, Punctuality},
     recent::{self, History, WindowConfig},
     sync,
 };
@@ -130,6 +131,8 @@ pub struct Validator<P, B> {
     pub votes_after: Option<Finalization<Scheme, BlockDigest>>,
     /// How long it waits for others.
     pub timeouts: Timeouts,
+    /// How far ahead of its clock a block may be that it votes for.
+    pub punctuality: Punctuality,
     /// The blocks that it has committed.
     pub history: History,
     /// Final blocks that marshal keeps beside them, and blocks in one of its files. Fixed for the life of a disk.
@@ -352,6 +355,8 @@ where
     )
     .await;
     let wrapped = Deferred::new(context.child("application"), application, marshal.clone(), epocher);
+    let punctual =
+        Punctual::new(context.child("votes"), wrapped.clone(), marshal.clone(), validator.punctuality);
     actor.start(reporter, buffer, resolver);
 
     let context = context.child("simplex");
@@ -369,7 +374,7 @@ where
                 scheme,
                 elector: RoundRobin::<Sha256>::default(),
                 blocker,
-                automaton: wrapped.clone(),
+                automaton: punctual,
                 relay: wrapped.clone(),
                 reporter: and_watch(wrapped, entry.watch),
                 track_historical_votes: false,

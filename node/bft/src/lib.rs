@@ -18,6 +18,7 @@ mod meter;
 pub mod network;
 mod newest;
 pub mod prover;
+pub mod punctual;
 mod questions;
 pub mod recent;
 pub mod silence;

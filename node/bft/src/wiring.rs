@@ -11,6 +11,7 @@ use crate::{
     meter::{Meter, MeteredSender},
     network::{Parts, Voice},
     newest::Newest,
+    punctual::Punctuality,
     questions::Questions,
     standing::{self, Leave, Registrar, Standing},
     sync::{self, Floor, Server},
@@ -200,6 +201,8 @@ where
     let (deliveries, inbox) = Deliveries::channel();
     let (vote_watch, newest_votes, conflicts) = VoteWatch::new();
     newest_votes.remember(context.child("memory"), &partition, &validators, &namespace).await;
+    let timeouts = Timeouts::for_blocks(Duration::from_millis(time.block_time.0), work);
+    let punctuality = Punctuality::new(clock.clone(), time.tolerance, &timeouts);
     let validator = Validator {
         public_key: own.clone(),
         scheme: scheme.clone(),
@@ -209,7 +212,8 @@ where
         genesis: ConsensusBlock::genesis(genesis),
         floor,
         votes_after,
-        timeouts: Timeouts::for_blocks(Duration::from_millis(time.block_time.0), work),
+        timeouts,
+        punctuality,
         history,
         recent_blocks,
     };

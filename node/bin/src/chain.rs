@@ -42,12 +42,14 @@ pub(crate) struct Keeping {
     pub(crate) index: IndexConfig,
     /// Blocks that the archive keeps below the last one; `None` is all.
     pub(crate) blocks: Option<u64>,
+    /// Memory for what was read of the state; `None` is the usual amount.
+    pub(crate) state_cache_bytes: Option<usize>,
 }
 
 impl From<IndexConfig> for Keeping {
     /// All blocks.
     fn from(index: IndexConfig) -> Self {
-        Self { index, blocks: None }
+        Self { index, blocks: None, state_cache_bytes: None }
     }
 }
 
@@ -75,7 +77,8 @@ pub(crate) async fn on_disk<E: Context + Spawner>(
     let state = genesis.state()?;
     let origin = genesis_header(context, genesis).await?;
     let first = floor.unwrap_or(&origin).clone();
-    let config = QmdbConfig::new(PARTITION);
+    let mut config = QmdbConfig::new(PARTITION);
+    config.page_cache_bytes = keeping.state_cache_bytes.unwrap_or(config.page_cache_bytes);
     let archive = BlockJournal::open_after(context.child("blocks"), &config, first.number).await?;
     let archived = archive.height().await?;
     let store = QmdbStore::open(context.child("state"), &config, &state).await?;

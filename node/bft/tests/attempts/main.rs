@@ -5,7 +5,7 @@ use alloy_primitives::{Address, BlockHash};
 use almanac_bft::{
     BlockNumbers, CHANNEL_QUOTA, Channels, ConsensusBlock, Finalizer, History, Ledger, Namespace,
     RECENT_BLOCKS, RuntimeClock, TimeConfig, Timeouts, Validator, ValidatorSet, Voter, block::key_bytes,
-    engine, finalizer::Deliveries,
+    engine, finalizer::Deliveries, punctual::Punctuality,
 };
 use almanac_consensus::{Application, SharedPool};
 use almanac_mempool::{Pool, PoolConfig};
@@ -142,6 +142,8 @@ async fn start(
     let validators = ValidatorSet::new(&genesis).unwrap();
     let time = TimeConfig { block_time: DurationMs(100), ..TimeConfig::default() };
     let control = oracle.control(key.public_key());
+    let clock = RuntimeClock::new(context.child("clock"));
+    let timeouts = Timeouts::for_block_time(Duration::from_millis(time.block_time.0));
     let validator = Validator {
         public_key: key.public_key(),
         scheme: validators.signer(&namespace, &key).unwrap(),
@@ -151,17 +153,13 @@ async fn start(
         genesis: ConsensusBlock::genesis(header),
         floor: None,
         votes_after: None,
-        timeouts: Timeouts::for_block_time(Duration::from_millis(time.block_time.0)),
+        timeouts,
+        punctuality: Punctuality::new(clock.clone(), time.tolerance, &timeouts),
         history: History { archive: Arc::new(NoHistory), numbers: Arc::new(NoHistory) },
         recent_blocks: RECENT_BLOCKS,
     };
-    let voter = Voter {
-        ledger: ledger.clone(),
-        pool: pool.clone(),
-        clock: RuntimeClock::new(context.child("clock")),
-        time,
-        validators: Arc::new(validators),
-    };
+    let voter =
+        Voter { ledger: ledger.clone(), pool: pool.clone(), clock, time, validators: Arc::new(validators) };
     let channel = |number| control.register(number, CHANNEL_QUOTA);
     let channels = Channels {
         votes: channel(0).await.unwrap(),

@@ -9,7 +9,6 @@ use almanac_primitives::{
     testing::{Person, person},
 };
 use almanac_state::BlockJournal;
-use commonware_runtime::Clock as _;
 use std::time::UNIX_EPOCH;
 
 /// Time from the first order to the first run, in seconds: the furthest that a clock is ahead, and a block or two.
@@ -57,7 +56,8 @@ impl Orders {
             return None;
         }
         if self.signed.as_ref().is_none_or(|(of, _)| *of != nonce) {
-            let now = milliseconds(context.current().duration_since(UNIX_EPOCH).unwrap()).seconds();
+            // By a clock that is right: that of the machine may be an hour ahead, and nothing would run for so long.
+            let now = milliseconds(context.true_time().duration_since(UNIX_EPOCH).unwrap()).seconds();
             let first_run = now + (LEAD_SECONDS << nonce) + self.client % STAGGERED;
             self.signed = Some((nonce, jobs::schedule(owner, nonce, first_run, self.run_gas)));
         }

@@ -175,3 +175,15 @@ fn a_chain_past_the_borders_of_its_files_goes_on() {
     outcome.marks.require(&[Mark::LateCrash]);
     assert!(outcome.chain.len() > 1_100);
 }
+
+/// The one that lies goes on with the block from the future, and so does the one who made it. Had the others voted for
+/// it, they would wait for its time now, an hour.
+#[test]
+fn a_clock_far_ahead_stops_nobody_beside_one_that_lies() {
+    for lie in [Lie::BaseFee, Lie::EarlyTime, Lie::ReorderRuns] {
+        let mut network = Network::new(4);
+        network.lies[1] = lie;
+        let faults = Faults::default().jump(2, seconds(1)..seconds(6), 3_600_000);
+        run(&network, 47, good(), faults, 30).marks.require(&[Mark::ClockJump]);
+    }
+}

@@ -55,6 +55,9 @@ pub(super) struct NodeConfig {
     /// for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) index_buffer_mb: Option<u64>,
+    /// Memory for what was read from the disk, in MiB: four fifths for the index, the rest for the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cache_mb: Option<u64>,
     /// Nanoseconds that a gas takes this machine at most. Timeouts are no shorter than a full block takes by it; 0
     /// leaves them to the block time alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,6 +111,9 @@ const SYNC_BEHIND_BLOCKS_RANGE: std::ops::RangeInclusive<u64> = 10..=1_000_000_0
 /// Longest time that a gas may be said to take, in nanoseconds: thirty times what the dearest takes.
 const TIMEOUT_NS_PER_GAS_MAX: u64 = 1_000;
 
+/// Least and most memory for what was read from the disk, in MiB.
+const CACHE_MB: std::ops::RangeInclusive<u64> = 5..=65_536;
+
 /// Fewest and most transactions that a pool may be told to hold. With fewer than a block holds, blocks are not full.
 pub(crate) const POOL_MAX: std::ops::RangeInclusive<u64> = 100..=1_000_000;
 
@@ -126,6 +132,10 @@ impl NodeConfig {
             let (least, most) = (INDEX_BUFFER_MB.start(), INDEX_BUFFER_MB.end());
             let is_allowed = INDEX_BUFFER_MB.contains(&given);
             ensure!(is_allowed, "indexBufferMb is {given}, it must be from {least} to {most}");
+        }
+        if let Some(given) = config.cache_mb {
+            let (least, most) = (CACHE_MB.start(), CACHE_MB.end());
+            ensure!(CACHE_MB.contains(&given), "cacheMb is {given}, it must be from {least} to {most}");
         }
         for (name, kept) in [("history", config.history), ("blocks", config.blocks)] {
             let given = kept.unwrap_or(u64::MAX);
@@ -158,7 +168,12 @@ impl NodeConfig {
         if let Some(mebibytes) = self.index_buffer_mb {
             index.buffer_bytes = mebibytes << 20;
         }
-        Keeping { index, blocks: self.blocks }
+        let mut state_cache_bytes = None;
+        if let Some(mebibytes) = self.cache_mb {
+            index.cache_bytes = (mebibytes << 20) / 5 * 4;
+            state_cache_bytes = usize::try_from((mebibytes << 20) / 5).ok();
+        }
+        Keeping { index, blocks: self.blocks, state_cache_bytes }
     }
 
     /// How much the pool holds.
@@ -242,6 +257,19 @@ mod tests {
             assert!(with(refused).unwrap_err().to_string().contains("from 1 to 1024"));
         }
         assert_eq!(read("500").unwrap().keeping().index, IndexConfig::archive());
+    }
+
+    #[test]
+    fn both_sides_of_the_memory_for_what_was_read() {
+        let with = |given: u64| read(&format!("500, \"cacheMb\": {given}"));
+        for allowed in [5, 65_536] {
+            let keeping = with(allowed).unwrap().keeping();
+            let state = keeping.state_cache_bytes.unwrap() as u64;
+            assert_eq!((keeping.index.cache_bytes, state), ((allowed << 20) / 5 * 4, (allowed << 20) / 5));
+        }
+        for refused in [4, 65_537] {
+            assert!(with(refused).unwrap_err().to_string().contains("from 5 to 65536"));
+        }
     }
 
     #[test]

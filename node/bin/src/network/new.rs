@@ -185,6 +185,7 @@ impl Places<'_> {
             history: None,
             blocks: None,
             index_buffer_mb: None,
+            cache_mb: None,
             timeout_ns_per_gas: None,
             pool_max: None,
             sync: match kind {

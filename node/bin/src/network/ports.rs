@@ -40,6 +40,7 @@ mod tests {
             blocks: None,
             sync_behind_blocks: None,
             index_buffer_mb: None,
+            cache_mb: None,
             timeout_ns_per_gas: None,
             pool_max: None,
         }

@@ -181,11 +181,14 @@ impl Network {
         Self::make(block_time_ms, |configs| (0..VALIDATORS).flat_map(|near| wire(configs, near)).collect())
     }
 
-    /// The same where the index of each node writes in so many MiB of memory: it is full soon, as it is in use.
-    pub fn with_index_buffer(block_time_ms: u64, mebibytes: u64) -> Self {
+    /// The same where the index of each node writes in so many MiB of memory, and each node keeps so many of what it has
+    /// read: they are full soon, as they are in use.
+    pub fn with_memory(block_time_ms: u64, buffer_mb: u64, cache_mb: u64) -> Self {
         Self::make(block_time_ms, |configs| {
             for config in configs {
-                edit(Path::new(config), |config| config["indexBufferMb"] = json!(mebibytes));
+                edit(Path::new(config), |config| {
+                    (config["indexBufferMb"], config["cacheMb"]) = (json!(buffer_mb), json!(cache_mb));
+                });
             }
             (0..VALIDATORS).flat_map(|near| wire(configs, near)).collect()
         })
