@@ -1,4 +1,4 @@
-//! Puts a developer's chain together, runs it, and takes it apart again.
+//! Assembles a developer chain, runs it, and shuts it down.
 
 use crate::{
     accounts,
@@ -94,14 +94,14 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let eth = Eth::new(view.clone(), admission, heads.clone(), wallet, version, call_time_max)
         .impersonating(impersonation);
     let mut methods = eth.into_module();
-    methods.merge(dev.into_module()).context("a method has two homes")?;
+    methods.merge(dev.into_module()).context("two modules have a method of the same name")?;
     let heavy = Heavy::new(HeavyLimits::default());
     // Apart from traces: a flood of those does not keep anybody from asking what is due.
     let questions = Heavy::new(HeavyLimits::QUESTIONS);
     let almanac = Almanac::new(view.clone(), heads, questions, Arc::new(controls));
-    methods.merge(almanac.into_module()).context("a method has two homes")?;
+    methods.merge(almanac.into_module()).context("two modules have a method of the same name")?;
     let retrace = Retrace::new(view, heavy.clone(), call_time_max);
-    methods.merge(retrace.into_module()).context("a method has two homes")?;
+    methods.merge(retrace.into_module()).context("two modules have a method of the same name")?;
     let server = Server::start((Ipv4Addr::LOCALHOST, config.port).into(), serving, methods, pages).await?;
     let banner = Banner {
         rpc: server.address(),
@@ -129,7 +129,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     }
     heavy.close();
     server.stop().await;
-    let stopped = solo.stop().await.context("the sequencer did not stop in good order");
+    let stopped = solo.stop().await.context("the sequencer did not stop cleanly");
     // The thread ends with its future; joining shows a panic that would otherwise be lost.
     thread.join().map_err(|_| anyhow::anyhow!("the sequencer's thread panicked"))?;
     stopped

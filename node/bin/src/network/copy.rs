@@ -1,4 +1,5 @@
-//! Fills an empty data directory with a copy of the state after a recent final block, or replaces one that is far behind.
+//! Fills an empty data directory with a copy of the state after a recent final block, or replaces a chain that is far
+//! behind.
 
 use super::{behind::Need, watch};
 use crate::{
@@ -110,7 +111,7 @@ async fn copy(
     progress.begin(Phase::Opening, 0);
     index.finish(floor.header.clone())?;
     BlockJournal::begin_after(context.child("blocks"), &config, number).await?;
-    tracing::info!("the state after block {number} is here: {values} values");
+    tracing::info!("copied the state after block {number}: {values} values");
     Ok(floor)
 }
 

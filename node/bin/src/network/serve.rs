@@ -1,4 +1,4 @@
-//! What a node of a network serves: JSON-RPC, and its pages.
+//! JSON-RPC and HTTP pages of a node of a network.
 
 use super::{config::NodeConfig, node::Started};
 use crate::{figures, run::health};
@@ -44,11 +44,11 @@ pub(super) async fn serve(
     let almanac = Almanac::new(view.clone(), heads.clone(), questions, prover);
     let eth = Eth::new(view.clone(), admission, heads, wallet, CLIENT_VERSION, call_time_max);
     let mut methods = eth.into_module();
-    methods.merge(almanac.into_module()).context("a method has two homes")?;
+    methods.merge(almanac.into_module()).context("two modules have a method of the same name")?;
     let retrace = Retrace::new(view, heavy.clone(), call_time_max);
-    methods.merge(retrace.into_module()).context("a method has two homes")?;
+    methods.merge(retrace.into_module()).context("two modules have a method of the same name")?;
     let finality = Arc::new(Certificates(started.bft.finality().clone()));
-    methods.merge(finality::module(finality)).context("a method has two homes")?;
+    methods.merge(finality::module(finality)).context("two modules have a method of the same name")?;
     let figures = figures::start()?;
     let counters = started.counters.child("page");
     let (role, leave) = (started.role.clone(), started.bft.leave().clone());

@@ -1,4 +1,4 @@
-//! What a developer can ask of a running sequencer.
+//! Requests that a developer can send to a running sequencer.
 
 use super::{
     BlockId, Mode,
@@ -116,7 +116,7 @@ pub enum ControlError {
         height: u64,
     },
     /// Committed blocks stay.
-    #[error("a chain that is kept in a directory cannot start anew: stop it and choose another --datadir")]
+    #[error("a chain with a data directory cannot be reset: stop it and choose another --datadir")]
     KeptForGood,
     /// The edit makes no transaction: it is too large.
     #[error(transparent)]
