@@ -1,8 +1,8 @@
 //! A block as consensus handles it: named by its hash, on the wire in the chain's own encoding.
 //!
-//! The hash is that of the header, and the header names the body by its root. A peer could send another body under the
-//! header of a good block, and it would go by the same name, be kept, and be what is committed; so bytes are only a
-//! block if the body is the one that the header names.
+//! The hash covers the header, and the header names the body by its root. A peer could send another body under the
+//! header of a good block; it would have the same name, be stored, and be committed. So decoding fails unless the body
+//! is the one that the header names.
 
 use crate::digest::BlockDigest;
 use alloy_primitives::B256;

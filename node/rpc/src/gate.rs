@@ -1,4 +1,4 @@
-//! What every HTTP request passes before its body is read: host, origin, rate, size and time.
+//! Checks every HTTP request before its body is read: host, origin, rate, size and time.
 
 use crate::{
     access::Access,

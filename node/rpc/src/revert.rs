@@ -1,4 +1,4 @@
-//! What a contract said when it reverted, in words.
+//! Decodes the reason of a revert.
 
 use alloy_primitives::{U256, hex};
 

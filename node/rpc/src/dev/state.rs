@@ -1,4 +1,4 @@
-//! All accounts in one piece, to be put into another chain.
+//! Dumps all accounts, and loads them into another chain.
 
 use super::Dev;
 use crate::{answer::Answer, error, view::View};

@@ -1,4 +1,4 @@
-//! Small things that clients ask before they begin: who is there, what is spoken, what waits.
+//! Small methods: versions, chain id, sync status, pool status.
 
 use super::Eth;
 use crate::{
