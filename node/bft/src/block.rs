@@ -93,7 +93,7 @@ impl Read for ConsensusBlock {
         if transactions_root(&block.transactions) != block.header.transactions_root {
             return Err(Error::Invalid("block", "the header names another body"));
         }
-        Self::new(Arc::new(block)).ok_or(Error::Invalid("block", "the proposer is no ed25519 key"))
+        Self::new(Arc::new(block)).ok_or(Error::Invalid("block", "the proposer is not an ed25519 key"))
     }
 }
 
@@ -199,7 +199,7 @@ mod tests {
         header.consensus.leader = leader;
         let bytes = Block { header, transactions: Vec::new() }.encode();
         let refused = ConsensusBlock::decode(bytes.encode()).unwrap_err();
-        assert!(refused.to_string().contains("no ed25519 key"), "{refused}");
+        assert!(refused.to_string().contains("not an ed25519 key"), "{refused}");
     }
 
     /// Both sides of the limit on a message: what a body may hold can be sent, and no more is read.

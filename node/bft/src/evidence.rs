@@ -273,7 +273,7 @@ pub(crate) async fn keep(
     while let Some(evidence) = conflicts.recv().await {
         match Conflict::verify(&evidence, &validators, &namespace, &mut rng) {
             Ok(conflict) => store.conflict(&conflict, &evidence),
-            Err(error) => tracing::debug!("two votes are no evidence: {error}"),
+            Err(error) => tracing::debug!("invalid evidence: {error}"),
         }
     }
 }

@@ -149,7 +149,7 @@ fn take<P: Display>(admission: &Admission, peer: &P, message: impl Buf) -> Taken
     let bytes = (RangeCfg::new(0..=TRANSACTION_BYTES_MAX), ());
     let list = (RangeCfg::new(1..=MESSAGE_TRANSACTIONS_MAX), bytes);
     let Ok(transactions) = Vec::<Vec<u8>>::decode_cfg(message, &list) else {
-        tracing::debug!("{peer} sent something that is no list of transactions");
+        tracing::debug!("{peer} sent a malformed list of transactions");
         return Taken { recoveries: MESSAGE_TRANSACTIONS_MAX, ..Taken::default() };
     };
     let mut taken = Taken::default();

@@ -24,9 +24,7 @@ impl Endpoint {
     /// Reads `http://HOST:PORT/PATH`; the path may be left out.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
         let rest = url.strip_prefix("http://");
-        let rest = rest.ok_or_else(|| {
-            format!("{url:?} is no address of a node: write http://HOST:PORT; what it says is checked anyway")
-        })?;
+        let rest = rest.ok_or_else(|| format!("invalid URL {url:?}: expected http://HOST:PORT"))?;
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let has_port =
             host.rsplit_once(':').is_some_and(|(name, port)| !name.is_empty() && port.parse::<u16>().is_ok());

@@ -24,7 +24,7 @@ pub enum TraceError {
     },
     /// History does not reach back that far.
     #[error(
-        "the state before block {number} is no longer kept, so it cannot be run again; the oldest block that can is {oldest}"
+        "the state before block {number} is no longer kept, so it cannot be traced; the oldest block that can is {oldest}"
     )]
     StateGone {
         /// The block.

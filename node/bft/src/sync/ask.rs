@@ -192,7 +192,7 @@ where
         question: &Question,
         check: impl Fn(Answer) -> Result<T, String>,
     ) -> Result<T, AskError> {
-        let mut last = "all were cut off".to_owned();
+        let mut last = "all were disconnected".to_owned();
         let patience = self.clock.current() + BUSY_PATIENCE;
         let mut round = 0;
         while round < ROUNDS {

@@ -78,7 +78,7 @@ fn fill(
                 let is_wanting =
                     error.downcast_ref::<SyncError>().is_some_and(SyncError::is_for_want_of_answers);
                 kept = Some(log.as_str()).filter(|_| is_wanting);
-                let next = if is_wanting { "goes on with what is here" } else { "begins with nothing" };
+                let next = if is_wanting { "continues with the data on disk" } else { "starts from scratch" };
                 tracing::warn!("attempt {attempt} to copy the state failed: {error:#}; the next one {next}");
             }
             Err(error) => return Err(error.context("the state cannot be copied")),

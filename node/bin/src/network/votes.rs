@@ -159,7 +159,7 @@ fn compare(mark: &Mark, votes: VotesOnDisk, start: Option<&Moment>) -> Standing 
 /// Removes what says that a key was never used, so that a crash cannot bring it back.
 fn remove(unused: &Path) -> anyhow::Result<()> {
     remove_durably(unused).with_context(|| {
-        format!("cannot remove {}, which says that the key was never used", unused.display())
+        format!("cannot remove {}, which records that the key was never used", unused.display())
     })
 }
 

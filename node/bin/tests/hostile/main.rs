@@ -88,7 +88,7 @@ fn conflicting_votes_are_kept_as_evidence() {
         assert!(shown.status.success(), "{shown:?}");
         String::from_utf8(shown.stdout).unwrap()
     };
-    assert!(evidence(0).starts_with("no validator was seen"), "{}", evidence(0));
+    assert!(evidence(0).starts_with("this node has received no"), "{}", evidence(0));
     let view = tip(&net).consensus.view;
     let votes = messages::conflicting_votes(&enemy, view + 3..view + 63);
     let flood = Flood::start(&enemy, Manner::Wild, votes);

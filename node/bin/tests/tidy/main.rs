@@ -133,7 +133,7 @@ fn every_case_of_a_built_door_has_a_test() {
         assert!(cases.len() >= 20, "specs/{spec}.md: {} cases", cases.len());
         fail_with(&cases::check(&cases, &tests));
     }
-    assert_eq!(cases::cases(&repository.read("specs/arc21.md")).len(), 28 + 8);
+    assert!(cases::cases(&repository.read("specs/arc21.md")).len() >= 28 + 8);
 }
 
 #[test]

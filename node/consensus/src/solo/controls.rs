@@ -102,7 +102,7 @@ pub enum ControlError {
         asked: TimestampMs,
     },
     /// There is no such snapshot.
-    #[error("there is no snapshot {given}: it was used, dropped by going back further, or is too old")]
+    #[error("there is no snapshot {given}: it was used, dropped by an earlier revert, or is too old")]
     UnknownSnapshot {
         /// The number that was given.
         given: u64,

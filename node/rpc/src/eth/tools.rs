@@ -193,7 +193,7 @@ impl ToolsApiServer for Eth {
     ) -> RpcResult<()> {
         Err(error::unsupported(
             "eth_getProof",
-            "the state is no Merkle-Patricia trie; use almanac_getProof, or `almanac proof get`",
+            "the state is not a Merkle-Patricia trie; use almanac_getProof, or `almanac proof get`",
         ))
     }
 }
