@@ -94,14 +94,14 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let eth = Eth::new(view.clone(), admission, heads.clone(), wallet, version, call_time_max)
         .impersonating(impersonation);
     let mut methods = eth.into_module();
-    methods.merge(dev.into_module()).context("two modules have a method of the same name")?;
+    methods.merge(dev.into_module()).context("a method has two homes")?;
     let heavy = Heavy::new(HeavyLimits::default());
     // Apart from traces: a flood of those does not keep anybody from asking what is due.
     let questions = Heavy::new(HeavyLimits::QUESTIONS);
     let almanac = Almanac::new(view.clone(), heads, questions, Arc::new(controls));
-    methods.merge(almanac.into_module()).context("two modules have a method of the same name")?;
+    methods.merge(almanac.into_module()).context("a method has two homes")?;
     let retrace = Retrace::new(view, heavy.clone(), call_time_max);
-    methods.merge(retrace.into_module()).context("two modules have a method of the same name")?;
+    methods.merge(retrace.into_module()).context("a method has two homes")?;
     let server = Server::start((Ipv4Addr::LOCALHOST, config.port).into(), serving, methods, pages).await?;
     let banner = Banner {
         rpc: server.address(),

@@ -1,4 +1,4 @@
-//! Checks every HTTP request before its body is read: host, origin, rate, size and time.
+//! What every HTTP request passes before its body is read: host, origin, rate, size and time.
 
 use crate::{
     access::Access,

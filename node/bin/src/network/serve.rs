@@ -44,11 +44,11 @@ pub(super) async fn serve(
     let almanac = Almanac::new(view.clone(), heads.clone(), questions, prover);
     let eth = Eth::new(view.clone(), admission, heads, wallet, CLIENT_VERSION, call_time_max);
     let mut methods = eth.into_module();
-    methods.merge(almanac.into_module()).context("two modules have a method of the same name")?;
+    methods.merge(almanac.into_module()).context("a method has two homes")?;
     let retrace = Retrace::new(view, heavy.clone(), call_time_max);
-    methods.merge(retrace.into_module()).context("two modules have a method of the same name")?;
+    methods.merge(retrace.into_module()).context("a method has two homes")?;
     let finality = Arc::new(Certificates(started.bft.finality().clone()));
-    methods.merge(finality::module(finality)).context("two modules have a method of the same name")?;
+    methods.merge(finality::module(finality)).context("a method has two homes")?;
     let figures = figures::start()?;
     let counters = started.counters.child("page");
     let (role, leave) = (started.role.clone(), started.bft.leave().clone());
