@@ -71,7 +71,7 @@ fn check_span(
     header: &Header,
 ) -> anyhow::Result<Words> {
     let leaves = values.iter().map(leaf).collect::<anyhow::Result<Vec<Leaf>>>()?;
-    let due = due_in(&leaves, lane, from, to).context("the leaves do not cover the span")?;
+    let due = due_in(&leaves, lane, from, to).context("the leaves do not tell everything that is due")?;
     let expected: Vec<EntryJson> = due.iter().map(EntryJson::from).collect();
     if let Some(shown) = shown {
         ensure!(*shown == expected, "the file lists other due entries than its leaves: {expected:?}");
