@@ -105,7 +105,9 @@ fn documents_name_existing_decisions() {
 fn the_map_has_every_crate() {
     let repository = Repository::open();
     let members: Vec<String> = repository.crates().into_iter().map(|(_, path)| path).collect();
-    fail_with(&map::check_crates(&repository.read("ARCHITECTURE.md"), &members));
+    let architecture = repository.read("ARCHITECTURE.md");
+    fail_with(&map::check_crates(&architecture, &members));
+    fail_with(&map::check_files(&architecture, &members, &repository.files));
 }
 
 #[test]

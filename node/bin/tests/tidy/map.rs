@@ -28,6 +28,40 @@ pub(crate) fn check_crates(architecture: &str, members: &[String]) -> Vec<String
     complaints
 }
 
+/// Complains of Rust files and directories that the paragraphs of a crate name by their last parts, and that this crate
+/// does not have: `block.rs`, `sync/`. Another crate may have one of the same name.
+pub(crate) fn check_files(architecture: &str, members: &[String], files: &[String]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let mut member: Option<&String> = None;
+    for line in section(architecture, "## The crates").lines() {
+        member = members.iter().find(|member| line.starts_with(&format!("**`{member}`**"))).or(member);
+        // A paragraph about anything else ends those of the last crate.
+        member = member.filter(|_| !line.starts_with('`'));
+        let Some(member) = member else { continue };
+        let parts = line.split('`').skip(1).step_by(2).filter(|text| is_part(text, members));
+        let has = |part: &str| {
+            let within = format!("/{}", part.trim_end_matches('/'));
+            let mut own = files.iter().filter_map(|file| file.strip_prefix(member.as_str()));
+            own.any(|file| file.ends_with(&within) || file.contains(&format!("{within}/")))
+        };
+        complaints.extend(
+            parts.filter(|part| !has(part)).map(|part| format!("ARCHITECTURE.md: {member} has no {part}")),
+        );
+    }
+    complaints
+}
+
+/// Whether a text names a file or a directory inside a crate, rather than one from the root.
+fn is_part(text: &str, members: &[String]) -> bool {
+    let is_plain = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_./".contains(c));
+    let first = text.split('/').next().unwrap_or_default();
+    let is_rooted = members.iter().any(|member| member.starts_with(&format!("{first}/")));
+    is_plain
+        && (text.ends_with(".rs") || text.ends_with('/'))
+        && !is_rooted
+        && !["contracts", "docs"].contains(&first)
+}
+
 /// Complains of doors that a section lacks, or of which it states wrongly whether they are built: each has a row of a
 /// table with its address, which contains "not built" or does not.
 pub(crate) fn check_doors(path: &str, text: &str, heading: &str, doors: &[Door]) -> Vec<String> {
@@ -65,6 +99,19 @@ mod tests {
                 "ARCHITECTURE.md: no paragraph begins with **`node/bft`**"
             ]
         );
+    }
+
+    #[test]
+    fn a_file_of_another_crate_is_caught() {
+        let text = "## The crates\n**`node/bft`** has `sync/`, `voter.rs`, `docs/a.md`, `node/bin/src/run.rs`.\n\n\
+            - `tests/sim/`: `run.rs`\n\n**`node/bin`** has `run.rs`, `voter.rs`.\n\n`contracts/` has `voter.rs`.\n";
+        let members = ["node/bft", "node/bin"].map(str::to_owned);
+        let files = ["node/bft/src/sync/mod.rs", "node/bft/src/voter.rs", "node/bft/tests/sim/main.rs"];
+        let files: Vec<String> =
+            files.into_iter().chain(["node/bin/src/run.rs"]).map(str::to_owned).collect();
+        let expected =
+            ["ARCHITECTURE.md: node/bft has no run.rs", "ARCHITECTURE.md: node/bin has no voter.rs"];
+        assert_eq!(check_files(text, &members, &files), expected);
     }
 
     #[test]
