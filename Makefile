@@ -1,4 +1,4 @@
-# `make` lists the words. CI uses these words and nothing else.
+# `make` lists the targets. CI runs `make test`.
 
 .DEFAULT_GOAL := help
 .PHONY: help run test lint bench bench-state bench-calendar bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts bench-rpc sim-long mutants
@@ -37,49 +37,49 @@ bench-rpc: ## Measure JSON-RPC against anvil: transactions and reads under load,
 bench-network: ## Measure four validators against a chain of one: time to finality, transactions, runs, bytes
 	RUST_LOG=warn cargo bench -p almanac --bench network
 
-bench-pool: ## Measure the pool of pending transactions against a plain map
+bench-pool: ## Measure inserts into the pool against a plain map
 	cargo bench -p almanac-mempool --bench insert
 
-bench-calendar: ## Measure schedules through whole blocks, and the calendar against a plain map in memory
+bench-calendar: ## Measure schedules in whole blocks, and the calendar against a map in memory
 	cargo bench -p almanac-consensus --bench schedules
 	cargo bench -p almanac-schedule --bench calendar
 
-bench-prices: ## Measure the time that every way into native code takes for its gas
+bench-prices: ## Measure the time per gas of every entry into native code
 	cargo test --config profile.dev.opt-level=3 -p almanac-exec --test attacks -- --ignored --nocapture --test-threads 1 attack_27
 
-model-long: ## Compare the scheduler with the dull one on 10,000 histories of 500 operations
+model-long: ## Compare the scheduler with a simple model on 10,000 histories of 500 operations
 	ALMANAC_MODEL_CASES=10000 cargo test -p almanac-exec --test scheduler_model -- --nocapture
 
 kill-long: ## Kill a node under load 200 times
 	ALMANAC_KILLS=200 cargo test -p almanac --test kill -- --nocapture
 
-fault-long: ## Kill, stop, cut off and fill the disks of real validators under load, 10 times
+fault-long: ## Kill, stop and disconnect real validators and fill their disks, under load, 10 times
 	ALMANAC_FAULT_ROUNDS=10 cargo test -p almanac --test network_faults -- --nocapture
 
-soak: ## Run real validators under load and faults for 10 minutes, or SECONDS=n, BLOCK_MS=n: memory, files and disk stay flat
+soak: ## Check that memory, files and disk stay flat under load and faults, for 10 minutes; SECONDS=n BLOCK_MS=n
 	ALMANAC_SOAK_S=$(or $(SECONDS),600) ALMANAC_SOAK_BLOCK_MS=$(or $(BLOCK_MS),200) cargo test --release -p almanac --test soak -- --ignored --nocapture
 
 crash-long: ## Crash the store at every point of every recovery
 	ALMANAC_CRASH_LONG=1 cargo test --release -p almanac-consensus --test crash -- --nocapture
 
-fuzz: ## Fuzz every decoder and RPC method by coverage, 1 minute each or MINUTES=n; TARGETS="name …" chooses some
+fuzz: ## Fuzz every decoder and RPC method by coverage, 1 minute each; MINUTES=n TARGETS="name …"
 	scripts/fuzz $(or $(MINUTES),1) $(TARGETS)
 
-fuzz-long: ## Send a running node 30,000 bad requests; SEED=n sends those of that seed
+fuzz-long: ## Send a running node 30,000 malformed requests; SEED=n replays a seed
 	$(if $(SEED),ALMANAC_FUZZ_SEED=$(SEED) )ALMANAC_FUZZ_MESSAGES=5000 cargo test -p almanac --test fuzz -- --nocapture
 
-sim: ## Run networks with faults in the simulator; SEED=n runs that seed (CAMPAIGN=name, swarm) and prints its digest
+sim: ## Simulate networks with faults; SEED=n replays a seed of the swarm, or of CAMPAIGN=name, and prints its digest
 	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-consensus --test deterministic
 	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-bft --test sim $(if $(SEED),$(or $(CAMPAIGN),swarm)_of_ )-- --nocapture
 
-sim-long: ## Run 1,000 seeds of each campaign of networks with faults, or SEEDS=n
+sim-long: ## Simulate 1,000 seeds of each campaign; SEEDS=n
 	ALMANAC_SIM_SEEDS=$(or $(SEEDS),1000) cargo test --release -p almanac-bft --test sim _seeds -- --nocapture --test-threads 2
 
-mutants: ## Plant bugs in a copy of the sources and expect tests to fail; MUTANTS="name …" chooses some
+mutants: ## Plant bugs in a copy of the sources and expect tests to fail; MUTANTS="name …" selects
 	scripts/mutants $(MUTANTS)
 
-vectors: ## Write the golden encodings anew; review the difference like code
+vectors: ## Rewrite the golden encodings; review the difference like code
 	UPDATE_VECTORS=1 cargo test -p almanac-primitives -p almanac-schedule -p almanac-exec -p almanac-state --tests
 
-foreign-vectors: ## Run precompile vectors of another project; FOLDER=dir names them
+foreign-vectors: ## Run precompile vectors of another project in FOLDER=dir
 	ALMANAC_VECTORS=$(FOLDER) cargo test -p almanac-exec --test precompiles -- --ignored --nocapture

@@ -1,4 +1,4 @@
-//! Pauses between attempts at something that may pass later.
+//! Growing pauses between attempts.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! A block as consensus handles it: named by its hash, on the wire in the chain's own encoding.
 //!
-//! The hash is that of the header, and the header names the body by its root. A peer could send another body under the
-//! header of a good block, and it would go by the same name, be kept, and be what is committed; so bytes are only a
-//! block if the body is the one that the header names.
+//! The hash covers the header, and the header names the body by its root. A peer could send another body under the
+//! header of a good block; it would have the same name, be stored, and be committed. So decoding fails unless the body
+//! is the one that the header names.
 
 use crate::digest::BlockDigest;
 use alloy_primitives::B256;
@@ -93,7 +93,7 @@ impl Read for ConsensusBlock {
         if transactions_root(&block.transactions) != block.header.transactions_root {
             return Err(Error::Invalid("block", "the header names another body"));
         }
-        Self::new(Arc::new(block)).ok_or(Error::Invalid("block", "the proposer is no ed25519 key"))
+        Self::new(Arc::new(block)).ok_or(Error::Invalid("block", "the proposer is not an ed25519 key"))
     }
 }
 
@@ -199,7 +199,7 @@ mod tests {
         header.consensus.leader = leader;
         let bytes = Block { header, transactions: Vec::new() }.encode();
         let refused = ConsensusBlock::decode(bytes.encode()).unwrap_err();
-        assert!(refused.to_string().contains("no ed25519 key"), "{refused}");
+        assert!(refused.to_string().contains("not an ed25519 key"), "{refused}");
     }
 
     /// Both sides of the limit on a message: what a body may hold can be sent, and no more is read.

@@ -1,4 +1,4 @@
-//! Finality certificates: what a quorum of validators signed about a block.
+//! Finality certificates: the signatures of a quorum of validators for a block.
 
 use crate::{
     digest::BlockDigest,
@@ -29,7 +29,7 @@ pub struct Certified {
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// Not a certificate.
-    #[error("these {length} bytes are no certificate: {error}")]
+    #[error("invalid certificate of {length} bytes: {error}")]
     Malformed {
         /// How many bytes were given.
         length: usize,

@@ -1,4 +1,4 @@
-//! How much each peer may cost: so much each second, and so much at once.
+//! A token bucket for each peer: a rate per second, and a burst.
 
 use almanac_primitives::TimestampMs;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Conflicting votes: two signatures of one validator that the rules do not allow together.
 //!
-//! Anyone who has the genesis can check them, long after.
+//! Anyone who has the genesis can check them, at any later time.
 
 use crate::{
     block::key_bytes,
@@ -71,7 +71,7 @@ pub enum ConflictKind {
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceError {
     /// Not two votes that conflict.
-    #[error("these {length} bytes are not two votes that conflict: {error}")]
+    #[error("invalid evidence of {length} bytes: {error}")]
     Malformed {
         /// How many bytes were given.
         length: usize,
@@ -79,7 +79,7 @@ pub enum EvidenceError {
         error: Error,
     },
     /// Something that validators may say.
-    #[error("these {length} bytes are no conflict")]
+    #[error("the votes in these {length} bytes do not conflict")]
     NoConflict {
         /// How many bytes were given.
         length: usize,
@@ -213,7 +213,7 @@ impl NewestVotes {
             let read = |artifact| self.note_all(artifact);
             if let Err(error) = read_journal(context, partition, validators, namespace, read).await {
                 // Only others miss this; consensus reads its own files again, and stops where it cannot.
-                tracing::warn!("what others have signed cannot be read: {error}");
+                tracing::warn!("cannot read the journal of votes: {error}");
             }
         }
     }
@@ -273,7 +273,7 @@ pub(crate) async fn keep(
     while let Some(evidence) = conflicts.recv().await {
         match Conflict::verify(&evidence, &validators, &namespace, &mut rng) {
             Ok(conflict) => store.conflict(&conflict, &evidence),
-            Err(error) => tracing::debug!("two votes are no evidence: {error}"),
+            Err(error) => tracing::debug!("invalid evidence: {error}"),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Messages of a channel in turn by peer: one who sends without a pause takes up its own share and no more.
+//! Serves the messages of a channel in turn by peer: a peer that floods it fills only its own share.
 //!
-//! The transport keeps one queue for all peers, and what does not fit is dropped, whoever sent it. This empties that
-//! queue at once and keeps a short one for each peer. It also knows what is too large for its channel, where the
-//! transport has one size for all.
+//! The transport has one queue for all peers and drops what does not fit, whoever sent it. This empties that queue at
+//! once and keeps a short queue for each peer. It also checks the size limit of its channel; the transport has one
+//! limit for all channels.
 
 use commonware_cryptography::PublicKey;
 use commonware_p2p::{Blocker, Message, Receiver};

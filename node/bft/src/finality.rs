@@ -1,4 +1,4 @@
-//! What shows to anyone who has the genesis that a block is final: a certificate, and the headers down from it.
+//! Proves to anyone who has the genesis that a block is final: a certificate, and the headers between the two.
 
 use crate::{
     certificate::{self, CertificateError, Certified},

@@ -1,6 +1,6 @@
-//! Takes final blocks from marshal in order: commits each, tells everyone, then acknowledges it.
+//! Takes final blocks from marshal in order: commits each, notifies listeners, then acknowledges it.
 //!
-//! What was acknowledged is never delivered again, so nothing is acknowledged before it is durable.
+//! Marshal never delivers an acknowledged block again, so nothing is acknowledged before it is durable.
 
 use crate::{
     backoff::Backoff,
@@ -133,7 +133,7 @@ async fn try_again<T, F: Future<Output = Result<T, LedgerError>>>(
     for pause in Backoff::default().take(FINALIZE_AGAIN_MAX) {
         match attempt().await {
             Err(error) if error.is_transient() => {
-                tracing::warn!("final block {number} has to wait {pause:?}: {error}");
+                tracing::warn!("committing final block {number} failed, next attempt in {pause:?}: {error}");
                 clock.sleep(pause).await;
             }
             done => return done,

@@ -1,10 +1,11 @@
-//! Passes transactions on: what a client submits to one validator reaches the pools of all.
+//! Gossips transactions: what a client submits to one validator reaches the pools of all.
 //!
-//! Validators are all connected, so only what came from a client is sent, to everyone. It is sent again now and
-//! then until it is final: messages get lost, and whoever took the transaction may never get a block through.
+//! All validators are connected, so a node sends only transactions that it got from clients, to everyone. It sends
+//! them again from time to time until they are final: messages get lost, and a validator that has a transaction may
+//! never get a block through.
 //!
-//! Only what can run now is sent. A parked transaction cannot pay for anything, so it takes room on the node that it
-//! was given to and nowhere else; it is sent once it is ready.
+//! Only ready transactions are sent. A parked transaction cannot pay for anything, so it takes room only on the node
+//! that received it, and is sent once it is ready.
 
 use crate::{
     credit::{Allowance, Credits},
@@ -148,7 +149,7 @@ fn take<P: Display>(admission: &Admission, peer: &P, message: impl Buf) -> Taken
     let bytes = (RangeCfg::new(0..=TRANSACTION_BYTES_MAX), ());
     let list = (RangeCfg::new(1..=MESSAGE_TRANSACTIONS_MAX), bytes);
     let Ok(transactions) = Vec::<Vec<u8>>::decode_cfg(message, &list) else {
-        tracing::debug!("{peer} sent something that is no list of transactions");
+        tracing::debug!("{peer} sent a malformed list of transactions");
         return Taken { recoveries: MESSAGE_TRANSACTIONS_MAX, ..Taken::default() };
     };
     let mut taken = Taken::default();

@@ -1,4 +1,4 @@
-//! What a validator knows of the chain: the last final block and every executed one above it.
+//! A validator's view of the chain: the last final block, and every executed block above it.
 
 use crate::{
     block::ConsensusBlock,
@@ -45,7 +45,7 @@ pub enum LedgerError {
         expected: Address,
     },
     /// Whoever proposed the block is no validator.
-    #[error("the block was proposed with the key {leader}, which is no validator's")]
+    #[error("the block's proposer has the key {leader}, which belongs to no validator")]
     NotAValidator {
         /// The key.
         leader: B256,
@@ -65,7 +65,7 @@ pub enum LedgerError {
     #[error(transparent)]
     Local(Box<ApplicationError>),
     /// There is no millisecond left after the parent's.
-    #[error("there is no time after the parent's")]
+    #[error("the parent's time is the largest possible one")]
     TimeExhausted,
     /// The node is going down.
     #[error("execution was stopped: {reason}")]

@@ -1,7 +1,7 @@
-//! Counts what peers are given in answer to their questions, in bytes. A peer that had too much has to wait.
+//! Meters the answers that peers get, in bytes. A peer that used up its share has to wait.
 //!
-//! A question is charged before anything is read for it, with the size of the answer that the peer was given last;
-//! the answer then settles the difference. Answers that nobody asked for are dropped before they wait anywhere.
+//! A request is charged before anything is read for it, by the size of the last answer to that peer; the answer then
+//! settles the difference. Answers that nobody requested are dropped before they are queued.
 
 use crate::{
     credit::{Allowance, Credits},

@@ -1,7 +1,7 @@
-//! A node on a real network: a validator, or a follower, which does the same without a vote.
+//! A node on a real network: a validator, or a follower, which is the same without a vote.
 //!
-//! Everything here has its final types, so that the engine is compiled in this crate and not again in those above.
-//! What does not depend on the transport is in `wiring.rs`.
+//! All types are concrete here, so that the engine is compiled in this crate and not again in those above. `wiring.rs`
+//! has everything that does not depend on the transport.
 
 use crate::{
     evidence::EvidenceStore,

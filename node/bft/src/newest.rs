@@ -1,4 +1,4 @@
-//! The newest final block with a certificate of its own, for those who ask.
+//! The newest final block that has its own certificate, for those who ask.
 
 use crate::{engine::Marshal, ledger::Ledger, sync::Floor};
 use almanac_state::StateStore;

@@ -1,4 +1,4 @@
-//! Makes proofs for whoever asks, on the validator's own runtime: its store may not be read from another.
+//! Makes proofs on the validator's own runtime, because its store must not be read from another one.
 
 use crate::ledger::Ledger;
 use almanac_consensus::Proven;

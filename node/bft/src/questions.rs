@@ -1,4 +1,4 @@
-//! Which messages of a channel are questions, and what a peer hears that has to wait with one.
+//! Which messages of a channel are requests, and the answer to a peer that has to wait.
 
 use crate::sync;
 use std::time::Duration;

@@ -1,12 +1,12 @@
-//! What marshal keeps for itself: the newest final blocks and certificates. Older ones are in the archive.
+//! Marshal's own storage: the newest final blocks and certificates. Older ones are in the archive.
 //!
-//! Marshal stores a block before it delivers it, and the archive takes it when it is committed. So there has to be a
-//! place for blocks that are final and not committed yet, also for those that came out of order; once a block is
-//! committed and a few hundred others are above it, marshal's copy goes ([`prune_to`]), and it is read from the
-//! archive, by its height, or by its hash with the help of [`BlockNumbers`].
+//! Marshal stores a block before it delivers it, and the archive takes it at commit. So blocks that are final but not
+//! committed need a place, also those that arrive out of order. Once a block is committed and a few hundred others are
+//! above it, marshal's copy is removed ([`prune_to`]). It is then read from the archive, by its height, or by its hash
+//! with the help of [`BlockNumbers`].
 //!
-//! Marshal asks for gaps and ranges only above what was delivered, so it gets the answers of its own window. A block
-//! that the archive cannot read counts as one that is not here: no peer's question may stop a node.
+//! Marshal asks for gaps and ranges only above the last delivered block, so its own window answers those. A block that
+//! the archive cannot read counts as missing: no peer's request may stop a node.
 
 use crate::{block::ConsensusBlock, digest::BlockDigest};
 use alloy_primitives::BlockHash;

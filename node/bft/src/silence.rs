@@ -1,16 +1,16 @@
-//! When a validator that no longer knows what it signed may sign again.
+//! When a validator that does not know what it has signed may sign again.
 //!
-//! Simplex keeps every vote on disk before it sends it. A validator without those files could sign another block, or
-//! both sides of a question, in a view that it voted in before; so it must not sign in any view that it may have
-//! been in. Which those are, the time of a final block tells:
+//! Simplex writes every vote to disk before it sends it. A validator without those files could sign another block, or
+//! both sides of a question, in a view that it voted in before; so it must not sign in any view that it may have been
+//! in. The time of a final block bounds these views:
 //!
-//! - A validator goes beyond a view with the certificate of a block that it has judged itself, or with others' word
-//!   that the view has failed or is final. Honest ones judge no block before its time has come (`voter.rs`).
+//! - A validator leaves a view with the certificate of a block that it has verified itself, or with a quorum's
+//!   certificate that the view has failed or is final. Honest validators verify no block before its time (`voter.rs`).
 //! - So when a block with a time after this node's start is final, no honest validator had left its view by then:
-//!   the first to leave did so by judging it, and a quorum for "failed" cannot exist beside the one for "final".
+//!   the first to leave did so by verifying it, and a quorum for "failed" cannot exist beside the one for "final".
 //!   That holds for this node before it lost its votes, too: it never was in a later view.
 //!
-//! Clocks differ, so the block has to be later by more than they do.
+//! Clocks differ, so the block must be later by more than that difference.
 
 use almanac_primitives::{DurationMs, Header, TimestampMs};
 

@@ -1,17 +1,17 @@
-//! Whether a validator that starts may vote, by what the others know.
+//! Decides at start whether a validator may vote, by what the other validators know.
 //!
-//! Its files tell what it has signed, unless they are an older copy of themselves. Nothing on its own disk shows that;
-//! its peers do. Each validator answers one question at any time, also while it waits for its own answers: which is
-//! the newest final block, and which is the newest vote of the one who asks?
+//! Its files contain all its votes, unless they are an older copy. Nothing on its own disk can show that, but its
+//! peers can. Every validator answers one question at any time, also while it waits for its own answers: which is the
+//! newest final block, and which is the newest vote of the asking validator?
 //!
-//! - A vote of its own in a view after that of the newest final block, which is not in the files: they are not all
-//!   that it has signed. It is silent first (`silence.rs`).
-//! - A final block of a later view than any in the files: the validator was away, or its files are older than its last
-//!   votes. It votes at once, in views after that block's only: the views before are over, whatever it signed there.
-//! - Neither: it votes at once.
+//! - A peer has a vote of this validator that its files lack, in a later view than the newest final block: the files
+//!   are incomplete. The validator is silent first (`silence.rs`).
+//! - A peer has a final block of a later view than any in the files: the validator was away, or its files are older
+//!   than its last votes. It votes at once, but only in views after that block: the earlier views are over.
+//! - Otherwise it votes at once.
 //!
-//! Nobody has to show a new block before an honest validator with its own files votes: the chain goes on as soon as a
-//! quorum is there, however long each of them was away.
+//! An honest validator with its own files needs no new block to vote: the chain continues as soon as a quorum is up,
+//! however long each of them was away.
 
 use crate::{
     digest::BlockDigest,
@@ -181,7 +181,7 @@ where
         if let Some(floor) = &newest
             && let Err(error) = floor.verify(&self.validators, &self.namespace, &mut self.clock)
         {
-            tracing::warn!("{peer} names a final block that is none: {error}");
+            tracing::warn!("{peer} names a block that is not final: {error}");
             return None;
         }
         let vote = (!vote.is_empty()).then(|| self.own_vote(vote)).flatten();
@@ -252,7 +252,7 @@ impl Asking {
         if since(self.complained, now) >= COMPLAIN_EVERY {
             self.complained = now;
             tracing::warn!(
-                "this validator waits for the others before it votes: {} of {} have answered for {} s, {} must",
+                "waiting for other validators before voting: {} of {} have answered in {} s, {} must",
                 self.heard.len(),
                 self.peers,
                 since(self.begun, now).as_secs(),

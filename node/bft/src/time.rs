@@ -1,7 +1,7 @@
-//! Time between nodes: what a proposer writes, and what the others make of it.
+//! Block times between nodes: which time a proposer writes, and how verifiers treat it.
 //!
-//! A block's time is agreed, a node's clock is its own. A verdict must be the same on every honest node for ever,
-//! so no clock can refuse a block: one that comes from the future is waited for, and the view runs out meanwhile.
+//! A block's time is agreed, but each node has its own clock. A verdict must be the same on every honest node forever,
+//! so no clock can refuse a block: a node waits for a block from the future, and the view may time out meanwhile.
 
 use almanac_consensus::Clock;
 use almanac_primitives::{DurationMs, TimestampMs};

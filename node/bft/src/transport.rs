@@ -1,7 +1,7 @@
 //! TCP between nodes that know each other's keys, authenticated and encrypted.
 //!
-//! Nodes call validators; nobody calls a follower. A validator lets in the followers that it was told of, so a
-//! follower needs no address that others can reach.
+//! Nodes connect to validators; nothing connects to a follower. A validator accepts the followers in its config, so a
+//! follower needs no public address.
 
 use crate::{
     block::{key_bytes, read_key},

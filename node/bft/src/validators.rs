@@ -1,4 +1,4 @@
-//! The validators of a genesis: their keys in the order that certificates use, and who gets their tips.
+//! The validators of a genesis: their keys in the order that certificates use, and the recipients of their tips.
 
 use crate::{
     block::{key_bytes, read_key},
@@ -28,7 +28,7 @@ pub enum ValidatorSetError {
     #[error("the genesis names no validators: a network needs at least 1")]
     Empty,
     /// Not a key.
-    #[error("validator {name:?} has {given} as its public key, which is no ed25519 key")]
+    #[error("validator {name:?} has the public key {given}, which is not an ed25519 key")]
     NotAKey {
         /// The validator's name.
         name: String,

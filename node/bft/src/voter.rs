@@ -1,8 +1,8 @@
-//! What consensus asks of the application: a block when it is this node's turn, and a verdict on others' blocks.
+//! Answers consensus: a block when this node leads, and a verdict on other nodes' blocks.
 //!
-//! A verdict is for ever. Where this node cannot tell, because of its clock, its disk, or a parent that is being
-//! committed, it gives none and tries again, until it can or consensus no longer asks: nobody asks a second time, and
-//! where others are down, the network stands still without this vote.
+//! A verdict is forever. If this node cannot decide, because of its clock, its disk, or a parent that is being
+//! committed, it gives no verdict and retries until it can, or until consensus drops the question: consensus asks only
+//! once, and if other validators are down, the network stops without this vote.
 
 use crate::{
     backoff::Backoff,

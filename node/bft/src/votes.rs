@@ -1,4 +1,4 @@
-//! A validator's own votes: those that consensus has on disk, and the note that is made of each before it is sent.
+//! A validator's own votes: those that consensus has on disk, and the record of each that is made before it is sent.
 
 use crate::{
     digest::BlockDigest,

@@ -1,4 +1,4 @@
-//! What every node runs above its transport: production on TCP, simulations on wires of their own.
+//! The parts of a node above its transport, shared by production over TCP and by simulations.
 
 use crate::{
     block::{BlockContext, ConsensusBlock},

@@ -1,4 +1,4 @@
-//! The ten accounts of a developer's chain: those that every Ethereum tool knows.
+//! The ten accounts of a developer chain, which every Ethereum tool knows.
 
 use alloy_primitives::{Address, B256, U256, address, b256};
 use almanac_primitives::{

@@ -1,5 +1,4 @@
-//! The file that a chain is backed up to: its genesis, its blocks and what validators signed about them. All else can be
-//! made again from these.
+//! The format of backups: genesis, blocks and certificates. Everything else can be rebuilt from these.
 //!
 //! ```text
 //! magic (8) ‖ version (u32) ‖ genesis JSON (item) ‖ count (u64)
@@ -9,7 +8,7 @@
 //! item: u32 length ‖ bytes
 //! ```
 //!
-//! The checksum finds damage. What finds a forger are the certificates: `signed_backup.rs`.
+//! The checksum detects damage; the certificates detect forgery (`signed_backup.rs`).
 
 use crate::regular_file::GENESIS_BYTES_MAX;
 use alloy_primitives::{B256, Bytes, Keccak256};
@@ -87,7 +86,7 @@ impl<R: Read + Seek> Backup<R> {
     pub(crate) fn read(input: R, path: &Path) -> anyhow::Result<Self> {
         let name = path.display();
         let mut input = BufReader::new(input);
-        check_sum(&mut input).with_context(|| format!("{name} is no whole backup"))?;
+        check_sum(&mut input).with_context(|| format!("{name} is not a complete backup"))?;
         input.rewind()?;
         let mut magic = [0; 8];
         input.read_exact(&mut magic)?;

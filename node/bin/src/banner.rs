@@ -1,4 +1,4 @@
-//! What a developer sees first.
+//! The banner of a developer chain.
 
 use crate::{
     accounts::{ACCOUNTS, COINS, MNEMONIC},
@@ -46,9 +46,9 @@ impl Banner<'_> {
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         let mut line = |text: String| writeln!(out, "{text}").expect("a String takes any text");
-        line(format!("Almanac {} — a chain that keeps its own calendar", env!("CARGO_PKG_VERSION")));
+        line(format!("Almanac {} — an EVM chain with a calendar", env!("CARGO_PKG_VERSION")));
         line(String::new());
-        line(format!("Accounts ({COINS} coins each; everybody knows these keys, use them nowhere else)"));
+        line(format!("Accounts ({COINS} coins each; the keys are public, use them nowhere else)"));
         for (n, account) in ACCOUNTS.iter().enumerate() {
             line(format!("  ({n}) {}  key {}", account.address, account.secret));
         }
@@ -56,14 +56,14 @@ impl Banner<'_> {
         line(String::new());
         line(format!("  rpc       http://{}", self.rpc));
         line(format!("            ws://{}", self.rpc));
-        line(format!("  health    http://{}/health    figures http://{0}/metrics", self.rpc));
+        line(format!("  health    http://{}/health    metrics http://{0}/metrics", self.rpc));
         line(format!("  chain id  {}", self.chain_id));
         line(format!("  height    {}", self.height));
         line(format!("  blocks    {}", self.blocks));
         line(format!("  schedules {}", self.waiting));
         line(match self.datadir {
             Some(directory) => format!("  kept in   {}", directory.display()),
-            None => "  kept in   memory only; --datadir DIR keeps the chain".to_owned(),
+            None => "  kept in   memory; --datadir DIR keeps the chain on disk".to_owned(),
         });
         if self.is_open {
             line(

@@ -1,6 +1,6 @@
-//! Brings the index up to the chain: executes archived blocks on the state that the index itself has.
+//! Brings the index up to the chain: executes archived blocks on the index's own state.
 //!
-//! The state store is not touched, so an index can be missing, behind, or made anew beside a chain of any length.
+//! This does not touch the state store, so the index may be missing, behind, or rebuilt beside a chain of any length.
 
 use crate::progress::Progress;
 use almanac_consensus::Sink as _;

@@ -89,7 +89,7 @@ pub(crate) async fn on_disk<E: Context + Spawner>(
     );
     ensure!(
         floor.is_none() || place.is_dir(),
-        "{} is missing, and the blocks to make it from are not here: remove the directory and sync again",
+        "{} is missing, and this node lacks the blocks to rebuild it: remove the directory and sync again",
         place.display()
     );
     let index = Arc::new(Index::open(place, keeping.index, origin, state)?);

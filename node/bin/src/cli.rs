@@ -12,12 +12,12 @@ use almanac_primitives::DurationMs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
-/// A chain that keeps its own calendar.
+/// An EVM chain with a calendar in the protocol.
 #[derive(Debug, Parser)]
 #[command(
     name = "almanac",
     version,
-    after_help = "Examples:\n  almanac dev                                        a chain on http://127.0.0.1:8545\n  almanac dev --help                                 all its options\n  almanac network new --validators 4 --dir net       a network of validators\n  almanac db export --datadir DIR --out FILE         back a chain up"
+    after_help = "Examples:\n  almanac dev                                        a chain on http://127.0.0.1:8545\n  almanac dev --help                                 all flags of dev\n  almanac network new --validators 4 --dir net       a network of validators\n  almanac db export --datadir DIR --out FILE         back up a chain"
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -27,23 +27,23 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start a developer's chain with ten funded accounts.
+    /// Start a developer chain with ten funded accounts.
     Dev(DevConfig),
-    /// Run one node of a network: a validator, or a follower.
+    /// Run one node of a network: a validator or a follower.
     Node(NodeCommand),
-    /// Make a network of validators and followers, or run one on this machine.
+    /// Create a network of validators and followers, or run one on this machine.
     #[command(subcommand)]
     Network(NetworkCommand),
-    /// Make and show keys of nodes.
+    /// Create and show keys of nodes.
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Back up a data directory, or make one from a backup.
+    /// Back up a data directory, or restore one.
     #[command(subcommand)]
     Db(DbCommand),
-    /// Make the index anew, or compare it.
+    /// Rebuild the index, or print its digest.
     #[command(subcommand)]
     Index(IndexCommand),
-    /// Prove values of the state, and check proofs.
+    /// Get and verify proofs of accounts, schedules and runs.
     #[command(subcommand)]
     Proof(ProofCommand),
 }
@@ -51,48 +51,48 @@ pub(crate) enum Command {
 /// How a developer's chain runs.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
-  almanac dev                              a block per transaction, nothing kept
+  almanac dev                              a block per transaction, in memory
   almanac dev --block-time 200ms           a block every 200 ms
-  almanac dev --datadir ./chain            keep the blocks; the next start goes on from them
-  almanac dev --port 0                     any free port; the banner says which
-  almanac dev --json --log-format json     for programs that start a chain
-  almanac dev --allow-origin https://app.example   let the pages of a site call, beside those of this machine
+  almanac dev --datadir ./chain            keep the chain on disk, and continue it
+  almanac dev --port 0                     any free port; the banner shows it
+  almanac dev --json --log-format json     output for programs
+  almanac dev --allow-origin https://app.example   also accept web pages of this site
 
 Logs go to standard error; RUST_LOG=debug shows more, RUST_LOG=off none.")]
 pub(crate) struct DevConfig {
-    /// Port for JSON-RPC on 127.0.0.1; 0 takes a free one.
+    /// Port for JSON-RPC on 127.0.0.1; 0 picks a free port.
     #[arg(long, default_value_t = 8545)]
     pub(crate) port: u16,
 
-    /// Chain id that transactions are signed for [default: 31337, or that of the data directory].
+    /// Chain id [default: 31337, or that of the data directory].
     #[arg(long)]
     pub(crate) chain_id: Option<u64>,
 
-    /// Make a block every so often (200ms, 1s, 2m) instead of one as soon as there is a transaction.
+    /// Make a block at this interval (200ms, 1s, 2m) instead of one per transaction.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) block_time: Option<DurationMs>,
 
-    /// Keep the chain in this directory; it is made if it does not exist.
+    /// Keep the chain in this directory, which is created if it does not exist.
     #[arg(long, value_name = "DIR")]
     pub(crate) datadir: Option<PathBuf>,
 
-    /// Who `web3_clientVersion` says it is; some tools insist on a name that they know, such as anvil/v1.0.0.
+    /// Answer of `web3_clientVersion`; some tools accept only names that they know, such as anvil/v1.0.0.
     #[arg(long, value_name = "TEXT", default_value = almanac_rpc::eth::CLIENT_VERSION)]
     pub(crate) client_version: String,
 
-    /// Print what the banner says as one JSON object.
+    /// Print the banner as one JSON object.
     #[arg(long = "json")]
     pub(crate) is_json: bool,
 
-    /// Print nothing but the address, and log nothing.
+    /// Print only the address, and log nothing.
     #[arg(long = "silent")]
     pub(crate) is_silent: bool,
 
-    /// How log lines look.
+    /// Format of log lines.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) log_format: LogFormat,
 
-    /// Answer about the state of this many blocks before the last one [default: all].
+    /// Keep the state of this many blocks before the last one [default: all].
     #[arg(long, value_name = "BLOCKS")]
     pub(crate) history: Option<u64>,
 

@@ -1,5 +1,5 @@
-//! Prints what contracts say with `console.log`: every block that could hold such a call is run once more, beside
-//! the chain, with somebody who looks on.
+//! Prints `console.log` of contracts: every block that may hold such a call is executed once more under a tracer,
+//! beside the chain.
 
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::BlockOutput;
@@ -68,7 +68,7 @@ fn print_all(waiting: &Receiver<u64>, index: &Index, agenda: &dyn Agenda, chain_
         let Ok(Some(block)) = index.block(number) else { continue };
         match aside(|| lines(index, agenda, chain_id, &block)) {
             Ok(lines) => lines.iter().for_each(|line| tracing::info!("  console.log · {line}")),
-            Err(error) => tracing::debug!("what block {number} printed is unknown: {error}"),
+            Err(error) => tracing::debug!("cannot trace console.log of block {number}: {error}"),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! A socket in the data directory by which other commands talk to the node that is using it.
+//! A socket in the data directory through which other commands talk to the node that uses it.
 //!
-//! A client sends one line; the node answers and closes. Who may open the file may use it: the directory is its
-//! owner's.
+//! A client sends one line; the node answers and closes. Anyone who can open the file may use it: the directory belongs
+//! to its owner.
 
 use crate::{backup::BackupWriter, chain};
 use almanac_index::Index;

@@ -1,17 +1,17 @@
-//! The directory that keeps a chain: its lock, its genesis file, its blocks and state.
+//! The data directory of a chain.
 //!
 //! ```text
 //! DIR/lock           held while a node uses the directory
-//! DIR/genesis.json   the start of the chain
+//! DIR/genesis.json   the genesis
 //! DIR/chain/         blocks, state and votes
-//! DIR/chain/voter    whose votes are there
-//! DIR/index/         what answers requests; can be made anew from the blocks
-//! DIR/floor          the block whose state was copied from peers, where the chain does not begin at its genesis
-//! DIR/copying        there while a state is being copied: what else is there is worth nothing
-//! DIR/fresh/         a copy of a newer state, with `chain`, `index` and `floor` of its own, that replaces them when whole
+//! DIR/chain/voter    the key whose votes are there
+//! DIR/index/         the index; can be rebuilt from the blocks
+//! DIR/floor          the block whose state was copied from peers, if the chain does not begin at its genesis
+//! DIR/copying        exists while a state is being copied: the rest of the directory is incomplete
+//! DIR/fresh/         a copy of a newer state, with its own `chain`, `index` and `floor`, which replaces them when complete
 //! DIR/removed/       a copy that is being removed
-//! DIR/replacing      there while it does: the copy counts, and what it has not replaced yet does not
-//! DIR/control.sock   by which other commands talk to a running node
+//! DIR/replacing      exists while `fresh` replaces the old chain: the copy is valid, the rest of the old chain is not
+//! DIR/control.sock   the socket of a running node for other commands
 //! ```
 
 use crate::{
@@ -104,7 +104,7 @@ impl Datadir {
     pub(crate) fn check_whole(&self) -> anyhow::Result<()> {
         if let Some(floor) = self.floor()? {
             bail!(
-                "{} has no blocks up to {}: it began with a copy of the state; use a node that has all blocks",
+                "{} lacks the blocks up to {}, because it started from a copy of the state: use a node that has all blocks",
                 self.path.display(),
                 floor.header.number
             );
@@ -287,7 +287,7 @@ fn read_or_write_genesis(path: &Path, chain_id: Option<u64>, now: TimestampMs) -
 /// Reads a genesis file.
 pub(crate) fn read_genesis(path: &Path) -> anyhow::Result<Genesis> {
     let json = regular_file::read_text(path, GENESIS_BYTES_MAX)?;
-    Genesis::from_json(&json).with_context(|| format!("{} is no genesis file", path.display()))
+    Genesis::from_json(&json).with_context(|| format!("{} is not a genesis file", path.display()))
 }
 
 /// Writes a genesis file.
@@ -325,7 +325,7 @@ mod tests {
         datadir.finish_copy(&floor(7)).unwrap();
         assert!(datadir.is_usable().unwrap());
         assert_eq!(datadir.floor().unwrap(), Some(floor(7)));
-        assert!(datadir.check_whole().unwrap_err().to_string().contains("no blocks up to 7"));
+        assert!(datadir.check_whole().unwrap_err().to_string().contains("lacks the blocks up to 7"));
         // A crash between the two steps of the end.
         fs::write(datadir.path().join("copying"), "").unwrap();
         assert!(datadir.is_usable().unwrap());

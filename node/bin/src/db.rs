@@ -22,7 +22,7 @@ use std::{
 pub(crate) enum DbCommand {
     /// Write genesis, blocks and certificates to one file; works while a node runs.
     Export(ExportConfig),
-    /// Make a data directory from such a file, executing every block again.
+    /// Create a data directory from a backup, executing every block again.
     Import(ImportConfig),
 }
 
@@ -42,13 +42,13 @@ pub(crate) struct ExportConfig {
   almanac db import --file chain.backup --datadir ./restored --genesis net/genesis.json
   almanac db import --file chain.backup --datadir ./restored --block-hash 0x…
 
-Every block is executed again, and everything that it says is compared. On a chain with validators, their signatures
-must cover the last block. What a backup says of its own genesis is not proof of it: give the genesis that you trust.")]
+Import executes every block again and compares every header field. On a chain with validators, a quorum must have
+signed the last block. A backup does not prove its own genesis: pass the genesis that you trust.")]
 pub(crate) struct ImportConfig {
     /// The file that `almanac db export` wrote.
     #[arg(long, value_name = "FILE")]
     file: PathBuf,
-    /// The directory to make; it must be empty or not exist.
+    /// The directory to create; it must be empty or not exist.
     #[arg(long, value_name = "DIR")]
     datadir: PathBuf,
     /// The genesis that the backup must begin with.
@@ -77,7 +77,7 @@ fn export(config: &ExportConfig) -> anyhow::Result<()> {
         None => drop(control::request_export(&config.datadir, draft.file())?),
     }
     let mut backup = Backup::read(draft.file().try_clone()?, &config.out)?;
-    let checked = signed_backup::check(&mut backup).with_context(|| format!("{name} is of no use"))?;
+    let checked = signed_backup::check(&mut backup).with_context(|| format!("{name} cannot be used"))?;
     draft.publish()?;
     let (id, count) = (backup.genesis.chain_id, backup.count);
     println!("{name} holds the chain with id {id} up to block {count} ({})", checked.last);

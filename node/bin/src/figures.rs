@@ -1,4 +1,4 @@
-//! What the node counts, as Prometheus reads it.
+//! The node's metrics, for Prometheus.
 
 use crate::waiting::Waiting;
 use almanac_consensus::{SharedPool, Sink, SinkError};
@@ -22,7 +22,7 @@ pub(crate) fn start() -> anyhow::Result<PrometheusHandle> {
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
         .build_recorder();
     let handle = recorder.handle();
-    metrics::set_global_recorder(recorder).context("figures are recorded already")?;
+    metrics::set_global_recorder(recorder).context("metrics are recorded already")?;
     let figures = handle.clone();
     tokio::spawn(async move {
         loop {

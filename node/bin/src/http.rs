@@ -1,6 +1,6 @@
-//! One request to a node over HTTP, for commands that ask one.
+//! A single HTTP request to a node, for commands.
 //!
-//! HTTP/1.0: the answer is one piece, and the connection ends with it.
+//! HTTP/1.0: the answer is in one piece and ends with the connection.
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
@@ -24,9 +24,7 @@ impl Endpoint {
     /// Reads `http://HOST:PORT/PATH`; the path may be left out.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
         let rest = url.strip_prefix("http://");
-        let rest = rest.ok_or_else(|| {
-            format!("{url:?} is no address of a node: write http://HOST:PORT; what it says is checked anyway")
-        })?;
+        let rest = rest.ok_or_else(|| format!("invalid URL {url:?}: expected http://HOST:PORT"))?;
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let has_port =
             host.rsplit_once(':').is_some_and(|(name, port)| !name.is_empty() && port.parse::<u16>().is_ok());
@@ -58,7 +56,7 @@ impl Endpoint {
             body.len()
         );
         let answer = self.exchange(&request, patience)?;
-        let mut answer: Value = serde_json::from_str(&answer).context("the node's answer is no JSON")?;
+        let mut answer: Value = serde_json::from_str(&answer).context("the node's answer is not JSON")?;
         match answer["error"].take() {
             Value::Null => Ok(answer["result"].take()),
             error => {
@@ -77,7 +75,7 @@ impl Endpoint {
         let mut stream = TcpStream::connect_timeout(&address, patience)
             .with_context(|| format!("no node answers at {host}"))?;
         stream.set_read_timeout(Some(patience))?;
-        stream.write_all(request.as_bytes()).with_context(|| format!("{host} hung up"))?;
+        stream.write_all(request.as_bytes()).with_context(|| format!("{host} closed the connection"))?;
         let mut answer = String::new();
         let read = stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer);
         read.with_context(|| format!("{host} did not answer within {patience:?}"))?;

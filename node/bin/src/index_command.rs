@@ -1,4 +1,4 @@
-//! `almanac index`: makes the index anew, and compares two of them.
+//! `almanac index`: rebuilds the index, and prints its digest.
 
 use crate::{chain, datadir::Datadir};
 use almanac_index::IndexConfig;
@@ -9,9 +9,9 @@ use std::{fs, path::PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum IndexCommand {
-    /// Make the index anew from the blocks: after damage, a new format, or to keep more history.
+    /// Rebuild the index from the blocks: after damage, for a new format, or to keep more history.
     Rebuild(IndexArguments),
-    /// Print one hash over everything that the index holds.
+    /// Print a hash of the whole index.
     Digest(IndexArguments),
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct IndexArguments {
     /// The directory of the chain.
     #[arg(long, value_name = "DIR")]
     datadir: PathBuf,
-    /// State is kept for this many blocks before the last one [default: all].
+    /// Keep the state of this many blocks before the last one [default: all].
     #[arg(long, value_name = "BLOCKS")]
     history: Option<u64>,
 }

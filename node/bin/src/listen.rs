@@ -1,4 +1,4 @@
-//! Final blocks as the reader of the log sees them.
+//! Log lines about final blocks.
 
 use crate::waiting::Waiting;
 use almanac_consensus::{Sink, SinkError};

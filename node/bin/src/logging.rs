@@ -1,4 +1,4 @@
-//! Where log lines go, and what they look like.
+//! Target and format of log lines.
 
 use clap::ValueEnum;
 use std::io::IsTerminal as _;
@@ -7,10 +7,10 @@ use tracing_subscriber::{EnvFilter, fmt};
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// For people.
+    /// Readable text.
     #[default]
     Text,
-    /// One JSON object a line, for machines.
+    /// One JSON object per line.
     Json,
 }
 

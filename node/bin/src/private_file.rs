@@ -1,7 +1,7 @@
-//! Creates files and directories that belong to their owner alone, and never through a link that someone planted.
+//! Creates files and directories for their owner only, and never through a link that someone planted.
 //!
-//! New files are opened with `O_EXCL` and `O_NOFOLLOW` and mode 0600. A file that replaces another is written beside it,
-//! synced and renamed, so that a crash leaves the old one or the new one, whole.
+//! New files are opened with `O_EXCL` and `O_NOFOLLOW` and mode 0600. A file that replaces another is written beside
+//! it, synced and renamed, so that a crash leaves either the old one or the new one complete.
 
 use anyhow::{Context as _, bail, ensure};
 use rustix::{

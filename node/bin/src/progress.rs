@@ -1,4 +1,4 @@
-//! Says now and then how far a long piece of work is.
+//! Logs the progress of long work.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! `almanac proof`: gets proofs from a node or a kept chain, and checks them wherever they come from.
+//! `almanac proof`: gets proofs from a node or a data directory, and verifies them offline.
 
 mod claim;
 mod datadir;
@@ -25,7 +25,7 @@ use std::{io::Write as _, path::PathBuf};
 pub(crate) enum ProofCommand {
     /// Get a proof from a running node, or from the data directory of a stopped one.
     Get(Box<GetArgs>),
-    /// Check a proof from the genesis up: no node, no data directory, no network.
+    /// Verify a proof offline: needs no node, no data directory and no network.
     Verify(VerifyArgs),
 }
 
@@ -44,15 +44,15 @@ pub(crate) enum ProofCommand {
   almanac proof get --rpc http://127.0.0.1:8545 --span cron,1794769201000,1794769260000 --out span.json
   almanac proof get --datadir ./chain --code 0x…
 
-Only what is there can be proven: a proof that an account or a slot is empty does not exist.
-The file says why the block is final, if the chain has validators: check it with `almanac proof verify`."
+Only presence can be proven: there is no proof that an account or a slot is empty.
+If the chain has validators, the file also proves that the block is final. Check it with `almanac proof verify`."
 )]
 pub(crate) struct GetArgs {
-    /// A node that runs, as http://HOST:PORT.
+    /// URL of a running node, http://HOST:PORT.
     #[arg(long, value_name = "URL", value_parser = Endpoint::parse)]
     rpc: Option<Endpoint>,
 
-    /// Directory that keeps the chain, of a node that is stopped.
+    /// Data directory of a stopped node.
     #[arg(long, value_name = "DIR")]
     datadir: Option<PathBuf>,
 
@@ -64,19 +64,19 @@ pub(crate) struct GetArgs {
     #[arg(long, value_name = "N", requires = "account", value_parser = parse_slot)]
     slot: Option<U256>,
 
-    /// A schedule: who, what, when next, with how much money.
+    /// A schedule: owner, calls, next run and escrow.
     #[arg(long, value_name = "ID")]
     schedule: Option<ScheduleId>,
 
-    /// What a lane has due in a span, and that nothing else is; times in milliseconds, both included.
+    /// All runs of a lane that are due in a span, and no others; times in milliseconds, both included.
     #[arg(long, value_name = "LANE,FROM,TO", value_parser = parse_span)]
     span: Option<SpanArg>,
 
-    /// A run of a schedule and what became of it, by its hash.
+    /// A run of a schedule and its receipt, by its hash.
     #[arg(long, value_name = "HASH")]
     run: Option<TxHash>,
 
-    /// Any transaction and what became of it, by its hash.
+    /// Any transaction and its receipt, by its hash.
     #[arg(long, value_name = "HASH")]
     transaction: Option<TxHash>,
 
@@ -112,22 +112,22 @@ pub(crate) struct SpanArg {
 /// What to check, and against what.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
-  almanac proof verify --proof proof.json --genesis genesis.json  trust the validators of this genesis and nobody else
-  almanac proof verify --proof proof.json --block-hash 0x…        trust this hash and nothing else
-  almanac proof verify --proof proof.json --header block.json     take the header from elsewhere
-  almanac proof verify --proof proof.json                         take the header that came with the proof
+  almanac proof verify --proof proof.json --genesis genesis.json  trust only the validators of this genesis
+  almanac proof verify --proof proof.json --block-hash 0x…        trust only this hash
+  almanac proof verify --proof proof.json --header block.json     take the header from another file
+  almanac proof verify --proof proof.json                         trust the header in the proof file
 
-Ends with 0 and says what is proven, or with 1 and says what is wrong.")]
+Exits with 0 and prints what is proven, or with 1 and prints the step that failed.")]
 pub(crate) struct VerifyArgs {
     /// File that `almanac proof get` wrote.
     #[arg(long, value_name = "FILE")]
     proof: PathBuf,
 
-    /// The start of the chain; then the block must be shown to be final by its validators' signatures.
+    /// Genesis file; the signatures of its validators must prove the block final.
     #[arg(long, value_name = "FILE")]
     genesis: Option<PathBuf>,
 
-    /// File with the header to check against; its form is that of a proof file [default: the proof file].
+    /// Proof file whose header is checked against [default: the proof file itself].
     #[arg(long, value_name = "FILE")]
     header: Option<PathBuf>,
 
@@ -151,7 +151,7 @@ fn get(args: &GetArgs) -> anyhow::Result<()> {
     let file = match (&args.rpc, &args.datadir) {
         (Some(node), None) => node::prove(node, &args.wanted()?)?,
         (None, Some(directory)) => datadir::prove(directory, args.subject()?)?,
-        _ => anyhow::bail!("say where to get the proof: either --rpc URL or --datadir DIR"),
+        _ => anyhow::bail!("where to get the proof is missing: pass --rpc URL or --datadir DIR"),
     };
     let json = file.to_json() + "\n";
     match &args.out {
@@ -198,7 +198,7 @@ impl GetArgs {
             .or(self.span.map(|span| json!({ "lane": span.lane, "from": span.from.0, "to": span.to.0 })))
             .or(self.run.map(|run| json!({ "run": run })))
             .or(self.transaction.map(|transaction| json!({ "transaction": transaction })))
-            .context("say what to prove, for example --account ADDRESS")
+            .context("what to prove is missing: pass for example --account ADDRESS")
     }
 
     /// What to look for in a directory.
@@ -218,7 +218,7 @@ impl GetArgs {
             .map(Subject::State)
             .or(self.run.map(|hash| Subject::Ran { hash, is_run: true }))
             .or(self.transaction.map(|hash| Subject::Ran { hash, is_run: false }))
-            .context("say what to prove, for example --account ADDRESS")
+            .context("what to prove is missing: pass for example --account ADDRESS")
     }
 }
 

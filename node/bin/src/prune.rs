@@ -1,6 +1,6 @@
-//! Gives up what no longer has to be kept: old operations of the state, and blocks if the operator says so.
+//! Prunes old operations of the state, and old blocks if the config allows it.
 //!
-//! It runs beside the chain, a file at a time, so that a block waits for the removal of one file at most.
+//! It runs beside the chain, one file at a time, so that a block waits for the removal of at most one file.
 
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::BlockOutput;
@@ -36,7 +36,7 @@ impl<E: Context + Spawner> Pruner<E> {
             let mut next = 0;
             while let Ok(height) = heard.wait_for(|height| *height >= next).await.map(|height| *height) {
                 if let Err(error) = self.prune(&clock, height).await {
-                    tracing::error!("nothing is pruned any more, and the disk fills up: {error:#}");
+                    tracing::error!("pruning stopped, so the disk will fill up: {error:#}");
                     return;
                 }
                 next = height.saturating_add(LOOK_EVERY);

@@ -1,6 +1,6 @@
-//! Reads files that someone else may have put there: regular files only, up to a stated size.
+//! Reads files that someone else may have created: regular files only, up to a stated size.
 //!
-//! A path can name a device that never ends or a FIFO that never begins. Both are refused before a byte is read.
+//! A path can name an endless device, or a FIFO that never opens. Both are refused before a byte is read.
 
 use rustix::fs::OFlags;
 use std::{

@@ -1,4 +1,4 @@
-//! Who may call a node over JSON-RPC, and how much it may ask for: the flags of `dev` and `node`.
+//! Flags for access to JSON-RPC and for its limits, shared by `dev` and `node`.
 
 use crate::cli::parse_duration;
 use almanac_primitives::DurationMs;
@@ -14,36 +14,36 @@ pub(crate) const HEADING: &str = "JSON-RPC";
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct RpcFlags {
-    /// Let web pages of this origin call, such as https://app.example; * lets all. May be given several times.
+    /// Accept requests from web pages of this origin, such as https://app.example; * accepts all. May be repeated.
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
 
-    /// Serve requests for this host name, such as node.example; IP addresses and localhost need no flag. May be given
-    /// several times.
+    /// Serve requests for this host name, such as node.example; IP addresses and localhost need no flag. May be
+    /// repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
 
-    /// Calls per second that one address may make [default: any number].
+    /// Calls per second from one address [default: no limit].
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_limit: Option<u32>,
 
-    /// How long the node works on one request that tries calls out, such as eth_call or eth_estimateGas.
+    /// EVM time for one request that simulates calls, such as eth_call or eth_estimateGas.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_duration)]
     pub(crate) call_time: DurationMs,
 
-    /// Connections at once. An eighth of them is kept for addresses without one.
+    /// Most connections at once. An eighth of them is reserved for addresses that have none.
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(8..=65_536))]
     pub(crate) rpc_connections: u32,
 
-    /// Connections of one address at once.
+    /// Most connections from one address at once.
     #[arg(long, value_name = "N", default_value_t = 192, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rpc_connections_per_address: u32,
 
-    /// Calls that one WebSocket may have in flight.
+    /// Most calls in flight on one WebSocket.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_024))]
     pub(crate) rpc_calls_per_connection: u32,
 
-    /// Calls of one address that are worked on at once.
+    /// Most calls from one address at work at once.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) rpc_calls_per_address: u32,
 
@@ -59,19 +59,19 @@ pub(crate) struct RpcFlags {
     #[arg(long, value_name = "MIB", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_024))]
     pub(crate) rpc_answer: u32,
 
-    /// Calls in one batch.
+    /// Most calls in one batch.
     #[arg(long, value_name = "CALLS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) rpc_batch: u32,
 
-    /// Subscriptions of one WebSocket.
+    /// Most subscriptions on one WebSocket.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1_024))]
     pub(crate) rpc_subscriptions: u32,
 
-    /// How long a client may take to read an answer before it is cut off.
+    /// Disconnect a client that takes longer than this to read an answer.
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = parse_duration)]
     pub(crate) rpc_send_time: DurationMs,
 
-    /// How long a connection may stay open without a request.
+    /// Close a connection after this time without a request.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration)]
     pub(crate) rpc_idle_time: DurationMs,
 }
@@ -91,7 +91,7 @@ impl RpcFlags {
         let access = access.with_origins(&self.allow_origin).context("--allow-origin")?;
         let access = access.with_hosts(&self.allow_host).context("--allow-host")?;
         let limits = self.limits();
-        limits.check().context("the limits of JSON-RPC do not fit each other")?;
+        limits.check().context("the limits of JSON-RPC contradict each other")?;
         Ok(ServerConfig { limits, access })
     }
 

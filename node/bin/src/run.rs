@@ -1,4 +1,4 @@
-//! Puts a developer's chain together, runs it, and takes it apart again.
+//! Assembles a developer chain, runs it, and shuts it down.
 
 use crate::{
     accounts,
@@ -129,7 +129,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     }
     heavy.close();
     server.stop().await;
-    let stopped = solo.stop().await.context("the sequencer did not stop in good order");
+    let stopped = solo.stop().await.context("the sequencer did not stop cleanly");
     // The thread ends with its future; joining shows a panic that would otherwise be lost.
     thread.join().map_err(|_| anyhow::anyhow!("the sequencer's thread panicked"))?;
     stopped

@@ -1,4 +1,4 @@
-//! Waits for the system to ask this process to end.
+//! Waits for a signal to stop.
 
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};

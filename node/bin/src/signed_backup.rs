@@ -1,13 +1,13 @@
-//! Checks whose chain a backup holds, before anything is done with it.
+//! Checks the origin of a backup before anything else.
 //!
 //! ```text
 //! genesis ── block 0 ── parent of ── block 1 ── … ── parent of ── the last block
 //!    └─ validators ──────────────── signed ─────────────────────────┘
 //! ```
 //!
-//! On a chain with validators the last block must carry a certificate, so that nobody can change a block, or add one,
-//! with a new checksum. Where nobody signs, as on a developer's chain, executing the blocks shows that they follow from
-//! the genesis, and only a hash from elsewhere can show whose they are.
+//! On a chain with validators the last block must have a certificate, so that nobody can change or add a block and fix
+//! the checksum. On a developer chain nobody signs: executing the blocks proves that they follow from the genesis, and
+//! only a trusted hash can prove their origin.
 
 use crate::{backup::Backup, chain};
 use alloy_primitives::BlockHash;
@@ -39,7 +39,7 @@ pub(crate) enum SignedBackupError {
     #[error("block {number} ({hash}) does not follow block {before} ({before_hash})")]
     NotLinked { number: u64, hash: BlockHash, before: u64, before_hash: BlockHash },
     /// A certificate that does not hold.
-    #[error("the certificate of block {number} ({hash}) does not hold")]
+    #[error("the certificate of block {number} ({hash}) is invalid")]
     Certificate { number: u64, hash: BlockHash, source: CertificateError },
     /// The certificate of another block.
     #[error("block {number} ({hash}) carries the certificate of another block, {certified}")]
@@ -50,7 +50,7 @@ pub(crate) enum SignedBackupError {
     )]
     Unsigned { number: u64, hash: BlockHash, validators: usize },
     /// Signatures where there is nobody to sign.
-    #[error("block {number} carries a certificate, and the genesis names no validators")]
+    #[error("block {number} has a certificate, but the genesis has no validators")]
     NobodySigns { number: u64 },
 }
 

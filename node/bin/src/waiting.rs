@@ -1,4 +1,4 @@
-//! What waits in the calendar, for the banner, the log and the figures.
+//! The number of pending schedules and the next due time, for the banner, the log and the metrics.
 
 use almanac_index::Index;
 use almanac_primitives::TimestampMs;

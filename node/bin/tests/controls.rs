@@ -317,7 +317,7 @@ fn accounts_move_to_another_chain() {
     assert_eq!(other.result("eth_call", json!([{ "to": NOBODY }, "latest"])), format!("0x{:064x}", 1));
     assert_eq!(other.result("anvil_loadState", json!([dump])), true);
     assert_eq!(other.height(), 1, "nothing to do");
-    refused(&other, "anvil_loadState", json!(["0x1f8b08"]), "no dump of accounts");
+    refused(&other, "anvil_loadState", json!(["0x1f8b08"]), "invalid dump of accounts");
 }
 
 /// Edits and impersonation are in the blocks: after the harshest of stops, and in a backup, the chain is the same.

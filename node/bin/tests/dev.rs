@@ -151,7 +151,7 @@ fn a_damaged_chain_is_refused() {
 
     let output = run(&["dev", "--port", "0", "--datadir", path]);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && message.contains("genesis.json is no genesis file"), "{message}");
+    assert!(!output.status.success() && message.contains("genesis.json is not a genesis file"), "{message}");
 }
 
 #[test]

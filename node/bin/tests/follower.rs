@@ -320,7 +320,10 @@ fn check_commands(data: &Path, first: u64) {
     let data = data.to_str().unwrap();
     let rebuilt = run(&["index", "rebuild", "--datadir", data]);
     let said = String::from_utf8_lossy(&rebuilt.stderr);
-    assert!(!rebuilt.status.success() && said.contains(&format!("no blocks up to {}", first - 1)), "{said}");
+    assert!(
+        !rebuilt.status.success() && said.contains(&format!("lacks the blocks up to {}", first - 1)),
+        "{said}"
+    );
     let proof = run(&["proof", "get", "--datadir", data, "--account", BOB]);
     assert!(proof.status.success(), "{proof:?}");
 }

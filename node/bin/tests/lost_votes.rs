@@ -233,7 +233,7 @@ fn a_validator_that_is_restored_as_a_whole_is_silent_where_a_peer_has_its_later_
 fn a_directory_that_is_restored_alone_is_not_believed() {
     let copied = Copied::new();
     copied.restore("data");
-    copied.comes_back_silent("they are of an older copy, or were cut");
+    copied.comes_back_silent("they are an older copy, or were truncated");
 }
 
 /// Consensus cuts its files where a checksum is wrong, and goes on without what was behind. The mark has it.
@@ -251,7 +251,7 @@ fn votes_that_are_damaged_on_disk_are_missed() {
         }
         fs::write(file, bytes).unwrap();
     }
-    copied.comes_back_silent("they are of an older copy, or were cut");
+    copied.comes_back_silent("they are an older copy, or were truncated");
 }
 
 /// That a key was never used is not taken for granted: it votes after the newest final block only.

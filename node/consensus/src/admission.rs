@@ -1,4 +1,4 @@
-//! The way of a transaction into the pool: every rule that needs no block, then local policy.
+//! Admits transactions to the pool: every rule that needs no block, then local policy.
 
 use crate::application::MadeBlock;
 use alloy_consensus::Transaction as _;

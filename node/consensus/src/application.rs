@@ -1,4 +1,4 @@
-//! Proposes, verifies and commits blocks: the part of a node that every engine drives in the same way.
+//! Proposes, verifies and commits blocks, in the same way for every engine.
 
 use crate::{
     admission::SharedPool,
@@ -225,7 +225,10 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         if taken.is_empty() || !is_fault(&error) {
             return Err(error);
         }
-        tracing::error!("proposing an empty body, since one of {} meets a fault: {error}", taken.len());
+        tracing::error!(
+            "proposing an empty body, because one of {} transactions causes a fault: {error}",
+            taken.len()
+        );
         let mut made = self.make(parent, input, InTime::new(Vec::new(), deadline, 0)).await?;
         // A read that failed says nothing of the candidates, and an empty body that fails as well acquits them.
         if let Some(fault) = fault_of_candidates(error) {
@@ -254,7 +257,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         let block = output.block(state.commitment());
         let LeftOut { refused, faulted } = source.left_out();
         for (hash, error) in &faulted {
-            tracing::error!("transaction {hash} is left out of block {}: {error}", block.header.number);
+            tracing::error!("leaving transaction {hash} out of block {}: {error}", block.header.number);
         }
         Ok(MadeBlock { refused, faulted, ..made(block, output, state) })
     }

@@ -1,4 +1,4 @@
-//! The only place where a node looks at a clock, and a clock that tests turn by hand.
+//! The only place where a node reads a clock, and a clock that tests set by hand.
 
 use almanac_primitives::{DurationMs, TimestampMs};
 use std::{

@@ -1,6 +1,6 @@
-//! Ends a proposer's choice in time: a block that the others cannot judge before they lose patience is lost.
+//! Ends a proposer's choice of transactions in time: a block that others cannot verify before their timeout is lost.
 //!
-//! Only the choice of transactions ends. What is due runs in any case, since no proposer may leave it out.
+//! Only the choice of transactions ends. Due runs happen in any case, since no proposer may leave them out.
 
 use crate::clock::Clock;
 use alloy_primitives::TxHash;

@@ -1,4 +1,4 @@
-//! What the rest of a node asks of whichever engine orders blocks, and what an engine tells it.
+//! The interface between a node and the engine that orders its blocks.
 
 use crate::application::ApplicationError;
 use almanac_exec::BlockOutput;

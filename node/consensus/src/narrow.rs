@@ -1,10 +1,10 @@
-//! Finds the candidate that brings about a fault of a whole block, over several proposals.
+//! Finds the transaction that causes a fault of a whole block, over several proposals.
 //!
-//! Such a fault names nobody: the state refuses the block, or an invariant is broken at its end. The proposer falls back
-//! to an empty body. Its next proposal takes half as many candidates, and so on, until one taken candidate alone meets
-//! the fault: that one is dropped. A proposal that passes takes its candidates out of the pool, which brings the culprit
-//! closer to the front, and the next proposal takes twice as many. No proposal takes longer than before, and none of
-//! the others is dropped.
+//! Such a fault names no transaction: the state refuses the block, or an invariant is broken at its end. The proposer
+//! falls back to an empty body. Its next proposal takes half as many candidates, and so on, until a single candidate
+//! causes the fault: that one is dropped. A proposal that passes removes its candidates from the pool, which brings
+//! the culprit closer to the front, and the next proposal takes twice as many. No proposal takes longer than before,
+//! and no other candidate is dropped.
 
 use crate::deadline::InTime;
 use alloy_primitives::TxHash;

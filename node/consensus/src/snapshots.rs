@@ -1,14 +1,13 @@
-//! Points that a developer can go back to, exactly: state, blocks, pool and clock.
+//! Snapshots of a developer chain: state, blocks, pool and clock.
 //!
 //! ```text
 //! committed ── 40 │ 41 ── 42 ── 43 (tip)        snapshots at 40 and 42
 //!                 └── held, on top of each other, until no snapshot is below them
 //! ```
 //!
-//! A committed state cannot be taken back, so while there is a snapshot, blocks are held: executed, sealed and
-//! shown, but not committed. Going back drops what is held above the snapshot; the batches below are still
-//! there, with the same roots. Held blocks become durable when the last snapshot below them is gone, or when the
-//! sequencer stops.
+//! A commit cannot be undone, so while there is a snapshot, blocks are held: executed, sealed and served, but not
+//! committed. A revert drops the blocks held above the snapshot; the batches below remain, with the same roots. Held
+//! blocks become durable when the last snapshot below them is gone, or when the sequencer stops.
 
 use crate::{
     application::{MadeBlock, Tip},

@@ -1,7 +1,7 @@
-//! The solo sequencer: one process decides, on the same application that validators will run.
+//! The solo sequencer: one process makes all blocks, with the application that validators run.
 //!
-//! It makes a block when something is in the pool (on demand), when the interval is over, or when told to by
-//! hand; and, except by hand, the moment something becomes due.
+//! It makes a block when the pool has a transaction (on demand), at an interval, or on request; and, unless only on
+//! request, as soon as something is due.
 
 mod acts;
 mod controls;

@@ -1,4 +1,4 @@
-//! How much the pool holds. Node preferences: changing one forks nothing.
+//! Limits of the pool. They are preferences of a node: changing one forks nothing.
 
 use almanac_primitives::{DurationMs, params::BLOCK_GAS_DEFAULT};
 

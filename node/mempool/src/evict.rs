@@ -1,8 +1,8 @@
-//! Which ready transactions leave a full pool for a newcomer that pays more.
+//! Chooses the ready transactions that leave a full pool for a newcomer that pays more.
 //!
-//! The cheapest transaction marks the sender that gives way, and that sender loses its last transaction, so
-//! that no gap is torn into it: one that waits behind a cheap one is worth no more than that. The same again
-//! until all fits. A plan is made before anything is touched: a newcomer that is refused has cost nobody a place.
+//! The sender of the cheapest transaction loses its last one, so that no gap opens in its nonces: a transaction behind
+//! a cheap one ranks no higher than the cheap one. This repeats until the newcomer fits. The plan is made before
+//! anything changes, so a refused newcomer costs nobody a place.
 
 use crate::{
     config::PoolConfig,

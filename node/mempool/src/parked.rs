@@ -1,7 +1,8 @@
-//! The parked transactions: who holds how much of their room, and since when.
+//! The parked transactions: how much of their room each sender holds, and since when.
 //!
-//! A price says nothing about a transaction that cannot run: nobody will ever charge it. So not the cheapest gives
-//! way where there is no room, but the last of the sender that holds most; of equals, the one that came first. One account cannot crowd the others out, and many accounts cannot keep a newcomer out.
+//! The price of a transaction that cannot run means nothing: nobody will ever charge it. So when there is no room, the
+//! sender that holds most loses its last transaction, not the cheapest sender; of equals, the one that came first. One
+//! account cannot crowd the others out, and many accounts cannot keep a newcomer out.
 
 use crate::{
     evict::Excess,

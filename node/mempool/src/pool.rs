@@ -1,4 +1,4 @@
-//! The pool itself: admits, and keeps the sender's view, the price view and the order in step.
+//! The pool: admits transactions, and keeps the indexes by sender, by price and by order consistent.
 
 use crate::{
     best::Best,

@@ -27,7 +27,7 @@ const ANY: &str = "*";
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AccessError {
-    #[error("pages of the origin {0:?} may not call this node; start it with --allow-origin to let them")]
+    #[error("web pages of the origin {0:?} may not call this node; --allow-origin permits them")]
     Origin(String),
     #[error(
         "the host name {0:?} is not served; use an IP address or localhost, or start the node with --allow-host"

@@ -1,8 +1,8 @@
 //! Answers as JSON, written where they are built.
 //!
-//! The server writes what a method returns on a thread that serves connections, and looks at its size only then.
-//! Here it is written on the thread that did the work, piece by piece where there can be many, and ends as soon as
-//! it is too large: what a stranger asks for is in memory once, as JSON, and never beyond one answer.
+//! jsonrpsee serializes the result of a method on a thread that serves connections, and checks its size only then.
+//! Here the thread that did the work writes the JSON, piece by piece where there can be many, and stops as soon as it
+//! is too large. So an answer is in memory once, as JSON, and never beyond its limit.
 
 use crate::{bounds::ANSWER_BYTES_MAX, error};
 use jsonrpsee::core::RpcResult;

@@ -1,7 +1,7 @@
-//! What one call may cost. Every limit that a method keeps is here, so that there is one list of them.
+//! Limits of one call. Every limit that a method enforces is here, so that there is one list of them.
 //!
 //! Limits of connections, requests and batches are in [`crate::Limits`], of traces in [`almanac_trace::Limits`], of
-//! searches in [`almanac_index::IndexConfig`], of work at a time in [`crate::heavy::HeavyLimits`].
+//! searches in [`almanac_index::IndexConfig`], of concurrent work in [`crate::heavy::HeavyLimits`].
 
 use std::time::Duration;
 

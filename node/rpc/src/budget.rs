@@ -1,7 +1,7 @@
 //! Counts the bytes that clients make the node hold: per connection, per address and in all.
 //!
-//! An address may hold no more than it leaves to others. So where many hold as much as they can, there is always some
-//! room for one that holds nothing.
+//! An address may hold no more than it leaves to others. So even if many hold as much as they can, a new address
+//! always finds room.
 
 use crate::limits::FREE_BYTES;
 use std::sync::{

@@ -1,4 +1,4 @@
-//! One connection: what it is doing, how long it may go on, and what it holds.
+//! One connection: its activity, its deadlines, and the bytes that it holds.
 
 use crate::{budget::Account, limits::Limits, peer::Peer};
 use std::{

@@ -1,4 +1,4 @@
-//! Finds out who made a contract.
+//! Finds the creator of a contract.
 
 use crate::{
     error,

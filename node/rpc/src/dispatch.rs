@@ -1,4 +1,4 @@
-//! Reads a JSON-RPC message, calls its methods, and writes the answer down within the limits.
+//! Parses a JSON-RPC message, calls its methods, and writes the answer within the limits.
 
 use crate::{
     budget::{Account, Held},

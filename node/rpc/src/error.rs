@@ -1,4 +1,4 @@
-//! What goes wrong, in the codes and phrases that Ethereum clients look for.
+//! Errors with the codes and phrases that Ethereum clients look for.
 
 use crate::{eth::attempt::AttemptError, revert::reason};
 use alloy_primitives::{Bytes, TxHash, hex};

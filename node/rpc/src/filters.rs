@@ -1,4 +1,4 @@
-//! Filters that a client makes once and asks for news again and again.
+//! Filters that a client creates once and polls.
 
 use crate::{
     bounds::{CLIENT_FILTERS_MAX, FILTER_IDLE_MAX, FILTERS_MAX},
@@ -79,7 +79,7 @@ pub(crate) enum FilterError {
          (all HTTP connections from one address are one client, and so is each WebSocket)"
     )]
     TooManyOfClient,
-    #[error("no random number for an id: {0}")]
+    #[error("cannot get a random id: {0}")]
     NoId(getrandom::Error),
 }
 

@@ -1,4 +1,4 @@
-//! `almanac_getFinality`: what shows that a block is final, for people who trust nobody.
+//! `almanac_getFinality`: proves that a block is final.
 
 use alloy_primitives::{BlockHash, Bytes, U64};
 use jsonrpsee::{

@@ -1,4 +1,4 @@
-//! WebSocket frames over a socket. Memory follows what has arrived, not what a frame's head announces.
+//! WebSocket frames over a socket. Memory follows the bytes that have arrived, not the announced length.
 
 use crate::{
     budget::{Account, Full, Held},

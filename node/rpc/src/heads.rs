@@ -1,4 +1,4 @@
-//! Tells everybody who waits for it that there is a new block, or that blocks were taken back.
+//! Notifies waiters of a new block, or of reverted blocks.
 
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::BlockOutput;

@@ -1,5 +1,4 @@
-//! Work that takes long: a little at a time, and no more waiting than can be served soon. Requests never delay
-//! blocks.
+//! Runs long work: a few tasks at a time, with a bounded queue, below block production.
 
 use crate::{
     answer::{Answer, Room},

@@ -1,4 +1,4 @@
-//! In whose name a developer sends without having the key.
+//! The accounts that a developer impersonates.
 
 use alloy_consensus::{TxEip4844, TypedTransaction};
 use alloy_primitives::Address;

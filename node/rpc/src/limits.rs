@@ -88,7 +88,7 @@ impl Default for Limits {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitsError {
     /// A limit that allows nothing.
-    #[error("{0} is 0: nothing would be served")]
+    #[error("{0} is 0: the node would serve nothing")]
     Zero(&'static str),
     /// A smaller scope allows more than a larger one.
     #[error("{inner} is {inner_value}, above {outer}, which is {outer_value}")]

@@ -1,4 +1,4 @@
-//! Whether lines about blocks are written to the log. Tools turn them off while they set things up.
+//! Whether log lines about blocks are written. Tools turn them off during setup.
 
 use std::sync::{
     Arc,

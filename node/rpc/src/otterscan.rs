@@ -1,4 +1,4 @@
-//! The `ots_` methods: what the explorer Otterscan asks beyond Ethereum's own.
+//! The `ots_` methods of the explorer Otterscan.
 
 use crate::{
     answer::Answer,

@@ -1,4 +1,4 @@
-//! Somebody's transactions, page by page. A page never ends inside a block: the next one begins at another block.
+//! Transactions of an account, page by page. A page never ends inside a block.
 
 use crate::{
     answer::{Answer, Room},

@@ -1,4 +1,4 @@
-//! The `trace_` methods, as OpenEthereum had them and explorers still use them.
+//! The `trace_` methods of OpenEthereum, which explorers still use.
 
 use crate::{answer::Answer, error, eth::attempt::Overrides, retrace::Retrace, trace_filter};
 use alloy_eips::BlockId;

@@ -1,4 +1,4 @@
-//! Who is at the other end, as limits count it.
+//! The address of a client, as limits count it.
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -1,9 +1,9 @@
-//! Which connections there are, and which one gets in when there is no room.
+//! Tracks connections, and decides which one is accepted when all places are taken.
 //!
-//! A connection on which nothing is asked gives its place to a new one, the longest silent first, so sockets that are
-//! opened and left alone keep nobody out. An address has a share, and the last places are kept for addresses without a
-//! connection, so one that is busy on all of its connections leaves room for others. Where all places are in use, an
-//! address without a connection gets the place of the newest one of the address that has most.
+//! A connection without a request gives its place to a new one, the longest silent first, so idle sockets keep nobody
+//! out. An address has a share, and the last places are reserved for addresses without a connection, so an address
+//! that is busy on all its connections leaves room for others. When all places are in use, an address without a
+//! connection takes the newest place of the address that has most.
 
 use crate::{
     budget::{Account, Level},

@@ -1,8 +1,8 @@
-//! Whoever serves requests steps back for whoever makes blocks.
+//! Request threads run below block production.
 //!
-//! All threads that serve requests have a lower priority. For work that lasts, that alone does not do: a thread that
-//! makes a block sleeps a dozen times per block, for the disk, and each time has to get a processor back from
-//! readers who never sleep. So long work keeps off one processor.
+//! All threads that serve requests have a lower priority. For long work that is not enough: a thread that makes a
+//! block sleeps a dozen times per block, for the disk, and must each time win a processor back from readers that never
+//! sleep. So long work stays off one processor.
 
 use rustix::{
     process::setpriority_process,

@@ -1,4 +1,4 @@
-//! How many calls each client may make per second.
+//! Limits the calls per second of each client.
 
 use crate::peer::Peer;
 use std::{

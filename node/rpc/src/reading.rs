@@ -1,4 +1,4 @@
-//! How much of the chain one call may read.
+//! Limits how much of the chain one call may read.
 
 use crate::{bounds::READ_BYTES_MAX, error};
 use almanac_index::IndexedBlock;

@@ -1,4 +1,4 @@
-//! Traces on request: finds what is asked for, waits for a turn, and runs it again.
+//! Traces on request: finds the transaction or block, waits for a turn, and traces it.
 
 use crate::{
     answer::Answer,

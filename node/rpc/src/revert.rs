@@ -1,4 +1,4 @@
-//! What a contract said when it reverted, in words.
+//! Decodes the reason of a revert.
 
 use alloy_primitives::{U256, hex};
 
@@ -38,7 +38,7 @@ fn panic(output: &[u8]) -> Option<String> {
         0x01 => "an assertion failed",
         0x11 => "arithmetic over- or underflow",
         0x12 => "division or modulo by zero",
-        0x21 => "a number is no value of the enum",
+        0x21 => "invalid enum value",
         0x22 => "a storage byte array is malformed",
         0x31 => "pop of an empty array",
         0x32 => "an index is out of bounds",

@@ -1,4 +1,4 @@
-//! The HTTP and WebSocket server: where it listens, and whom it lets in.
+//! The HTTP and WebSocket server: listens, and accepts connections.
 
 use crate::{
     access::Access,
@@ -119,7 +119,7 @@ async fn accept(listener: TcpListener, gate: Arc<Gate>) {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Out of files, most likely: others must close before we can go on.
-                    tracing::warn!("a connection could not be taken: {error}");
+                    tracing::warn!("cannot accept a connection: {error}");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }

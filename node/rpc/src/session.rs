@@ -1,4 +1,4 @@
-//! A WebSocket as its calls see it: what it subscribed to, and what waits to be sent.
+//! A WebSocket as its calls see it: its subscriptions, and its queue of messages.
 
 use crate::{
     budget::{Account, Full, Held},

@@ -1,4 +1,4 @@
-//! Looks through the calls of a range of blocks.
+//! Searches the calls of a range of blocks.
 
 use crate::{
     answer::{Answer, Room},

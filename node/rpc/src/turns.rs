@@ -1,13 +1,13 @@
-//! Turns at long work, address by address: one that asks for much waits for itself, and others do not wait for it.
+//! Serves addresses in turn: an address with many requests delays itself, not others.
 //!
 //! ```text
-//!   10.0.0.1   a b c d e f …       who gets the next turn: a g h b c d …
+//!   10.0.0.1   a b c d e f …       order of turns: a g h b c d …
 //!   10.0.0.2   g
 //!   10.0.0.3   h
 //! ```
 //!
-//! An address may have as many requests here as there are places left. The first one alone gets half of them, and
-//! there is always something left for the next.
+//! An address may queue as many requests as there are places left. So the first address gets at most half of them,
+//! and there is always room for the next.
 
 use crate::peer::Peer;
 use std::{

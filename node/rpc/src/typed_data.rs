@@ -1,8 +1,8 @@
-//! Reads EIP-712 typed data from a stranger.
+//! Parses untrusted EIP-712 typed data.
 //!
-//! The library that hashes it walks types and data recursively, writes every type out with all that it holds, and
-//! encodes the types again for each struct in the data. So all of that is measured first, without recursion that
-//! the sender controls: a chain of types is followed no deeper than there may be types.
+//! The library that hashes it walks types and data recursively, expands every type with all that it contains, and
+//! encodes the types again for each struct in the data. So all of that is measured first, without recursion that the
+//! sender controls: a chain of types is followed no deeper than the limit on types.
 
 use crate::bounds::{
     TYPED_DATA_BYTES_MAX, TYPED_DATA_DEPTH_MAX, TYPED_DATA_EXPANDED_MAX, TYPED_DATA_FIELDS_MAX,
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// Why typed data is not read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TypedDataError {
-    #[error("this is no typed data of EIP-712: {reason}")]
+    #[error("invalid EIP-712 typed data: {reason}")]
     Malformed { reason: String },
     #[error("typed data of {given} bytes is above the limit of {TYPED_DATA_BYTES_MAX}")]
     TooLong { given: usize },
@@ -29,7 +29,7 @@ pub(crate) enum TypedDataError {
         "typed data whose types hold each other {given} deep is above the limit of {TYPED_DATA_DEPTH_MAX}"
     )]
     TooDeep { given: usize },
-    #[error("the type {name} of the typed data holds itself")]
+    #[error("the type {name} of the typed data contains itself")]
     Circular { name: String },
     #[error(
         "typed data of {given} types, each written out with all that it holds, is above the limit of \

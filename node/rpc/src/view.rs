@@ -1,4 +1,4 @@
-//! The chain as requests see it: a block by any of its names, and the state after it.
+//! The chain as requests see it: blocks by number, hash or tag, and the state after them.
 
 use crate::error;
 use alloy_eips::{BlockId, BlockNumberOrTag};

@@ -1,4 +1,4 @@
-//! The accounts that the node signs for: those of a developer's chain, whose keys everybody knows.
+//! The accounts that the node signs for: those of a developer chain, whose keys are public.
 
 use alloy_consensus::{SignableTransaction as _, TypedTransaction, transaction::EthereumTypedTransaction};
 use alloy_dyn_abi::TypedData;

@@ -1,7 +1,7 @@
 //! A WebSocket: reads a message when there is room to work on it, and sends what is ready.
 //!
-//! A call keeps one of the connection's places until its answer is written to the socket. While all are taken nothing is
-//! read, so a client that does not read its answers cannot ask for more.
+//! A call occupies one of the connection's places until its answer is written to the socket. While all places are
+//! taken, nothing is read, so a client that does not read its answers cannot ask for more.
 
 use crate::{
     connection::Connection,

@@ -1,4 +1,4 @@
-//! The state before a transaction, as far as the transaction touched it.
+//! The state before a transaction, limited to what the transaction touched.
 
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use almanac_exec::{Footprint, StateFault};

@@ -1,4 +1,4 @@
-//! Tries a call out and lets a tracer look on.
+//! Simulates a call under a tracer.
 
 use crate::{
     error::TraceError,

@@ -1,7 +1,7 @@
-//! What contracts print with Hardhat's `console.log`.
+//! Hardhat's `console.log`.
 //!
-//! The library calls an address where no contract is, with the arguments as calldata. On the chain that is a call
-//! of nothing; who looks on sees what was meant.
+//! The library calls an address without a contract, with the arguments as calldata. On chain this has no effect; a
+//! tracer decodes it.
 
 use crate::{
     error::TraceError,

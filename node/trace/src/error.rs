@@ -1,4 +1,4 @@
-//! Why there is no trace.
+//! Why a trace fails.
 
 use almanac_exec::{BlockError, SimulateError, StateFault, TransactionError};
 use almanac_index::StoreError;
@@ -24,7 +24,7 @@ pub enum TraceError {
     },
     /// History does not reach back that far.
     #[error(
-        "the state before block {number} is no longer kept, so it cannot be run again; the oldest block that can is {oldest}"
+        "the state before block {number} is no longer kept, so it cannot be traced; the oldest block that can is {oldest}"
     )]
     StateGone {
         /// The block.
@@ -61,7 +61,7 @@ pub enum TraceError {
         max_bytes: u64,
     },
     /// The block came out differently from the first time: this node is wrong about one of the two.
-    #[error("running block {number} again gives another receipt {index} than the one that is stored")]
+    #[error("executing block {number} again gives another receipt {index} than the stored one")]
     Differs {
         /// The block.
         number: u64,

@@ -1,4 +1,4 @@
-//! How long a trace may take and how much it may hold. An inspector beside the tracer's own watches both.
+//! Limits on the time and memory of a trace, watched by an inspector beside the tracer's own.
 
 use crate::{
     error::TraceError,

@@ -1,4 +1,4 @@
-//! What the explorer Otterscan asks about a transaction.
+//! Questions of the explorer Otterscan about a transaction.
 
 use crate::{
     error::TraceError,

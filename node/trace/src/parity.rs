@@ -1,7 +1,6 @@
 //! The traces of OpenEthereum's `trace_` methods.
 //!
-//! Calls to native code are in them, unlike there: our system contracts are native, and a call to one is what
-//! many transactions are about.
+//! Unlike there, they include calls to native code: our system contracts are native, and many transactions call one.
 
 use crate::{
     before::Before,

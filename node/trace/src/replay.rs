@@ -1,4 +1,4 @@
-//! Runs a block again on the state before it, and lets a tracer look on.
+//! Executes a block again on the state before it, under a tracer.
 
 use crate::{
     error::TraceError,

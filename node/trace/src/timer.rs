@@ -1,4 +1,4 @@
-//! How long the EVM may work for one request. It looks on as an inspector, and stops the EVM when time is over.
+//! Limits EVM time for one request: an inspector that stops the EVM at the deadline.
 
 use revm::{
     Inspector,

@@ -1,4 +1,4 @@
-//! What a tracer is: an inspector for the EVM, and what it makes of what it saw.
+//! What a tracer is: an inspector for the EVM, and the result that it builds.
 
 use crate::error::TraceError;
 use alloy_rpc_types_eth::TransactionInfo;

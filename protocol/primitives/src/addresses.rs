@@ -1,4 +1,4 @@
-//! Where the chain itself lives in the address space.
+//! Addresses of the chain's own contracts and accounts.
 
 use alloy_primitives::{Address, address};
 

@@ -19,7 +19,7 @@ pub enum DecodeError {
         left: usize,
     },
     /// Bytes follow the last field.
-    #[error("{what} is followed by {extra} bytes that do not belong to it")]
+    #[error("{what} is followed by {extra} extra bytes")]
     TrailingBytes {
         /// The value being read.
         what: &'static str,
@@ -47,7 +47,7 @@ pub enum DecodeError {
         max: usize,
     },
     /// A value outside the field's range.
-    #[error("{what} has the value {given}, which stands for nothing")]
+    #[error("{what} has the unknown value {given}")]
     UnknownValue {
         /// The field being read.
         what: &'static str,

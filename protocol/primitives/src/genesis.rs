@@ -1,4 +1,4 @@
-//! The genesis file: who starts with what, under which rules.
+//! The genesis file: initial accounts, validators and rules.
 
 use crate::{
     addresses::{BLOCK_HASH_HISTORY, DEVELOPER_DOOR, PARAMETERS, SYSTEM_ACCOUNTS, is_system},

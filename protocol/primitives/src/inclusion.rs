@@ -1,11 +1,11 @@
-//! Proofs that something ran in a block, and what became of it, for whoever has that block's header.
+//! Proofs that a transaction or a run is in a block, with its receipt, for anyone who has that block's header.
 //!
 //! ```text
 //! block hash ── keccak-256 ── header ── receipts root ── trie nodes ── receipt ── transaction hash ── transaction
 //! ```
 //!
 //! The trie is Ethereum's: the key of a receipt is the RLP of its index, so any client's Merkle-Patricia code can
-//! check the nodes. Runs are in no block body, and need not be: their receipt has the hash of the run.
+//! check the nodes. Runs are not in block bodies, and need not be: the receipt has the hash of the run.
 
 use crate::{
     Header, PrologueTransaction, Receipt, RunTransaction, UserTransaction,
@@ -63,7 +63,7 @@ pub enum InclusionError {
         receipts_root: B256,
     },
     /// More nodes than there can be.
-    #[error("the proof has {given} nodes, a receipt is behind at most {NODES_MAX}")]
+    #[error("the proof has {given} nodes, at most {NODES_MAX} lead to a receipt")]
     TooManyNodes {
         /// How many.
         given: usize,
@@ -72,7 +72,7 @@ pub enum InclusionError {
     #[error("the receipt cannot be read: {0}")]
     Receipt(DecodeError),
     /// The receipt is of something else.
-    #[error("the receipt is that of transaction {receipt}, the given one has the hash {given}")]
+    #[error("the receipt is of transaction {receipt}, but the given one has the hash {given}")]
     OtherTransaction {
         /// The hash in the receipt.
         receipt: TxHash,
@@ -80,10 +80,10 @@ pub enum InclusionError {
         given: TxHash,
     },
     /// What ran cannot be read.
-    #[error("what ran cannot be read: {0}")]
+    #[error("the transaction cannot be read: {0}")]
     System(DecodeError),
     /// What ran cannot be read.
-    #[error("what ran cannot be read: {0}")]
+    #[error("the transaction cannot be read: {0}")]
     User(TransactionDecodeError),
 }
 

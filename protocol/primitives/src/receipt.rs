@@ -1,4 +1,4 @@
-//! What became of everything that ran in a block.
+//! Receipts of everything that ran in a block.
 
 use crate::{
     codec::{DecodeError, Reader, Writer},

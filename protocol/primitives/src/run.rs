@@ -1,4 +1,4 @@
-//! Transactions that nobody signs: the prologue of a block and the runs that it makes due.
+//! Transactions that nobody signs: the prologue of a block, and runs of schedules.
 
 use crate::{
     codec::{DecodeError, Reader, Writer},

@@ -1,5 +1,4 @@
-//! Transactions that people sign: Ethereum's legacy, 2930, 1559 and 7702 kinds. On a developer's chain also
-//! those that somebody else makes in a sender's name:
+//! Signed transactions: Ethereum's legacy, 2930, 1559 and 7702 kinds. Developer chains also have impersonated ones:
 //!
 //! ```text
 //! 0x7d │ sender, 20 bytes │ one of Ethereum's kinds, with a fixed placeholder for the signature

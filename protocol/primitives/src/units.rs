@@ -1,4 +1,4 @@
-//! Money, gas and time, each a type of its own with only the arithmetic that means something.
+//! Money, gas and time, each a type with only meaningful arithmetic.
 
 use alloy_primitives::U256;
 use serde::{Deserialize, Deserializer, Serialize, de};

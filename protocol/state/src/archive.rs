@@ -1,10 +1,10 @@
-//! Blocks, their receipts and certificates on disk, by height.
+//! Blocks with their receipts and certificates on disk, by height.
 //!
-//! Block n is item n − 1 of one append-only journal, which begins at block 1, or behind the block whose state was
-//! copied from peers. A block is in the archive before its state is committed, so
-//! after a crash the archive may be ahead of the state, never behind it; what is ahead is executed again.
+//! Block n is item n − 1 of one append-only journal, which begins at block 1, or after the block whose state was
+//! copied from peers. A block is in the archive before its state is committed, so after a crash the archive may be
+//! ahead of the state, never behind it; blocks that are ahead are executed again.
 //!
-//! Old blocks can be pruned, a file at a time. The archive notes first how far, so that a file that is missing for
+//! Old blocks can be pruned, one file at a time. The archive first records how far, so that a file that is missing for
 //! another reason is still an error.
 
 use crate::qmdb::QmdbConfig;

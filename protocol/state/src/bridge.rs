@@ -1,8 +1,8 @@
 //! Lets synchronous code read a view that has to be awaited.
 //!
-//! The work runs on a stack of its own. Where it reads a key that is not at hand, that stack is suspended with
-//! the key, the future awaits the view, and the work goes on with the answer. Nothing is run twice, no
-//! thread is blocked, and any number of such futures may be interleaved.
+//! The code runs on its own stack. When it reads a key that is not cached, that stack is suspended with the key, the
+//! future awaits the view, and the code continues with the value. Nothing is executed twice, no thread is blocked, and
+//! any number of such futures may interleave.
 
 use crate::{
     fiber::{Asker, Fiber, Step},

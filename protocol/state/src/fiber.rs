@@ -1,4 +1,4 @@
-//! Runs synchronous code on a stack of its own, so that it can stop in the middle of a call and wait.
+//! Runs synchronous code on its own stack, so that it can pause in the middle of a call.
 
 use corosensei::{Coroutine, CoroutineResult, Yielder, stack::DefaultStack};
 

@@ -1,12 +1,12 @@
-//! The state in memory: for developers' chains and tests.
+//! The state in memory, for developer chains and tests.
 //!
-//! Committed values lie in one sorted map. Above it is a tree of layers, one per sealed batch, each with its
-//! block's changes and a pointer to its parent. A read looks through the layers from the batch down to the
-//! map, so it takes time in proportion to the number of uncommitted blocks: there are few.
+//! Committed values are in one sorted map. Above it is a tree of layers, one per sealed batch, each with its block's
+//! changes and a pointer to its parent. A read goes through the layers from the batch down to the map, so it takes
+//! time in proportion to the number of uncommitted blocks, which is small.
 //!
-//! There is no Merkle tree, so there are no proofs. The root is a chain of hashes over the sequence of write
-//! sets since genesis: it tells whether two nodes made the same changes in the same blocks, not whether a
-//! value is in the state. Both roots of the commitment are this one.
+//! There is no Merkle tree, so there are no proofs. The root is a chain of hashes over the write sets since genesis:
+//! it shows whether two nodes made the same changes in the same blocks, not whether a value is in the state. Both
+//! roots of the commitment are this one.
 
 use crate::{
     store::{CommitError, SealError, SealedBatch, StaleBatch, StateStore},

@@ -1,12 +1,12 @@
-//! Proofs that a value is in the state after a block, for whoever has that block's header.
+//! Proofs that a value is in the state after a block, for anyone who has that block's header.
 //!
 //! ```text
 //! block hash ── keccak-256 ── header ── state root ── SHA-256 path ── (key, value)
 //! ```
 //!
-//! Someone who trusts a block hash needs nothing else: no database, no network, no clock. A proof is of the
-//! state after one block and says which. It shows that the value is there; that a value is *not* there cannot
-//! be shown, since the store keeps no order among its keys.
+//! A verifier that trusts a block hash needs nothing else: no database, no network, no clock. A proof names the
+//! block whose state it is of. It proves that a value is there; absence cannot be proven, since the store keeps no
+//! order among its keys.
 //!
 //! # Encoding
 //!

@@ -1,4 +1,4 @@
-//! What a store of the state does: seal the state after a block, on any parent, and commit one at a time.
+//! A store of the state: seals the state after a block, on any parent, and commits one block at a time.
 
 use crate::{
     proof::{ProveError, StateProof},
@@ -77,10 +77,10 @@ pub struct StaleBatch {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     /// The parent is no longer part of the chain.
-    #[error("the parent cannot be built on: {0}")]
+    #[error("cannot build on the parent: {0}")]
     StaleParent(#[from] StaleBatch),
     /// The diff was made from another state than the parent.
-    #[error("the diff says that {key:?} was {}, but the parent has {}", shown(.given), shown(.found))]
+    #[error("the diff expects {key:?} to be {}, but the parent has {}", shown(.given), shown(.found))]
     OldValueDiffers {
         /// The first key where they differ.
         key: StateKey,

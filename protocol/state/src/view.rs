@@ -1,4 +1,4 @@
-//! The state after some block, as whoever has to wait for a disk sees it.
+//! The state after some block, for readers that can wait for a disk.
 
 use alloy_primitives::Bytes;
 use almanac_primitives::{StateKey, StateReadError};

@@ -1,4 +1,4 @@
-//! A vote is asked for while its ancestors become final: they are looked up again, and no vote is lost.
+//! Tests that a vote is not lost when its ancestors become final meanwhile: they are looked up again.
 
 use super::{verdicts::chain, *};
 use almanac_primitives::{StateDiff, testing::genesis};

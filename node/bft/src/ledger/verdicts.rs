@@ -1,4 +1,4 @@
-//! What a ledger says of blocks: a verdict where all agree for ever, and none where only this node cannot tell.
+//! Tests which errors are verdicts, the same on all nodes forever, and which are local failures without a verdict.
 
 use super::*;
 use alloy_primitives::U256;

@@ -1,7 +1,7 @@
-//! Asks peers, one after the other, until one gives an answer that can be checked.
+//! Asks peers one after the other until one gives an answer that passes its check.
 //!
-//! A peer that answers wrongly is cut off. One that refuses or is silent is passed over, and asked again later. One
-//! that is busy says for how long, and rests that long.
+//! A peer with a wrong answer is disconnected. One that refuses or is silent is skipped and asked again later. A busy
+//! one states how long, and is left alone for that time.
 
 use super::message::{self, Answer, Question};
 use commonware_cryptography::ed25519::PublicKey;
@@ -192,7 +192,7 @@ where
         question: &Question,
         check: impl Fn(Answer) -> Result<T, String>,
     ) -> Result<T, AskError> {
-        let mut last = "all were cut off".to_owned();
+        let mut last = "all were disconnected".to_owned();
         let patience = self.clock.current() + BUSY_PATIENCE;
         let mut round = 0;
         while round < ROUNDS {
@@ -230,7 +230,7 @@ where
 
     /// Asks a peer no more, for a reason that is proven.
     pub(super) fn cut_off(&self, peer: &PublicKey, reason: &str) {
-        tracing::warn!("{peer} is cut off: {reason}");
+        tracing::warn!("disconnecting {peer}: {reason}");
         lock(&self.liars).insert(peer.clone());
         self.blocker.clone().block(peer.clone());
     }

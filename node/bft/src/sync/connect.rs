@@ -1,4 +1,4 @@
-//! A session on a real network, with nothing else on it.
+//! A network session that is used only for state sync.
 
 use super::{CHANNEL, NAMES_PER_PAGE, Progress, QUOTA, Session, ask::Asker};
 use crate::{

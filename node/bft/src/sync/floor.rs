@@ -1,4 +1,4 @@
-//! The final block that a chain without its beginning starts from.
+//! The final block from which a chain without older blocks starts.
 
 use crate::{
     certificate::{self, CertificateError},

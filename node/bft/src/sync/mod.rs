@@ -1,4 +1,4 @@
-//! State sync: a node that has nothing copies the state after a recent final block, and goes on from there.
+//! State sync: an empty node copies the state after a recent final block, and continues from there.
 //!
 //! ```text
 //! tip          header + certificate        checked with the validators of the genesis
@@ -8,7 +8,7 @@
 //!                                          as many as live values
 //! ```
 //!
-//! Nothing that a peer says is believed: what cannot be checked is not used, and who says it is cut off.
+//! No peer is trusted: every answer is checked, and a peer with a wrong one is disconnected.
 
 pub mod ask;
 mod connect;

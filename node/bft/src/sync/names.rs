@@ -1,4 +1,4 @@
-//! Finds the names of copied values, of which the state has only hashes.
+//! Finds the names of copied values; the state itself has only their hashes.
 
 use super::{
     Floor, Session, SyncError,
@@ -135,8 +135,8 @@ where
         if let Some(foreign) = walk.unexplained() {
             let number = floor.header.number;
             tracing::warn!(
-                "{peer} is asked for no more names: block {number} has no values with {foreign} of its names, more \
-                 than can have come or gone since"
+                "asking {peer} for no more names: {foreign} of its names are not in the state of block {number}, more than \
+                 later blocks can explain"
             );
             walk.end();
         }

@@ -1,4 +1,4 @@
-//! How far a copy is, for whoever watches it.
+//! Progress of a copy, for observers.
 
 use std::sync::{Mutex, MutexGuard};
 

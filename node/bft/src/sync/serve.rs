@@ -50,7 +50,7 @@ where
             let (number, question) = match Question::decode(bytes.as_ref()) {
                 Ok(asked) => asked,
                 Err(error) => {
-                    tracing::debug!("{peer} asked something that is no question: {error}");
+                    tracing::debug!("{peer} sent a malformed question: {error}");
                     continue;
                 }
             };

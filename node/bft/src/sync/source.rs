@@ -1,4 +1,4 @@
-//! The operations of a state, from whichever peer proves them.
+//! The operations of a state, from any peer that proves them.
 
 use super::{
     ask::{AskError, Asker},
@@ -64,7 +64,7 @@ impl<E, S, B> PeerSource<E, S, B> {
         let kept = self.first.load(Ordering::Relaxed).saturating_sub(self.commitment.ops_start);
         self.progress.add(kept, 0);
         if kept > 1 {
-            tracing::info!("{kept} operations are here from an earlier attempt");
+            tracing::info!("using {kept} operations of an earlier attempt");
         }
     }
 }

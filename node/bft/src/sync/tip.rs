@@ -1,8 +1,9 @@
-//! Finds the final block to copy the state of: one that is new, and that an honest peer has.
+//! Finds the final block whose state to copy: a recent one that an honest peer has.
 //!
-//! Whatever a peer names is certified, so it is final; but a Byzantine peer may name an old block, or one whose state
-//! it alone has. Of f Byzantine peers among 2f + 1, the block that is the (f + 1)-th highest has neither problem: at
-//! least one of the f + 1 that name it or a newer one is honest, and it is not older than what some honest peer names.
+//! Every block that a peer names is certified, so it is final; but a Byzantine peer may name an old block, or one
+//! whose state only it has. Of f Byzantine peers among 2f + 1, the (f + 1)-th highest block has neither problem: at
+//! least one of the f + 1 peers that name it or a newer one is honest, and it is not older than the block that some
+//! honest peer names.
 
 use super::{
     Floor, Phase, Session, SyncError,
@@ -133,8 +134,7 @@ impl Reports {
             faults
         } else {
             tracing::warn!(
-                "only {given} peers name a final block, and {enough} would show which one enough of them have: \
-                 taking the newest"
+                "only {given} peers named a final block, and a safe choice needs {enough}: taking the newest"
             );
             0
         };

@@ -1,17 +1,17 @@
-//! How far one peer has listed the names that it knows, and how much of that was of use.
+//! How far one peer has listed the names that it knows, and how useful they were.
 //!
-//! A peer lists the names of its values in order, from where the peer before it stopped to the end, then from the
-//! beginning to there; then what each block after the floor changed. So honest peers go on where another one
+//! A peer lists the names of its values in order, from where the previous peer stopped to the end, then from the
+//! beginning to there; then what each block after the floor changed. So honest peers continue where another one
 //! stopped, and each alone lists everything.
 //!
-//! What a peer can cost is bounded twice:
+//! Two bounds limit what a peer can cost:
 //!
-//! - By time. A turn ends when the peer has taken [`TURN`] longer than its new names are worth; then the next peer
-//!   is asked. A peer whose turns come to nothing is asked no more.
-//! - By names that the copied state does not have. An honest peer lists those that were made or removed between the
-//!   floor and its own block, each of which is at least one operation of the log, and certified headers tell how
-//!   many those were. A peer that lists many more is asked no more. It is not cut off: its index may be ahead of the
-//!   newest certificate that it can show.
+//! - Time. A turn ends when the peer has taken [`TURN`] longer than its new names are worth; then the next peer is
+//!   asked. A peer whose turns yield nothing is not asked again.
+//! - Names that the copied state lacks. An honest peer lists those that were created or removed between the floor and
+//!   its own block. Each is at least one operation of the log, and certified headers bound their number. A peer that
+//!   lists many more is not asked again. It is not disconnected: its index may be ahead of the newest certificate
+//!   that it can show.
 
 use super::message::Question;
 use almanac_primitives::StateKey;

@@ -1,4 +1,4 @@
-//! What a voter does where it cannot tell at once: it tries again, and answers as soon as it can.
+//! Tests that a voter that cannot decide at once retries, and answers as soon as it can.
 
 use super::*;
 use crate::validators::ValidatorSet;

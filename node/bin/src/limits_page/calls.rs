@@ -1,4 +1,4 @@
-//! What one call may cost.
+//! Limits of one call.
 
 use super::{Row, bytes, count, row, time};
 use almanac_index::IndexConfig;

@@ -1,4 +1,4 @@
-//! How large a file may be that is read.
+//! Size limits of files that are read.
 
 use super::{Row, bytes, row};
 use crate::{

@@ -1,4 +1,4 @@
-//! How much the pool of pending transactions holds, and what peers may send to it.
+//! Limits of the pool of pending transactions, and of gossip.
 
 use super::{Row, Setting, bytes, count, row};
 use crate::network::POOL_MAX;

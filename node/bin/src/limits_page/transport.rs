@@ -1,4 +1,4 @@
-//! What a client may send, hold and wait for.
+//! Limits of what a client may send, hold and wait for.
 
 use super::{Row, bytes, row, time};
 use almanac_rpc::{

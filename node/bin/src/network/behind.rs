@@ -1,4 +1,4 @@
-//! Whether a node has to copy the state before it can start: it has none, or one that is far behind.
+//! Decides whether a node must copy the state before it starts: it has none, or it is far behind.
 
 use super::config::{NodeConfig, Sync};
 use crate::{
@@ -41,7 +41,7 @@ pub(super) fn need(
     if config.sync == Sync::Blocks {
         ensure!(
             !datadir.is_half_copied()?,
-            "copying a state into {} was begun and not ended: say \"sync\": \"state\" again, or remove the directory",
+            "{} has an incomplete copy of a state: set \"sync\": \"state\" to continue it, or remove the directory",
             datadir.path().display()
         );
         datadir.remove_fresh()?;
@@ -102,7 +102,7 @@ async fn is_far(
         Ok(floor) => floor.header.number,
         Err(SyncError::NoTip { patience }) => {
             tracing::info!(
-                "no peer named a final block within {patience:?}: going on from block {}",
+                "no peer named a final block within {patience:?}: continuing from block {}",
                 own.number
             );
             return Ok(false);
@@ -114,8 +114,8 @@ async fn is_far(
         return Ok(false);
     }
     tracing::warn!(
-        "block {} is here and block {number} is final, {behind} ahead, more than syncBehindBlocks {behind_max}: copying \
-         the state; the blocks that are here are removed when it is whole",
+        "at block {}, and block {number} is final: {behind} behind is more than syncBehindBlocks {behind_max}, so the node \
+         copies the state; its own blocks are removed when the copy is complete",
         own.number
     );
     Ok(true)

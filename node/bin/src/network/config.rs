@@ -1,4 +1,4 @@
-//! The configuration file of a node: a validator, or a follower.
+//! The config file of a node, validator or follower.
 
 use super::keys;
 use crate::{
@@ -122,7 +122,7 @@ impl NodeConfig {
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let json = regular_file::read_text(path, CONFIG_BYTES_MAX)?;
         let mut config: Self = serde_json::from_str(&json)
-            .with_context(|| format!("{} is no configuration of a node", path.display()))?;
+            .with_context(|| format!("{} is not a config of a node", path.display()))?;
         let directory = path.parent().unwrap_or(Path::new(""));
         for place in [&mut config.genesis, &mut config.key, &mut config.datadir] {
             *place = directory.join(&*place);

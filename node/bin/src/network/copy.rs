@@ -1,4 +1,5 @@
-//! Fills an empty data directory with a copy of the state after a recent final block, or replaces one that is far behind.
+//! Fills an empty data directory with a copy of the state after a recent final block, or replaces a chain that is far
+//! behind.
 
 use super::{behind::Need, watch};
 use crate::{
@@ -77,7 +78,7 @@ fn fill(
                 let is_wanting =
                     error.downcast_ref::<SyncError>().is_some_and(SyncError::is_for_want_of_answers);
                 kept = Some(log.as_str()).filter(|_| is_wanting);
-                let next = if is_wanting { "goes on with what is here" } else { "begins with nothing" };
+                let next = if is_wanting { "continues with the data on disk" } else { "starts from scratch" };
                 tracing::warn!("attempt {attempt} to copy the state failed: {error:#}; the next one {next}");
             }
             Err(error) => return Err(error.context("the state cannot be copied")),
@@ -110,7 +111,7 @@ async fn copy(
     progress.begin(Phase::Opening, 0);
     index.finish(floor.header.clone())?;
     BlockJournal::begin_after(context.child("blocks"), &config, number).await?;
-    tracing::info!("the state after block {number} is here: {values} values");
+    tracing::info!("copied the state after block {number}: {values} values");
     Ok(floor)
 }
 

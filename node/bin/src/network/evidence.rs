@@ -1,4 +1,4 @@
-//! Keeps conflicting votes of others in files, and shows them.
+//! Stores conflicting votes of other validators in files, and prints them.
 //!
 //! ```text
 //! DIR/evidence/VIEW-KEY   two votes that the validator with this key signed in this view, as it sent them
@@ -28,7 +28,7 @@ const FILES_MAX: usize = 16;
 /// Shows evidence.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ShowEvidence {
-    /// The configuration of the node that has seen it.
+    /// Config file of the node.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
 }
@@ -92,7 +92,7 @@ impl EvidenceStore for EvidenceFiles {
         let name = self.name(conflict.validator).to_owned();
         metrics::counter!("almanac_conflicting_votes_total", "validator" => name.clone()).increment(1);
         match self.keep(conflict, evidence) {
-            Ok(true) => tracing::warn!("validator {name} signed two votes: {}", describe(conflict)),
+            Ok(true) => tracing::warn!("validator {name} signed conflicting votes: {}", describe(conflict)),
             Ok(false) => {}
             Err(error) => tracing::error!("evidence against validator {name} cannot be kept: {error:#}"),
         }
@@ -122,7 +122,7 @@ pub(super) fn run(command: &ShowEvidence) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
     let found = files.list()?;
     if found.is_empty() {
-        writeln!(out, "no validator was seen signing two votes that conflict")?;
+        writeln!(out, "this node has received no conflicting votes")?;
         return Ok(());
     }
     let validators = ValidatorSet::new(&genesis)?;
@@ -133,7 +133,7 @@ pub(super) fn run(command: &ShowEvidence) -> anyhow::Result<()> {
         match Conflict::verify(&evidence, &validators, &namespace, &mut sys_rng()) {
             Ok(conflict) => {
                 let (name, key) = (files.name(conflict.validator), conflict.validator);
-                writeln!(out, "{name} {key} signed two votes: {}", describe(&conflict))?;
+                writeln!(out, "{name} {key} signed conflicting votes: {}", describe(&conflict))?;
             }
             Err(error) => writeln!(out, "{name} is no evidence: {error}")?,
         }

@@ -1,4 +1,4 @@
-//! Files that hold a validator's key, readable by their owner only.
+//! Key files of validators, readable only by their owner.
 
 use crate::{
     private_file,
@@ -18,17 +18,17 @@ use std::{
 /// Makes and shows keys of validators.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
-    /// Write a new random key to a file that only its owner can read, and print the public part.
+    /// Write a new random key to a file that only its owner can read, and print the public key.
     #[command(after_help = "Example:\n  almanac keys new --out validator.key")]
     New {
-        /// The file. There must be none of that name.
+        /// File to create; it must not exist.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
     },
-    /// Print the public part of a key.
+    /// Print the public key of a key file.
     #[command(after_help = "Example:\n  almanac keys show --file net/v0/validator.key")]
     Show {
-        /// The file.
+        /// Key file.
         #[arg(long, value_name = "FILE")]
         file: PathBuf,
     },
@@ -90,7 +90,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<ValidatorKey> {
     let secret: B256 = std::str::from_utf8(&bytes)
         .ok()
         .and_then(|text| text.trim().parse().ok())
-        .with_context(|| format!("{} holds no key: 64 hexadecimal digits are expected", path.display()))?;
+        .with_context(|| format!("{} has no key: expected 64 hexadecimal digits", path.display()))?;
     Ok(ValidatorKey::from_secret(&secret))
 }
 

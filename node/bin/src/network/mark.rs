@@ -1,4 +1,4 @@
-//! What a key has signed lately, in a file beside it.
+//! The file beside a key that records what the key signed lately.
 //!
 //! ```text
 //! KEY.views   slot 0   synced: at least every few seconds while votes are sent, and before a view beyond the lease
@@ -6,10 +6,10 @@
 //!             slot 2
 //! ```
 //!
-//! Each slot has all of it: the last votes that were sent, the view up to which the key may sign without syncing again,
-//! and the moment of the last sync, by a clock that only counts while this machine runs. The newest whole slot counts.
+//! Each slot is a full record: the last votes that were sent, the view up to which the key may sign without syncing again,
+//! and the time of the last sync, by a clock that restarts with the machine. The newest undamaged slot counts.
 //!
-//! Slots 1 and 2 survive the end of the process, and need no time. When the machine loses power they may be lost; then
+//! Slots 1 and 2 survive the end of the process and cost no time. When the machine loses power they may be lost; then
 //! slot 0 is at most a few seconds old. They show that files of consensus are older than the key's last vote, or were
 //! cut: one file would have to be damaged in the very moment in which the other is lost.
 

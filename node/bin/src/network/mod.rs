@@ -1,4 +1,4 @@
-//! Chains with many validators, and nodes that follow them: their keys, their files, and running them.
+//! Networks of validators and followers: their keys, their files, and running them.
 
 mod behind;
 mod config;
@@ -28,41 +28,41 @@ pub(crate) use node::run as node;
 /// Makes and runs networks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum NetworkCommand {
-    /// Write keys, a genesis and a configuration for each node of a new network on this machine.
+    /// Create keys, a genesis and configs for a new network on this machine.
     #[command(after_help = "Examples:
   almanac network new --dir net                                     four validators
-  almanac network new --validators 7 --followers 1 --dir net        seven, and a node without a vote
+  almanac network new --validators 7 --followers 1 --dir net        seven, and a follower
   almanac network new --block-time-ms 100 --rpc-port 9545 --dir net faster, on other ports")]
     New(new::NewNetwork),
-    /// Run all nodes of a directory that `network new` wrote.
+    /// Run all nodes that `network new` created.
     #[command(after_help = "Example:
-  almanac network new --dir net && almanac network up --dir net     ends with Ctrl-C, goes on where it stopped")]
+  almanac network new --dir net && almanac network up --dir net     Ctrl-C stops it, the next start continues")]
     Up(up::NetworkUp),
-    /// Show validators that signed two votes which conflict, as a node has seen it. Checks the signatures.
+    /// Check and print the conflicting votes that a node has received.
     #[command(after_help = "Example:
-  almanac network evidence --config net/v0/config.json              the node may run meanwhile")]
+  almanac network evidence --config net/v0/config.json              also while the node runs")]
     Evidence(evidence::ShowEvidence),
 }
 
 /// Runs one node: a validator, or a follower if the genesis does not name its key.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
-  almanac network new --validators 4 --followers 1 --dir net    write keys, genesis and configurations
+  almanac network new --validators 4 --followers 1 --dir net    create keys, genesis and configs
   almanac node --config net/v0/config.json                      run the first validator
   almanac node --config net/f0/config.json                      run the follower
 
-A follower serves the same JSON-RPC as a validator and has no vote. The validators let it in if their
-configurations list its public key (almanac keys show) under \"followers\".
+A follower serves the same JSON-RPC as a validator and has no vote. Validators accept it if their
+configs list its public key (almanac keys show) under \"followers\".
 
-With \"sync\": \"state\" a node whose directory is empty copies the state after a recent final block, checked
-against what the validators signed, and has no blocks before it. A node that is more than syncBehindBlocks
-behind when it starts does the same and removes its old blocks. With \"blocks\" it fetches and executes all.")]
+With \"sync\": \"state\" a node with an empty directory copies the state after a recent final block, checks it
+against the validators' signatures, and has no older blocks. A node that starts more than syncBehindBlocks
+behind does the same and removes its old blocks. With \"blocks\" it fetches and executes all blocks.")]
 pub(crate) struct NodeCommand {
-    /// Its configuration, as `almanac network new` writes it.
+    /// Its config file, as `almanac network new` writes it.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: PathBuf,
-    /// Vote at once, although this node's files do not show all that its key has signed. For a network that stands
-    /// still because too many validators are silent, and only if no other node uses the key: two chains may come of it.
+    /// Vote at once, although this node's files may lack votes that its key has signed. Use it only if the network has
+    /// stopped because too many validators are silent, and no other node uses the key: otherwise two chains may result.
     #[arg(long)]
     pub(crate) vote_now: bool,
     /// Who may call, and how much.

@@ -30,25 +30,25 @@ use std::{
 /// A new network on this machine.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct NewNetwork {
-    /// How many validators; 3f + 1 of them stand f that fail.
+    /// Number of validators; 3f + 1 tolerate f Byzantine ones.
     #[arg(long, default_value_t = 4)]
     validators: u16,
-    /// How many followers: nodes that serve the chain without a vote.
+    /// Number of followers: nodes without a vote.
     #[arg(long, default_value_t = 0)]
     followers: u16,
-    /// Where to write; there must be nothing of that name.
+    /// Directory to create; it must not exist.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Chain id that transactions are signed for.
+    /// Chain id.
     #[arg(long, default_value_t = accounts::CHAIN_ID)]
     chain_id: u64,
     /// Time between blocks, in milliseconds.
     #[arg(long, default_value_t = 500)]
     block_time_ms: u64,
-    /// Port of the first validator for its peers; the others come next, then the followers.
+    /// Peer-to-peer port of the first validator; the others use the next ones, then the followers.
     #[arg(long, default_value_t = 30_300)]
     p2p_port: u16,
-    /// Port of the first validator for JSON-RPC; the others come next, then the followers.
+    /// JSON-RPC port of the first validator; the others use the next ones, then the followers.
     #[arg(long, default_value_t = 8_545)]
     rpc_port: u16,
 }
@@ -103,12 +103,9 @@ fn check(network: &NewNetwork) -> anyhow::Result<()> {
     let (validators, followers) = (usize::from(network.validators), usize::from(network.followers));
     ensure!(
         (1..=VALIDATORS_MAX).contains(&validators),
-        "{validators} validators are asked for, a network has from 1 to {VALIDATORS_MAX}"
+        "{validators} validators: a network has 1 to {VALIDATORS_MAX}"
     );
-    ensure!(
-        followers <= FOLLOWERS_MAX,
-        "{followers} followers are asked for, validators let in at most {FOLLOWERS_MAX}"
-    );
+    ensure!(followers <= FOLLOWERS_MAX, "{followers} followers: validators accept at most {FOLLOWERS_MAX}");
     config::check_block_time(DurationMs(network.block_time_ms)).context("--block-time-ms")?;
     let count = members(network).count();
     for (name, first) in [("--p2p-port", network.p2p_port), ("--rpc-port", network.rpc_port)] {
@@ -118,7 +115,7 @@ fn check(network: &NewNetwork) -> anyhow::Result<()> {
     let (p2p, rpc) = (network.p2p_port, network.rpc_port);
     ensure!(
         usize::from(p2p.abs_diff(rpc)) >= count,
-        "--p2p-port {p2p} and --rpc-port {rpc}: each of the {count} nodes needs one of both, leave room between them"
+        "--p2p-port {p2p} and --rpc-port {rpc}: each of the {count} nodes needs one port of each kind, so the ranges must not overlap"
     );
     Ok(())
 }
@@ -253,7 +250,7 @@ mod tests {
         passes(|network| network.validators = 1);
         passes(|network| network.validators = validators_max);
         refused("0 validators", |network| network.validators = 0);
-        refused("from 1 to 256", |network| network.validators = validators_max + 1);
+        refused("1 to 256", |network| network.validators = validators_max + 1);
         passes(|network| network.followers = followers_max);
         refused("at most 256", |network| network.followers = followers_max + 1);
     }
@@ -278,7 +275,7 @@ mod tests {
             passes(|network| network.rpc_port = rpc_port);
         }
         for rpc_port in [30_296, 30_300, 30_304] {
-            refused("leave room between them", |network| network.rpc_port = rpc_port);
+            refused("must not overlap", |network| network.rpc_port = rpc_port);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Puts a node of a network together, runs it, and takes it apart again.
+//! Assembles a node of a network, runs it, and shuts it down.
 
 use super::{
     NodeCommand,
@@ -151,7 +151,7 @@ async fn find_need(
     let (config, genesis, network) = (config.clone(), genesis.clone(), network.clone());
     let datadir = datadir.clone();
     let found = tokio::task::spawn_blocking(move || behind::need(&config, &genesis, &datadir, &network, now));
-    found.await.context("the node's directory could not be looked at")?
+    found.await.context("cannot inspect the node's directory")?
 }
 
 /// Returns when there is a block to show: of the one whose state was copied, only the header is here.
@@ -165,7 +165,7 @@ async fn first_block(index: &Index) {
 const FIRST_BLOCK_PAUSE: Duration = Duration::from_millis(20);
 
 async fn stop(bft: Bft, thread: JoinHandle<()>) -> anyhow::Result<()> {
-    let stopped = bft.stop().await.context("the node did not stop in good order");
+    let stopped = bft.stop().await.context("the node did not stop cleanly");
     join(thread)?;
     stopped
 }

@@ -1,4 +1,4 @@
-//! Whether the addresses of a node are free, before anything is started that would have to be taken apart again.
+//! Checks that the addresses of a node are free before anything starts.
 
 use super::config::NodeConfig;
 use anyhow::Context as _;

@@ -1,4 +1,4 @@
-//! Says so when no block becomes final for a while: a node that the others do not hear would wait in silence.
+//! Warns when finality stalls.
 
 use almanac_index::Index;
 use almanac_primitives::{DurationMs, Genesis};
@@ -32,7 +32,7 @@ pub(super) async fn watch(
                 tracing::warn!("no block after {height} has become final for {secs} s: {advice}");
             }
             Some(Word::Over { height, secs }) => {
-                tracing::info!("block {height} is final: there was none for {secs} s");
+                tracing::info!("block {height} is final, after {secs} s without a final block");
             }
             None => {}
         }

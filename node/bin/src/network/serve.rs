@@ -1,4 +1,4 @@
-//! What a node of a network serves: JSON-RPC, and its pages.
+//! JSON-RPC and HTTP pages of a node of a network.
 
 use super::{config::NodeConfig, node::Started};
 use crate::{figures, run::health};

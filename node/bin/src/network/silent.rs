@@ -1,4 +1,4 @@
-//! A validator that does not know what it signed: it follows until it may vote, and then starts again as a voter.
+//! A validator that does not know what it signed: it follows until it may vote, then restarts as a voter.
 
 use super::votes;
 use crate::datadir::Datadir;
@@ -29,8 +29,8 @@ pub(super) async fn end(
     let tip = newest.map_or_else(|| index.tip().block.header.clone(), |newest| *newest);
     let silence = Silence::new(start, &tip);
     tracing::warn!(
-        "this validator does not know what it has signed ({reason}): it follows until a block later than {} is \
-         final, and votes after that one; the last is block {} of {}",
+        "this validator does not know what it has signed ({reason}): it is silent until a block later than {} is \
+         final, and votes after that block; the last final one is block {} of {}",
         iso(silence.until),
         tip.number,
         iso(tip.timestamp)
@@ -54,5 +54,5 @@ pub(super) fn speak(datadir: &Datadir, key: B256, key_file: &Path, floor: Floor)
     votes::begin_again(datadir, key, key_file, floor)?;
     let program = std::env::current_exe().context("cannot find this program")?;
     let error = Command::new(program).args(std::env::args_os().skip(1)).exec();
-    Err(error).context("the node may vote and cannot start itself again: start it")
+    Err(error).context("the node may vote again, but cannot restart itself: start it by hand")
 }

@@ -1,4 +1,4 @@
-//! Runs all nodes of a directory as processes of their own, and shows how far they are and what is due.
+//! Runs all nodes of a directory as processes, and prints their heights and what is due.
 
 use super::{
     config::NodeConfig,
@@ -67,7 +67,7 @@ fn start_all(network: &NetworkUp) -> anyhow::Result<Vec<Running>> {
             }
             nodes.push(start(kind.name(index), &home)?);
         }
-        ensure!(!nodes.is_empty(), "{} holds no validators: run almanac network new", network.dir.display());
+        ensure!(!nodes.is_empty(), "{} has no validators: run almanac network new", network.dir.display());
     }
     Ok(nodes)
 }

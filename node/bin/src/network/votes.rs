@@ -1,14 +1,14 @@
-//! Whether a node may sign: a validator does only where it knows what it has signed before.
+//! Decides whether a node may sign: a validator must know what it has signed before.
 //!
 //! ```text
 //! DIR/chain/voter   the key whose votes are in DIR/chain, and the block that they begin after
 //! KEY.views         what the key has signed lately (mark.rs)
-//! KEY.unused        the key has signed nothing yet
+//! KEY.unused        the key has never signed
 //! ```
 //!
 //! A validator without the first two has lost its votes, or its directory came from elsewhere: it is silent at first,
-//! and follows until it knows a block that it signed nothing after (`almanac_bft::silence`). The same where they do not
-//! agree with each other, and where another validator has a vote that they lack, in a view that is not over. Where they
+//! and follows until it knows a block after which it signed nothing (`almanac_bft::silence`). So it is if they do not
+//! agree with each other, or if another validator has a vote that they lack, in a view that is not over. If they
 //! only end before the newest final block, it votes after that block (`almanac_bft::standing`).
 
 use super::{
@@ -132,7 +132,7 @@ pub(super) async fn standing(
 fn compare(mark: &Mark, votes: VotesOnDisk, start: Option<&Moment>) -> Standing {
     if let Some(missing) = mark.votes().find(|vote| !votes.accounts_for(vote)) {
         tracing::warn!(
-            "the votes on disk end at view {} and lack one of view {} ({:?}): they are of an older copy, or were cut",
+            "the votes on disk end at view {} and lack one of view {} ({:?}): they are an older copy, or were truncated",
             votes.newest,
             missing.view,
             missing.kind
@@ -142,14 +142,16 @@ fn compare(mark: &Mark, votes: VotesOnDisk, start: Option<&Moment>) -> Standing 
     let counted = votes.own.iter().filter(|vote| vote.view >= votes.oldest);
     if let Some(newest) = counted.map(|vote| vote.view).max().filter(|view| *view > mark.leased()) {
         let leased = mark.leased();
-        tracing::warn!("the key's mark allows votes up to view {leased}, and there is one of view {newest}");
+        tracing::warn!(
+            "the file beside the key allows votes up to view {leased}, but there is one of view {newest}"
+        );
         return Standing::Lost;
     }
     if mark.is_current(start) {
         return Standing::Sure;
     }
     tracing::info!(
-        "the key's mark is older than {LEASE:?}: the other validators are asked before this one votes"
+        "the record of votes is older than {LEASE:?}: asking the other validators before this one votes"
     );
     Standing::Ask(votes)
 }
@@ -157,7 +159,7 @@ fn compare(mark: &Mark, votes: VotesOnDisk, start: Option<&Moment>) -> Standing 
 /// Removes what says that a key was never used, so that a crash cannot bring it back.
 fn remove(unused: &Path) -> anyhow::Result<()> {
     remove_durably(unused).with_context(|| {
-        format!("cannot remove {}, which says that the key was never used", unused.display())
+        format!("cannot remove {}, which records that the key was never used", unused.display())
     })
 }
 
@@ -192,7 +194,7 @@ pub(super) fn begin_again(datadir: &Datadir, key: B256, key_file: &Path, after: 
 pub(super) fn begin_by_hand(datadir: &Datadir, key: B256, key_file: &Path) -> anyhow::Result<Option<Moment>> {
     let after = Votes::read(&place(datadir))?.filter(|votes| votes.key == key).and_then(|votes| votes.after);
     tracing::warn!(
-        "this validator votes at once, as it was told: nobody has checked what its key has signed"
+        "--vote-now: this validator votes at once, although nothing shows what its key has signed"
     );
     let now = Moment::now();
     Mark::by_hand(key, now.clone()).create(&keys::views(key_file))?;

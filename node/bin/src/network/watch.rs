@@ -1,4 +1,4 @@
-//! Shows how far a copy of the state is: lines in the log, and pages where the node will serve its RPC.
+//! Shows the progress of a state copy: lines in the log, and pages at the node's RPC address.
 
 use almanac_bft::sync::{Phase, Progress, Stage};
 use almanac_rpc::server::Page;

@@ -1,4 +1,4 @@
-//! Checks what a proof claims of a block, piece by piece, and puts it into words.
+//! Checks the claim of a proof against its block, and describes it.
 
 use super::{file::ProofFile, words::Words};
 use almanac_primitives::{
@@ -19,7 +19,7 @@ pub(super) fn check(file: &ProofFile, header: &Header) -> anyhow::Result<Words> 
     let proven = values.iter().map(|value| verify(header, value)).collect::<Result<Vec<_>, _>>()?;
     let receipt = file.receipt()?.map(|receipt| receipt.verify(header)).transpose()?;
     let is_span = matches!(file.claim(), ClaimJson::Span { .. });
-    ensure!(is_span || file.entries().is_none(), "the file says what is due, and claims nothing about that");
+    ensure!(is_span || file.entries().is_none(), "the file lists due entries, but its claim is not a span");
     match (file.claim(), &proven[..], receipt) {
         (ClaimJson::Value {}, [value], None) => Words::of_value(value),
         (ClaimJson::Schedule { schedule }, values, None) => {
@@ -31,7 +31,7 @@ pub(super) fn check(file: &ProofFile, header: &Header) -> anyhow::Result<Words> 
         }
         (ClaimJson::Run { hash } | ClaimJson::Transaction { hash }, [], Some((receipt, ran))) => {
             let found = receipt.transaction_hash;
-            ensure!(found == *hash, "the file claims something about {hash}, its receipt is that of {found}");
+            ensure!(found == *hash, "the file claims {hash}, but its receipt is of {found}");
             let is_run = matches!(ran, Ran::Run(_));
             ensure!(
                 is_run || !matches!(file.claim(), ClaimJson::Run { .. }),
@@ -40,7 +40,7 @@ pub(super) fn check(file: &ProofFile, header: &Header) -> anyhow::Result<Words> 
             Ok(Words::of_receipt(&receipt, &ran, header.number))
         }
         (claim, values, receipt) => bail!(
-            "the file claims {claim:?}, and {} values and {} receipts do not show that",
+            "the file claims {claim:?}, which {} values and {} receipts do not prove",
             values.len(),
             usize::from(receipt.is_some())
         ),
@@ -51,7 +51,7 @@ fn check_schedule(id: ScheduleId, values: &[ProvenValue]) -> anyhow::Result<Word
     let (head, body, escrow) = match values {
         [head, body] => (head, body, None),
         [head, body, escrow] => (head, body, Some(escrow)),
-        _ => bail!("{} values do not show a schedule: head, body and escrow do", values.len()),
+        _ => bail!("{} values do not prove a schedule: expected head, body and escrow", values.len()),
     };
     let head = Head::from_word(head.slot(LEDGER, head_slot(id))?)
         .with_context(|| format!("the head of schedule {id} cannot be read"))?;
@@ -75,17 +75,14 @@ fn check_span(
         .context("the leaves do not tell everything that is due")?;
     let expected: Vec<EntryJson> = due.iter().map(EntryJson::from).collect();
     if let Some(shown) = shown {
-        ensure!(
-            *shown == expected,
-            "the file says that something else is due than its leaves have: {expected:?}"
-        );
+        ensure!(*shown == expected, "the file lists other due entries than its leaves: {expected:?}");
     }
     Ok(Words::of_span(lane, from, to, &due, header.number))
 }
 
 fn leaf(value: &ProvenValue) -> anyhow::Result<Leaf> {
     let key @ StateKey::Calendar(node) = value.key() else {
-        bail!("{:?} is no leaf of the calendar", value.key())
+        bail!("{:?} is not a leaf of the calendar", value.key())
     };
-    Leaf::decode(value.value_of(key)?).with_context(|| format!("node {node} of the calendar is no leaf"))
+    Leaf::decode(value.value_of(key)?).with_context(|| format!("node {node} of the calendar is not a leaf"))
 }

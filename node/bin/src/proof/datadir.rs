@@ -1,5 +1,5 @@
-//! Proves something from a data directory that no node uses: in the state after its last block, or that something ran
-//! in any of its blocks.
+//! Makes proofs from the data directory of a stopped node: of the state after its last block, or of a run or
+//! transaction in any of its blocks.
 
 use super::file::ProofFile;
 use crate::{
@@ -71,7 +71,7 @@ impl<E: Context + Spawner> Kept<E> {
         let mut proofs = Vec::with_capacity(plan.keys.len());
         for key in plan.keys {
             let proof = store.prove(&header, key).await?;
-            verify(&header, &proof).context("the store made a proof that does not hold: it is damaged")?;
+            verify(&header, &proof).context("the store made an invalid proof: it is damaged")?;
             proofs.push(proof);
         }
         Ok(ProofJson { entries: plan.entries, ..ProofJson::of_values(plan.claim, &header, &proofs) })

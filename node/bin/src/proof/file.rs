@@ -1,7 +1,7 @@
-//! Files with a proof, in the form of [`almanac_rpc::types::proof`].
+//! Proof files, in the form of [`almanac_rpc::types::proof`].
 //!
-//! A file in which the encodings and the rest differ is refused. Where only a header is wanted, everything but
-//! `header` is ignored.
+//! A file whose encodings contradict its other fields is refused. If only a header is needed, everything but `header`
+//! is ignored.
 
 use crate::regular_file::{self, PROOF_BYTES_MAX};
 use almanac_bft::Finality;
@@ -55,7 +55,7 @@ impl ProofFile {
         let shown = path.display();
         // The form first: a file of another version may have other fields.
         let form: Form = parse(&json, path, "proof")?;
-        check_format(&form.format).with_context(|| format!("{shown} is of another version"))?;
+        check_format(&form.format).with_context(|| format!("{shown} has another version"))?;
         Ok(Self(parse(&json, path, "proof")?))
     }
 
@@ -97,12 +97,12 @@ impl ProofFile {
         let headers: Vec<Header> = (shown.headers.iter())
             .map(|encoded| Header::decode(encoded))
             .collect::<Result<_, _>>()
-            .context("what shows finality has bytes that are not a block header")?;
-        let first = headers.first().context("what shows finality has no header")?;
+            .context("the field finality has bytes that are not a block header")?;
+        let first = headers.first().context("the field finality has no header")?;
         let (number, hash) = (first.number, first.hash());
         ensure!(
             (shown.number.to::<u64>(), shown.hash) == (number, hash),
-            "the file says that block {} ({}) is final, its headers begin with block {number} ({hash})",
+            "the file claims that block {} ({}) is final, but its headers begin with block {number} ({hash})",
             shown.number,
             shown.hash
         );
@@ -124,15 +124,15 @@ fn check_format(given: &str) -> anyhow::Result<()> {
 fn decode_header(shown: &HeaderJson) -> anyhow::Result<Header> {
     let header = Header::decode(&shown.encoded).context("this is not a block header")?;
     let fields = HeaderJson::from(&header);
-    ensure!(*shown == fields, "the file shows other facts than its header has: {fields:?}");
+    ensure!(*shown == fields, "the file contradicts its encoded header: {fields:?}");
     Ok(header)
 }
 
 fn decode_value(shown: &ValueJson) -> anyhow::Result<StateProof> {
     let proof = StateProof::decode(&shown.encoded)?;
     let ValueJson { key, value, .. } = ValueJson::from(&proof);
-    ensure!(shown.key == key, "the proof file shows another key than its proof has, {:?}", proof.key);
-    ensure!(shown.value == value, "the proof file shows another value than its proof has, {value}");
+    ensure!(shown.key == key, "the proof file contradicts the key of its proof, {:?}", proof.key);
+    ensure!(shown.value == value, "the proof file contradicts the value of its proof, {value}");
     Ok(proof)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! genesis file ─┬─ validators ──────────────┐
-//!               └─ state ─ header of block 0 ─ hash: what keeps its signatures apart ─┐
+//!               └─ state ─ header of block 0 ─ hash: namespace of its signatures ────┐
 //!                                                                                    certificate
 //!                                                                                       │ signs
 //! the proof's header ── parent of ── header above ── … ── parent of ── the certified header
@@ -45,12 +45,12 @@ pub(super) fn check(genesis_path: &Path, file: &ProofFile, header: &Header) -> a
         format!("nobody signs the blocks of chain {chain_id}: trust a block hash, with --block-hash")
     })?;
     let shown = file.finality()?.context(
-        "the file does not say why its block is final: get it with `almanac proof get --rpc` from a validator",
+        "the file does not prove its block final: get it with `almanac proof get --rpc` from a node of the network",
     )?;
     let first = shown.headers.first().map(Header::hash);
     ensure!(
         first == Some(hash),
-        "the proof is about block {number} ({hash}), what shows finality begins with another block, {}",
+        "the proof is of block {number} ({hash}), but the field finality begins with another block, {}",
         first.unwrap_or_default()
     );
     let (_, certified) = shown.verify(&validators, &Namespace(origin), &mut sys_rng()).with_context(|| {

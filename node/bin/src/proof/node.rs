@@ -1,4 +1,4 @@
-//! Gets a proof from a running node, and waits until its block is shown to be final.
+//! Gets a proof from a running node, and waits until the node proves its block final.
 
 use super::file::ProofFile;
 use crate::http::{CallError, Endpoint};
@@ -28,13 +28,13 @@ pub(super) fn prove(node: &Endpoint, wanted: &Value) -> anyhow::Result<ProofFile
     let file = ProofFile::from_answer(proof).context("the node's proof cannot be read")?;
     match find_finality(node, file.header()?.number)? {
         Some(finality) => {
-            file.with_finality(finality).context("what the node says of finality cannot be read")
+            file.with_finality(finality).context("the node's answer about finality cannot be read")
         }
         None => {
             // Whoever closed standard error does not want to know.
             let _ = writeln!(
                 std::io::stderr(),
-                "almanac: the chain has no validators, so nothing shows that its blocks are final: check the proof \
+                "almanac: the chain has no validators, so nothing proves its blocks final: check the proof \
                  with --block-hash"
             );
             Ok(file)
@@ -49,7 +49,7 @@ fn find_finality(node: &Endpoint, number: u64) -> anyhow::Result<Option<Value>> 
             Ok(Value::Null) if begin.elapsed() < FINALITY_PATIENCE => std::thread::sleep(LOOK_EVERY),
             Ok(Value::Null) => {
                 bail!(
-                    "nothing shows that block {number} is final after {FINALITY_PATIENCE:?}: ask again later"
+                    "the node did not prove block {number} final within {FINALITY_PATIENCE:?}: try again later"
                 )
             }
             Ok(finality) => return Ok(Some(finality)),

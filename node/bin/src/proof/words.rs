@@ -1,4 +1,4 @@
-//! What is proven, the way people read it.
+//! Describes what is proven, as text.
 
 use alloy_primitives::{Bytes, KECCAK256_EMPTY, U256};
 use almanac_primitives::{

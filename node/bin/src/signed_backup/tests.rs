@@ -126,7 +126,7 @@ fn signatures_of_too_few_or_of_others_are_refused() {
     blocks[2].certificate = Some(certificate(&genesis(11), 11, 4, hash));
     refused(&here, &blocks, "not by the 4 validators of this genesis");
     blocks[2].certificate = Some(Bytes::from_static(b"signed"));
-    refused(&here, &blocks, "no certificate");
+    refused(&here, &blocks, "invalid certificate of 6 bytes");
     // One in the middle would get into the archive, and from there to peers.
     let mut middle = self::blocks(&here);
     middle[1].certificate = Some(certificate(&here, 1, 2, middle[1].block.hash()));
@@ -146,7 +146,7 @@ fn where_nobody_signs_links_are_checked_and_signatures_refused() {
     let mut blocks: Vec<_> = (1..=2).map(&mut block).collect();
     assert_eq!(check_file(&genesis, &blocks).unwrap().signers, None);
     blocks[1].certificate = Some(Bytes::from_static(b"signed"));
-    refused(&genesis, &blocks, "names no validators");
+    refused(&genesis, &blocks, "the genesis has no validators");
     blocks.remove(0);
     refused(&genesis, &blocks, "does not follow block 0");
 }

@@ -54,7 +54,7 @@ fn a_genesis_that_is_none_is_refused() {
     let missing = judge(&FIXTURE.account, &FIXTURE.directory.join("no.json")).unwrap_err();
     assert!(missing.contains("cannot read"), "{missing}");
     let no_genesis = judge(&FIXTURE.account, &FIXTURE.account).unwrap_err();
-    assert!(no_genesis.contains("is no genesis file"), "{no_genesis}");
+    assert!(no_genesis.contains("is not a genesis file"), "{no_genesis}");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn an_altered_balance_is_refused_also_where_the_file_agrees_with_itself() {
     let value = text(&richer["values"][0]["value"]);
     let greedy = flipped(&value, value.len() / 2 - 2);
     richer["values"][0]["value"] = json!(greedy);
-    refused("balance", &richer, "another value than its proof has");
+    refused("balance", &richer, "contradicts the value of its proof");
     let encoded = text(&richer["values"][0]["encoded"]);
     let consistent = encoded.replace(value.trim_start_matches("0x"), greedy.trim_start_matches("0x"));
     assert_ne!(consistent, encoded);
@@ -76,7 +76,7 @@ fn an_altered_header_is_refused() {
     let mut forged = read(&FIXTURE.account);
     let encoded = text(&forged["header"]["encoded"]);
     forged["header"]["encoded"] = json!(flipped(&encoded, 60));
-    refused("header", &forged, "other facts than its header has");
+    refused("header", &forged, "contradicts its encoded header");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_file_of_another_version_is_refused() {
     for format in ["almanac-proof-1", "almanac-proof-3"] {
         let mut version = read(&FIXTURE.account);
         version["format"] = json!(format);
-        refused("version", &version, "is of another version");
+        refused("version", &version, "has another version");
     }
 }
 
@@ -105,13 +105,13 @@ fn another_schedule_and_values_in_another_order_are_refused() {
     let whole = read(&FIXTURE.schedule);
     let mut other = whole.clone();
     other["claim"]["schedule"] = json!("77-0-0");
-    refused("schedule", &other, "was asked for");
+    refused("schedule", &other, "the proof is of ");
     let mut order = whole.clone();
     order["values"].as_array_mut().unwrap().swap(0, 1);
-    refused("schedule", &order, "was asked for");
+    refused("schedule", &order, "the proof is of ");
     let mut short = whole;
     short["values"].as_array_mut().unwrap().truncate(1);
-    refused("schedule", &short, "1 values do not show a schedule");
+    refused("schedule", &short, "1 values do not prove a schedule");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn an_altered_signature_and_a_certificate_of_another_block_are_refused() {
         refused("certificate", &forged, reason);
     };
     forge(flipped(&certificate, certificate.len() / 2 - 3), "not by the 4 validators");
-    forge("0x".to_owned(), "these 0 bytes are no certificate");
+    forge("0x".to_owned(), "invalid certificate of 0 bytes");
     forge(text(&read(&FIXTURE.transfer)["finality"]["certificate"]), "the certificate is for");
 }
 
@@ -141,10 +141,10 @@ fn no_finality_or_that_of_another_height_is_refused() {
     let whole = read(&FIXTURE.account);
     let mut none = whole.clone();
     none["finality"] = Value::Null;
-    refused("finality", &none, "does not say why its block is final");
+    refused("finality", &none, "does not prove its block final");
     let mut named = whole;
     named["finality"]["number"] = json!("0x1");
-    refused("finality", &named, "the file says that block 1");
+    refused("finality", &named, "the file claims that block 1");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn an_omitted_leaf_and_a_span_that_hides_something_are_refused() {
     let whole = read(&FIXTURE.span);
     let mut silent = whole.clone();
     silent["entries"] = json!([]);
-    refused("span", &silent, "something else is due than its leaves have");
+    refused("span", &silent, "other due entries than its leaves");
     let mut omitted = whole.clone();
     omitted["values"] = json!([]);
     refused("span", &omitted, "no leaf answers for the beginning of the span");
@@ -162,7 +162,7 @@ fn an_omitted_leaf_and_a_span_that_hides_something_are_refused() {
     refused("span", &twice, "does not begin where the one before it ends");
     let mut lane = whole.clone();
     lane["claim"]["lane"] = json!("market");
-    refused("span", &lane, "something else is due");
+    refused("span", &lane, "other due entries");
     let mut backwards = whole;
     backwards["claim"]["to"] = json!("0x0");
     refused("span", &backwards, "before it begins");
@@ -178,7 +178,7 @@ fn an_altered_receipt_or_run_is_refused() {
     let mut target = whole.clone();
     let transaction = text(&target["receipt"]["transaction"]);
     target["receipt"]["transaction"] = json!(flipped(&transaction, transaction.len() / 2 - 3));
-    refused("run", &target, "the receipt is that of transaction");
+    refused("run", &target, "the receipt is of transaction");
     let mut place = whole.clone();
     place["receipt"]["index"] = json!("0x0");
     refused("run", &place, "does not lead from receipt 0");
@@ -187,7 +187,7 @@ fn an_altered_receipt_or_run_is_refused() {
     refused("run", &huge, "not below 2^32");
     let mut hash = whole;
     hash["claim"]["hash"] = json!(B256::ZERO);
-    refused("run", &hash, "its receipt is that of");
+    refused("run", &hash, "its receipt is of");
 }
 
 #[test]

@@ -168,8 +168,7 @@ fn a_stopped_validator_proves_from_its_directory() {
         assert!(said.status.success(), "{said:?}");
         let judged = judge(&path, &FIXTURE.genesis);
         let is_final = judged.as_ref().is_ok_and(|words| words.contains("Final: block"));
-        let is_honest =
-            judged.as_ref().is_err_and(|error| error.contains("does not say why its block is final"));
+        let is_honest = judged.as_ref().is_err_and(|error| error.contains("does not prove its block final"));
         assert!(is_final || is_honest, "{judged:?}");
     }
     // Receipts are of a block in the past, which a certificate above it covers where it has none of its own.

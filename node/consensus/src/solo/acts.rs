@@ -1,6 +1,6 @@
-//! How a sequencer follows a developer's requests.
+//! Carries out a developer's requests.
 //!
-//! Each answers with two results: the inner one is the asker's, the outer one ends the sequencer.
+//! Each returns two results: the inner one goes to the client, the outer one ends the sequencer.
 
 use super::{
     BlockId, Mode,

@@ -1,4 +1,4 @@
-//! What a developer can ask of a running sequencer.
+//! Requests that a developer can send to a running sequencer.
 
 use super::{
     BlockId, Mode,
@@ -102,7 +102,7 @@ pub enum ControlError {
         asked: TimestampMs,
     },
     /// There is no such snapshot.
-    #[error("there is no snapshot {given}: it was used, dropped by going back further, or is too old")]
+    #[error("there is no snapshot {given}: it was used, dropped by an earlier revert, or is too old")]
     UnknownSnapshot {
         /// The number that was given.
         given: u64,
@@ -116,7 +116,7 @@ pub enum ControlError {
         height: u64,
     },
     /// Committed blocks stay.
-    #[error("a chain that is kept in a directory cannot start anew: stop it and choose another --datadir")]
+    #[error("a chain with a data directory cannot be reset: stop it and choose another --datadir")]
     KeptForGood,
     /// The edit makes no transaction: it is too large.
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! A developer's orders that are transactions: each becomes a block of its own, at once, with nothing else in it.
+//! A developer's orders that are transactions: each becomes a block of its own, at once.
 
 use super::{BlockId, acts::Answer, controls::ControlError, sequencer::Sequencer};
 use crate::{

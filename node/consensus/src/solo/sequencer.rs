@@ -1,4 +1,4 @@
-//! The sequencer itself: it waits for a reason to make a block, makes it, and tells everyone.
+//! The sequencer: waits for a reason to make a block, makes it, and notifies listeners.
 
 use super::{BlockId, Mode, SoloConfig, controls::Command, time::Time};
 use crate::{

@@ -1,4 +1,4 @@
-//! The sequencer's time: a clock that a developer can move, and a moment kept for the next block.
+//! The sequencer's clock, which a developer can move, and the time reserved for the next block.
 
 use crate::clock::Clock;
 use almanac_primitives::{DurationMs, TimestampMs};

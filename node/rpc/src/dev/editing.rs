@@ -1,4 +1,4 @@
-//! Accounts by decree: balances, code, nonces and storage, and sending in other names.
+//! Edits of balances, code, nonces and storage, and impersonation.
 
 use super::Dev;
 use crate::error;

@@ -1,4 +1,4 @@
-//! What tools ask to find out whom they are talking to.
+//! Information about the node for tools.
 
 use super::Dev;
 use crate::error;

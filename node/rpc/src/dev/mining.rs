@@ -1,4 +1,4 @@
-//! When blocks are made, and blocks by hand.
+//! When blocks are made, and blocks on request.
 
 use super::{Dev, refused, time::moment};
 use crate::{

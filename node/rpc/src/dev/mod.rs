@@ -1,7 +1,7 @@
-//! A developer's controls, under the names that tools know: `evm_`, `anvil_` and `hardhat_`.
+//! Developer controls, under the names that tools know: `evm_`, `anvil_` and `hardhat_`.
 //!
-//! They are a module of their own. Only `almanac dev` serves it, and the chain itself refuses edits and
-//! impersonation where its genesis is not a developer's.
+//! They are a separate module that only `almanac dev` serves. The chain itself refuses edits and impersonation unless
+//! its genesis allows them.
 
 mod editing;
 mod info;

@@ -1,4 +1,4 @@
-//! Pending transactions, thrown away.
+//! Drops pending transactions.
 
 use super::Dev;
 use alloy_primitives::{Address, TxHash};

@@ -1,4 +1,4 @@
-//! What holds for later blocks: their gas limit. And what tools ask for that this chain has no place for.
+//! Sets the gas limit of later blocks. Refuses settings that this chain does not have, with the reason.
 
 use super::{Dev, refused};
 use crate::error;

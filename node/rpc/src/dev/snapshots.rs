@@ -1,4 +1,4 @@
-//! Everything as it was.
+//! Snapshot and revert.
 
 use super::{Dev, refused};
 use crate::error;

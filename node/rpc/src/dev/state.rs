@@ -1,4 +1,4 @@
-//! All accounts in one piece, to be put into another chain.
+//! Dumps all accounts, and loads them into another chain.
 
 use super::Dev;
 use crate::{answer::Answer, error, view::View};
@@ -56,7 +56,7 @@ impl StateApiServer for Dev {
         let view = self.view.clone();
         let compare = move || {
             let dump: Dump = serde_json::from_slice(&dump)
-                .map_err(|error| error::invalid(format!("this is no dump of accounts: {error}")))?;
+                .map_err(|error| error::invalid(format!("invalid dump of accounts: {error}")))?;
             let present = accounts(&view)?;
             let wanted = dump.accounts.into_iter().filter(|(account, _)| !is_foreign(*account));
             let edits = wanted.flat_map(|(account, wanted)| edits(account, wanted, present.get(&account)));

@@ -1,4 +1,4 @@
-//! The clock, moved by hand. Tools speak of seconds.
+//! Moves the clock. Tools use seconds.
 
 use super::{Dev, mining::seconds, refused};
 use crate::error;

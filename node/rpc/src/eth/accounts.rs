@@ -1,4 +1,4 @@
-//! Accounts: money, numbers, code and storage, now and at any block that is kept.
+//! Accounts: balance, nonce, code and storage, now and at any kept block.
 
 use super::Eth;
 use crate::{error, view::account};

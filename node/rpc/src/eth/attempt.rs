@@ -1,4 +1,4 @@
-//! A call to be tried: in which block, on which state, at which price.
+//! A simulated call: its block, its state and its gas price.
 
 use super::{
     Eth,

@@ -1,4 +1,4 @@
-//! Calls that change nothing: tried out, measured, or several after each other.
+//! Calls that change nothing: `eth_call`, estimates, and series of calls.
 
 use super::{
     Eth,

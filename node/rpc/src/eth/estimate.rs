@@ -1,4 +1,4 @@
-//! Finds the least gas limit with which a call succeeds.
+//! Finds the lowest gas limit with which a call succeeds.
 
 use super::attempt::AttemptError;
 use almanac_exec::{Call, CallResult, SimulateError};

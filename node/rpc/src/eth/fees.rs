@@ -1,4 +1,4 @@
-//! What blocks ask for gas, and what was paid.
+//! Gas prices: the base fee, and what was paid in recent blocks.
 
 use super::Eth;
 use crate::{

@@ -1,4 +1,4 @@
-//! Completes what a client left out of a transaction: number, gas, price, chain.
+//! Fills the fields that a client left out of a transaction: nonce, gas, price, chain id.
 
 use super::{Eth, attempt::Overrides, estimate::estimate, fees::TIP};
 use crate::error;

@@ -1,4 +1,4 @@
-//! Ethereum's own methods: everything that a client needs to read the chain and to send to it.
+//! Ethereum's own methods: reading the chain and sending transactions.
 
 mod accounts;
 pub(crate) mod attempt;

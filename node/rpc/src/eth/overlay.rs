@@ -1,4 +1,4 @@
-//! A state with other values laid over it: overrides, and what calls before would have changed.
+//! A state with changed values on top: overrides, and the effects of earlier simulated calls.
 
 use crate::{
     bounds::{OVERRIDE_ACCOUNTS_MAX, OVERRIDE_SLOTS_MAX},

@@ -1,4 +1,4 @@
-//! Transactions on their way in, signed by their senders.
+//! Submits signed transactions.
 
 use super::{Eth, fill::unsigned};
 use crate::{

@@ -1,4 +1,4 @@
-//! What the node signs or sends in the name of a developer's accounts. A node without keys does not serve it.
+//! Signs and sends for the accounts of a developer chain. A node without keys does not serve this.
 
 use super::{Eth, fill::unsigned};
 use crate::{answer::Answer, error, impersonation::in_the_name_of, typed_data, types::RpcReceipt};

@@ -1,4 +1,4 @@
-//! `eth_simulateV1`: blocks that never were, each on what the ones before would have changed.
+//! `eth_simulateV1`: simulates a series of blocks, each on the effects of the ones before.
 
 use super::{
     attempt::{Attempt, AttemptError},

@@ -1,4 +1,4 @@
-//! Subscriptions over WebSocket: heads, logs and pending transactions as they come.
+//! Subscriptions over WebSocket to heads, logs and pending transactions.
 
 use super::Eth;
 use crate::{

@@ -1,4 +1,4 @@
-//! Small things that clients ask before they begin: who is there, what is spoken, what waits.
+//! Small methods: versions, chain id, sync status, pool status.
 
 use super::Eth;
 use crate::{
@@ -193,7 +193,7 @@ impl ToolsApiServer for Eth {
     ) -> RpcResult<()> {
         Err(error::unsupported(
             "eth_getProof",
-            "the state is no Merkle-Patricia trie; use almanac_getProof, or `almanac proof get`",
+            "the state is not a Merkle-Patricia trie; use almanac_getProof, or `almanac proof get`",
         ))
     }
 }

@@ -1,4 +1,4 @@
-//! Names of schedules, in the form that people read and as the number that contracts use.
+//! Ids of schedules, in the form for people and as the number that contracts use.
 
 use alloy_primitives::U64;
 use almanac_primitives::{ScheduleId, ScheduleRef};

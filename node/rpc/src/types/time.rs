@@ -1,4 +1,4 @@
-//! Moments, for machines and for people.
+//! Times, for programs and for people.
 
 use alloy_primitives::U64;
 use almanac_primitives::TimestampMs;

@@ -1,6 +1,6 @@
-//! People with keys, transactions to sign and small contracts: what tests of every crate start from.
+//! Accounts with keys, transactions and small contracts, shared by the tests of every crate.
 //!
-//! Only built with the feature `testing`; nothing in a node uses it.
+//! Only built with the feature `testing`; no node uses it.
 #![expect(missing_docs, reason = "names and tests say it")]
 
 pub mod contracts;

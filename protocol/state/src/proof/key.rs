@@ -1,4 +1,4 @@
-//! How proofs and peers name a value: the bytes that [`StateKey::hashed`] hashes.
+//! The names of values in proofs and between peers: the bytes that [`StateKey::hashed`] hashes.
 
 use almanac_primitives::{
     ScheduleId, StateKey,

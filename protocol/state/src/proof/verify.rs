@@ -1,4 +1,4 @@
-//! Checks a proof against a header, and says what it proves.
+//! Checks a proof against a header, and returns what it proves.
 
 use super::StateProof;
 use crate::qmdb::{Family, Value};
@@ -89,7 +89,7 @@ pub struct ProvenValue {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentError {
     /// Another value was proven.
-    #[error("{asked:?} was asked for, {proven:?} was proven")]
+    #[error("the proof is of {proven:?}, expected {asked:?}")]
     OtherKey {
         /// What was asked for.
         asked: StateKey,

@@ -1,7 +1,7 @@
 //! The tree of sealed batches above the committed head.
 //!
-//! QMDB ties a batch to its parents by weak pointers and compares states by their roots. Here a batch keeps
-//! alive what it is built on, and two batches that say the same are still two: the same rules as in memory.
+//! QMDB links a batch to its parents by weak pointers and compares states by their roots. Here a batch keeps its
+//! parents alive, and two batches with equal content are still two: the same rules as in memory.
 
 use super::{Sealed, root};
 use crate::store::{CommitError, StaleBatch};

@@ -1,9 +1,8 @@
 //! The state on disk: one QMDB, whose batches fork from any parent and know their roots before they are applied.
 //!
-//! Keys are hashes, values are bytes, and every commit carries the height of its block, so that a reopened
-//! store knows where it is. A mutation takes the database and gives it back on success. Where it fails, or is
-//! dropped before it has ended, the database is gone, every later call says so, and the node has to be started
-//! again: what was durable is safe.
+//! Keys are hashes, values are bytes, and every commit carries the height of its block, so that a reopened store knows
+//! its height. A mutation takes the database and returns it on success. If it fails, or is dropped before its end, the
+//! database is gone, every later call fails, and the node must be restarted: durable data is safe.
 
 mod config;
 mod layer;

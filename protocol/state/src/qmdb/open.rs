@@ -1,4 +1,4 @@
-//! Opens a store: at its last durable block, at an earlier one, or at genesis where there is nothing yet.
+//! Opens a store: at its last durable block, at an earlier one, or at genesis if it is empty.
 
 use super::{
     Database, QmdbConfig, QmdbError,
@@ -39,7 +39,7 @@ pub enum OpenError {
         partition: String,
     },
     /// The files were written by another version of this program.
-    #[error("the state in {partition:?} cannot be understood: {error}; use the version that wrote it")]
+    #[error("cannot decode the state in {partition:?}: {error}; use the version that wrote it")]
     OtherFormat {
         /// Where it is.
         partition: String,

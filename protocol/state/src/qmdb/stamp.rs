@@ -1,4 +1,4 @@
-//! What a commit says about itself: the block that it belongs to, and the genesis that everything began with.
+//! The metadata of a commit: its block, and the genesis.
 
 use super::value::Value;
 use alloy_primitives::{B256, Bytes, Keccak256};

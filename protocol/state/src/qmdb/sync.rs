@@ -52,7 +52,7 @@ const COUNTED_AT_ONCE: NonZeroU64 = NZU64!(4_096);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyncError {
     /// A header that names no operations.
-    #[error("block {number} says that its state is operations {start} to {end}")]
+    #[error("the header of block {number} has an invalid range of operations, {start} to {end}")]
     Range {
         /// Height of the block.
         number: u64,
@@ -62,7 +62,7 @@ pub enum SyncError {
         end: u64,
     },
     /// Peers did not give what is needed.
-    #[error("the state of block {number} cannot be had: {reason}")]
+    #[error("cannot fetch the state of block {number}: {reason}")]
     Source {
         /// Height of the block.
         number: u64,
@@ -86,7 +86,7 @@ pub enum SyncError {
         reason: String,
     },
     /// The operations are proven, and make another state than the header says.
-    #[error("the operations of block {number} give the state {found:?}, its header says {expected:?}")]
+    #[error("the operations of block {number} give the state {found:?}, but its header has {expected:?}")]
     OtherState {
         /// Height of the block.
         number: u64,

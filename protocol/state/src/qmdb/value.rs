@@ -1,4 +1,4 @@
-//! How values and keys of the state look to QMDB.
+//! Values and keys of the state in QMDB's types.
 
 use alloy_primitives::Bytes;
 use almanac_primitives::{StateKey, params::STATE_VALUE_BYTES_MAX};

@@ -82,7 +82,7 @@ fn an_omitted_leaf_is_caught_wherever_it_was() {
     swapped.swap(1, 2);
     assert!(judged(&header, &swapped, None).unwrap_err().contains("does not begin where"));
     let error = judged(&header, &proofs, Some(all[1..].to_vec())).unwrap_err();
-    assert!(error.contains("something else is due than its leaves have"), "{error}");
+    assert!(error.contains("other due entries than its leaves"), "{error}");
 }
 
 /// The tree has other values than leaves, and proofs of them hold.
@@ -100,5 +100,5 @@ fn the_head_and_a_branch_are_no_leaves() {
         (header, proof)
     });
     let error = judged(&state.0, &[state.1], None).unwrap_err();
-    assert!(error.contains("node 0 of the calendar is no leaf"), "{error}");
+    assert!(error.contains("node 0 of the calendar is not a leaf"), "{error}");
 }
