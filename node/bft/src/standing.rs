@@ -5,7 +5,7 @@
 //! newest final block, and which is the newest vote of the asking validator?
 //!
 //! - A peer has a vote of this validator that its files lack, in a later view than the newest final block: the files
-//!   are incomplete. The validator is silent first (`silence.rs`).
+//!   are incomplete. The validator is silent first (`lost_votes.rs`).
 //! - A peer has a final block of a later view than any in the files: the validator was away, or its files are older
 //!   than its last votes. It votes at once, but only in views after that block: the earlier views are over.
 //! - Otherwise it votes at once.

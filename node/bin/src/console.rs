@@ -6,7 +6,7 @@ use almanac_exec::BlockOutput;
 use almanac_index::{Index, IndexedBlock};
 use almanac_primitives::Block;
 use almanac_rpc::{
-    lines::Lines,
+    log_switch::LogSwitch,
     priority::{aside, step_back},
 };
 use almanac_schedule::Agenda;
@@ -25,7 +25,7 @@ const WAITING_MAX: usize = 256;
 /// Hands blocks over to the thread that looks at them.
 pub(crate) struct ConsoleLines {
     blocks: SyncSender<u64>,
-    lines: Lines,
+    lines: LogSwitch,
 }
 
 impl ConsoleLines {
@@ -34,7 +34,7 @@ impl ConsoleLines {
         index: Arc<Index>,
         agenda: Arc<dyn Agenda>,
         chain_id: u64,
-        lines: Lines,
+        lines: LogSwitch,
     ) -> std::io::Result<Self> {
         let (blocks, waiting) = sync_channel(WAITING_MAX);
         let look = move || print_all(&waiting, &index, &*agenda, chain_id);

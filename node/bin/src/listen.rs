@@ -5,12 +5,12 @@ use almanac_consensus::{Sink, SinkError};
 use almanac_exec::{BlockOutput, Executed, fault_in};
 use almanac_index::Index;
 use almanac_primitives::{Block, Outcome, Receipt};
-use almanac_rpc::{lines::Lines, revert, types::time::iso};
+use almanac_rpc::{log_switch::LogSwitch, revert, types::time::iso};
 use std::sync::Arc;
 
 /// Writes a line per block.
 pub(crate) struct BlockLines {
-    pub(crate) lines: Lines,
+    pub(crate) lines: LogSwitch,
     pub(crate) index: Arc<Index>,
 }
 

@@ -2,10 +2,10 @@
 
 mod claim;
 mod datadir;
+mod description;
 mod file;
 mod finality;
 mod node;
-mod words;
 
 use crate::{http::Endpoint, private_file};
 use alloy_primitives::{Address, B256, BlockHash, TxHash, U256};
@@ -174,7 +174,7 @@ fn judge(args: &VerifyArgs) -> anyhow::Result<String> {
     let finality = args.genesis.as_ref().map(|path| finality::check(path, &file, &header)).transpose()?;
     let mut text = claim::check(&file, &header)?;
     text.fact("block hash", header.hash());
-    text.fact("block time", words::moment(header.timestamp));
+    text.fact("block time", description::moment(header.timestamp));
     match finality {
         Some(finality) => text.line(finality.to_string()),
         None if args.block_hash.is_some() => text.line("The block is the one whose hash you gave."),

@@ -30,7 +30,7 @@ use almanac_rpc::{
     heads::Heads,
     heavy::{Heavy, HeavyLimits},
     impersonation::Impersonation,
-    lines::Lines,
+    log_switch::LogSwitch,
     retrace::Retrace,
     server::Page,
     view::View,
@@ -57,7 +57,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let mode = config.block_time.map_or(Mode::OnDemand, Mode::Interval);
     let directory = datadir.as_ref().map(|datadir| datadir.path().to_owned());
     let keeping = index_command::keeping(config.history);
-    let lines = Lines::default();
+    let lines = LogSwitch::default();
     let setup = Setup { keeping, mode, lines: lines.clone() };
     let (thread, started) = spawn_sequencer(genesis.clone(), datadir, setup)?;
     let Started { mut solo, pool, index, heads, height, source } =
@@ -160,7 +160,7 @@ struct Started {
 struct Setup {
     keeping: IndexConfig,
     mode: Mode,
-    lines: Lines,
+    lines: LogSwitch,
 }
 
 type Ready = oneshot::Sender<anyhow::Result<Started>>;

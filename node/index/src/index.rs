@@ -7,9 +7,9 @@ use crate::{
     digest::digest,
     error::{ApplyError, Fault, LogsError, OpenError, RevertError, StoreError},
     history::HistoricalState,
-    involved::{self, ANYONE, Order, SENDER, Sent},
     logs::{Bounds, LogEntry, LogFilter, Search, Stop},
     open::{self, Head},
+    participants::{self, ANYONE, Order, SENDER, Sent},
     read, rows,
     schedules::{self, KnownSchedule, ScheduleFilter, SchedulePage},
     store::{Batch, Store, View},
@@ -311,7 +311,7 @@ impl Index {
         order: Order,
         limit: usize,
     ) -> Result<Vec<Sent>, StoreError> {
-        self.0.store.ask(|view| involved::transactions_of(view, sender, SENDER, range, order, limit))
+        self.0.store.ask(|view| participants::transactions_of(view, sender, SENDER, range, order, limit))
     }
 
     /// Up to `limit` transactions in a range that `address` sent or received, or that made it as a contract.
@@ -322,7 +322,7 @@ impl Index {
         order: Order,
         limit: usize,
     ) -> Result<Vec<Sent>, StoreError> {
-        self.0.store.ask(|view| involved::transactions_of(view, address, ANYONE, range, order, limit))
+        self.0.store.ask(|view| participants::transactions_of(view, address, ANYONE, range, order, limit))
     }
 
     /// Up to `limit` heights in a range at which the value of a key changed, as far as history is kept.
@@ -338,14 +338,14 @@ impl Index {
 
     /// The transaction that made a contract, unless another contract did.
     pub fn creation_of(&self, contract: Address) -> Result<Option<Sent>, StoreError> {
-        self.0.store.ask(|view| involved::creation_of(view, contract))
+        self.0.store.ask(|view| participants::creation_of(view, contract))
     }
 
     /// The transaction that `sender` signed with a nonce, if there is one.
     pub fn signed_with_nonce(&self, sender: Address, nonce: u64) -> Result<Option<Sent>, StoreError> {
         self.0.store.ask(|view| {
             let (tip, _) = read::meta(view, read::META_TIP, rows::read_tip)?;
-            involved::signed_with_nonce(view, sender, nonce, tip)
+            participants::signed_with_nonce(view, sender, nonce, tip)
         })
     }
 

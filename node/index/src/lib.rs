@@ -10,9 +10,9 @@ pub mod error;
 mod growth;
 pub mod history;
 pub mod index;
-pub mod involved;
 pub mod logs;
 mod open;
+pub mod participants;
 mod read;
 mod rows;
 pub mod schedules;
@@ -26,8 +26,8 @@ pub use copied::CopiedIndex;
 pub use error::{ApplyError, LogsError, OpenError, RevertError, StoreError};
 pub use history::HistoricalState;
 pub use index::Index;
-pub use involved::{Order, Sent};
 pub use logs::{LogEntry, LogFilter};
+pub use participants::{Order, Sent};
 pub use schedules::{
     EndReason, Ending, KnownSchedule, Schedule, ScheduleFilter, SchedulePage, ScheduleStatus,
 };

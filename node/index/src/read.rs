@@ -3,7 +3,7 @@
 use crate::{
     block::{IndexedBlock, Location, Place, unseen},
     error::Fault,
-    involved::Order,
+    participants::Order,
     rows::{self, ReceiptRow},
     schedules,
     store::{Table, View},

@@ -21,7 +21,7 @@
 use crate::{
     block::{Location, Parties},
     error::Fault,
-    involved::Part,
+    participants::Part,
 };
 use alloy_primitives::{Address, B256, Bytes, Log, TxHash};
 use almanac_primitives::{

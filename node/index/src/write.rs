@@ -3,7 +3,7 @@
 use crate::{
     block::{IndexedBlock, Location, Parties},
     error::Fault,
-    involved::Part,
+    participants::Part,
     read::{self, META_OLDEST, META_TIP},
     rows::{self, Term},
     schedules,

@@ -21,7 +21,7 @@ pub mod heads;
 pub mod heavy;
 pub mod impersonation;
 pub mod limits;
-pub mod lines;
+pub mod log_switch;
 mod meter;
 pub mod otterscan;
 mod pages;

@@ -9,10 +9,10 @@ mod mark;
 mod new;
 mod node;
 mod ports;
-mod quiet;
 mod serve;
-mod silent;
+mod stalled;
 mod up;
+mod vote_again;
 mod votes;
 mod watch;
 

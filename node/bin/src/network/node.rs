@@ -8,7 +8,7 @@ use super::{
     evidence::EvidenceFiles,
     keys,
     mark::Moment,
-    ports, quiet, serve, silent,
+    ports, serve, stalled, vote_again,
     votes::{self, Role, Signer},
     watch,
 };
@@ -33,7 +33,7 @@ use almanac_rpc::{
     feed::IndexFeed,
     heads::Heads,
     heavy::{Heavy, HeavyLimits},
-    lines::Lines,
+    log_switch::LogSwitch,
 };
 use anyhow::{Context as _, ensure};
 use commonware_runtime::{Runner as _, Spawner as _, Supervisor as _, tokio::Context};
@@ -128,15 +128,15 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
             ended.context("the node ended")?;
             anyhow::bail!("the node ended without a reason");
         }
-        floor = silent::end(start, leave, &started.index, &finality) => Some(floor),
-        never = quiet::watch(&started.index, config.block_time_ms, &genesis) => match never {},
+        floor = vote_again::end(start, leave, &started.index, &finality) => Some(floor),
+        never = stalled::watch(&started.index, config.block_time_ms, &genesis) => match never {},
     };
     heavy.close();
     server.stop().await;
     stop(started.bft, thread).await?;
     match votes_after {
         None => Ok(()),
-        Some(floor) => silent::speak(&datadir, key, &config.key, floor),
+        Some(floor) => vote_again::speak(&datadir, key, &config.key, floor),
     }
 }
 
@@ -306,7 +306,7 @@ async fn start(
         feed,
         heads.clone(),
         Arc::new(BlockFigures { pool, index: index.clone() }),
-        Arc::new(BlockLines { lines: Lines::default(), index: index.clone() }),
+        Arc::new(BlockLines { lines: LogSwitch::default(), index: index.clone() }),
         pruning,
     ];
     let origin = index.block(0)?.context("block 0 is missing from the index")?;

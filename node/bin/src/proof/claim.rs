@@ -1,6 +1,6 @@
 //! Checks the claim of a proof against its block, and describes it.
 
-use super::{file::ProofFile, words::Words};
+use super::{description::Description, file::ProofFile};
 use almanac_primitives::{
     Header, Lane, ScheduleId, StateKey, TimestampMs, addresses::LEDGER, inclusion::Ran,
 };
@@ -14,14 +14,14 @@ use anyhow::{Context as _, bail, ensure};
 
 /// Checks that everything in the file holds in the block with this header, and shows what it claims: no less and no
 /// more. Says what is proven.
-pub(super) fn check(file: &ProofFile, header: &Header) -> anyhow::Result<Words> {
+pub(super) fn check(file: &ProofFile, header: &Header) -> anyhow::Result<Description> {
     let values = file.values()?;
     let proven = values.iter().map(|value| verify(header, value)).collect::<Result<Vec<_>, _>>()?;
     let receipt = file.receipt()?.map(|receipt| receipt.verify(header)).transpose()?;
     let is_span = matches!(file.claim(), ClaimJson::Span { .. });
     ensure!(is_span || file.entries().is_none(), "the file lists due entries, but its claim is not a span");
     match (file.claim(), &proven[..], receipt) {
-        (ClaimJson::Value {}, [value], None) => Words::of_value(value),
+        (ClaimJson::Value {}, [value], None) => Description::of_value(value),
         (ClaimJson::Schedule { schedule }, values, None) => {
             check_schedule(schedule.parse().context("the claim names no schedule")?, values)
         }
@@ -37,7 +37,7 @@ pub(super) fn check(file: &ProofFile, header: &Header) -> anyhow::Result<Words> 
                 is_run || !matches!(file.claim(), ClaimJson::Run { .. }),
                 "{hash} is no run of a schedule"
             );
-            Ok(Words::of_receipt(&receipt, &ran, header.number))
+            Ok(Description::of_receipt(&receipt, &ran, header.number))
         }
         (claim, values, receipt) => bail!(
             "the file claims {claim:?}, which {} values and {} receipts do not prove",
@@ -47,7 +47,7 @@ pub(super) fn check(file: &ProofFile, header: &Header) -> anyhow::Result<Words> 
     }
 }
 
-fn check_schedule(id: ScheduleId, values: &[ProvenValue]) -> anyhow::Result<Words> {
+fn check_schedule(id: ScheduleId, values: &[ProvenValue]) -> anyhow::Result<Description> {
     let (head, body, escrow) = match values {
         [head, body] => (head, body, None),
         [head, body, escrow] => (head, body, Some(escrow)),
@@ -59,7 +59,7 @@ fn check_schedule(id: ScheduleId, values: &[ProvenValue]) -> anyhow::Result<Word
         .with_context(|| format!("the body of schedule {id} cannot be read"))?;
     let escrow = escrow.map(|escrow| escrow.slot(LEDGER, escrow_slot(id))).transpose()?;
     let block = values.first().map_or(0, ProvenValue::block_number);
-    Ok(Words::of_schedule(id, &head, &body, escrow, block))
+    Ok(Description::of_schedule(id, &head, &body, escrow, block))
 }
 
 fn check_span(
@@ -69,7 +69,7 @@ fn check_span(
     values: &[ProvenValue],
     shown: Option<&[EntryJson]>,
     header: &Header,
-) -> anyhow::Result<Words> {
+) -> anyhow::Result<Description> {
     let leaves = values.iter().map(leaf).collect::<anyhow::Result<Vec<Leaf>>>()?;
     let due = due_in(&leaves, Queue::of_lane(lane), from, to)
         .context("the leaves do not tell everything that is due")?;
@@ -77,7 +77,7 @@ fn check_span(
     if let Some(shown) = shown {
         ensure!(*shown == expected, "the file lists other due entries than its leaves: {expected:?}");
     }
-    Ok(Words::of_span(lane, from, to, &due, header.number))
+    Ok(Description::of_span(lane, from, to, &due, header.number))
 }
 
 fn leaf(value: &ProvenValue) -> anyhow::Result<Leaf> {

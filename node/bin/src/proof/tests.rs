@@ -2,7 +2,7 @@
 
 mod span;
 
-use super::{words::coins, *};
+use super::{description::coins, *};
 use crate::{accounts, datadir::Datadir};
 use alloy_primitives::{Bytes, hex, keccak256};
 use almanac_primitives::{

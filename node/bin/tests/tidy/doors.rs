@@ -12,7 +12,7 @@ pub(crate) struct Door {
 }
 
 /// Addresses at which nothing answers a call: an account without code, and Ethereum's own contract.
-const NOT_DOORS: [&str; 2] = ["DEVELOPER", "BLOCK_HASH_HISTORY"];
+const NOT_DOORS: [&str; 3] = ["DEVELOPER", "BLOCK_HASH_HISTORY", "BURN"];
 
 pub(crate) fn doors(repository: &Repository) -> Vec<Door> {
     let sources = repository.files.iter().filter(|path| path.starts_with("protocol/exec/src/doors"));

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     block::Location,
     error::Fault,
-    involved::Order,
+    participants::Order,
     rows,
     store::{Row, Table, View},
 };

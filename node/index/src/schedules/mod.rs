@@ -6,13 +6,13 @@
 
 mod events;
 mod find;
-mod living;
+mod from_state;
 mod rows;
 mod write;
 
 pub(crate) use events::read_events;
 pub(crate) use find::{body, find, known, runs_of};
-pub(crate) use living::{add_living, living};
+pub(crate) use from_state::{add_living, living};
 pub(crate) use write::{add, take_back};
 
 use crate::block::Location;

@@ -5,7 +5,7 @@ mod api;
 mod capacity;
 pub mod claim;
 mod listen;
-mod only;
+mod one_schedule;
 mod parameters;
 mod params;
 mod preview;

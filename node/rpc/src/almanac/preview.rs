@@ -3,7 +3,7 @@
 //! Each is a block with the real transition, in which nothing but this schedule is due, on the state that the ones
 //! before would leave. The base fee stays as it would be in the next block: nobody knows better.
 
-use super::{only::Only, params::StatusName, runs::failure};
+use super::{one_schedule::OneSchedule, params::StatusName, runs::failure};
 use crate::{
     answer::{Answer, Room},
     bounds::{PREVIEW_RUNS_MAX, PREVIEW_TIME_MAX},
@@ -195,7 +195,7 @@ impl Attempt<'_> {
             consensus: self.parent.consensus,
             parent: self.parent.clone(),
         };
-        let output = execute(&self.state, &Only(self.id), &input, &mut Body::new(Vec::new()));
+        let output = execute(&self.state, &OneSchedule(self.id), &input, &mut Body::new(Vec::new()));
         let output = output.map_err(error::internal)?;
         self.state.apply(&output.diff);
         // A block that is as full as it should be keeps the base fee where it is.

@@ -16,7 +16,7 @@ use crate::{
     error,
     heavy::{Heavy, HeavyLimits},
     impersonation::Impersonation,
-    lines::Lines,
+    log_switch::LogSwitch,
     view::View,
 };
 use almanac_consensus::{Admission, BlockId, ControlError, Controls};
@@ -31,7 +31,7 @@ pub struct Dev {
     admission: Admission,
     controls: Controls,
     impersonation: Arc<Impersonation>,
-    lines: Lines,
+    lines: LogSwitch,
     client_version: Arc<str>,
     /// Dumps and many blocks at once wait here.
     heavy: Heavy,
@@ -45,7 +45,7 @@ impl Dev {
         admission: Admission,
         controls: Controls,
         impersonation: Arc<Impersonation>,
-        lines: Lines,
+        lines: LogSwitch,
         client_version: &str,
     ) -> Self {
         let heavy = Heavy::new(HeavyLimits::default());

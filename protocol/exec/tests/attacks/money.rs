@@ -16,7 +16,7 @@ use almanac_schedule::{
     decide::{Moment, RunEnd},
     ledger::MemoryLedger,
     life::{self, NewSchedule, TopUpError, What},
-    record::{Body, escrow_slot},
+    record::{Body, Door, escrow_slot},
 };
 
 alloy_sol_types::sol!("../../contracts/IDeveloper.sol");

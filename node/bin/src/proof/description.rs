@@ -14,9 +14,9 @@ use std::fmt::{Display, Write as _};
 
 /// Lines for people.
 #[derive(Debug, Default)]
-pub(super) struct Words(String);
+pub(super) struct Description(String);
 
-impl Words {
+impl Description {
     pub(super) fn line(&mut self, text: impl Display) {
         writeln!(self.0, "{text}").expect("a String takes any text");
     }

@@ -8,9 +8,9 @@ use almanac_schedule::{
 };
 
 /// An agenda on which there is one schedule.
-pub(super) struct Only(pub(super) ScheduleId);
+pub(super) struct OneSchedule(pub(super) ScheduleId);
 
-impl Only {
+impl OneSchedule {
     fn record(&self, state: &dyn StateRead) -> Result<Option<Record>, CalendarError> {
         match Record::read(state, self.0) {
             Ok(record) => Ok(record),
@@ -20,7 +20,7 @@ impl Only {
     }
 }
 
-impl Agenda for Only {
+impl Agenda for OneSchedule {
     fn due_from(
         &self,
         state: &dyn StateRead,

@@ -7,9 +7,9 @@ use std::sync::{
 
 /// A switch that everybody has who writes such lines. Cloning gives the same one.
 #[derive(Clone, Debug)]
-pub struct Lines(Arc<AtomicBool>);
+pub struct LogSwitch(Arc<AtomicBool>);
 
-impl Lines {
+impl LogSwitch {
     /// Whether to write.
     pub fn is_on(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -21,7 +21,7 @@ impl Lines {
     }
 }
 
-impl Default for Lines {
+impl Default for LogSwitch {
     fn default() -> Self {
         Self(Arc::new(AtomicBool::new(true)))
     }
