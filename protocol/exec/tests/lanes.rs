@@ -13,8 +13,8 @@ use almanac_primitives::{
     addresses::{CRON_REGISTRY, LEDGER},
     genesis::Allocation,
     params::{
-        CRON_BLOCK_GAS_DEFAULT, LANE_BLOCK_RUNS_MAX, Parameters, RESERVED_BLOCK_GAS_DEFAULT,
-        SPARE_BLOCK_GAS_DEFAULT,
+        BLOCK_SWEEPS_MAX, CRON_BLOCK_GAS_DEFAULT, LANE_BLOCK_RUNS_MAX, Parameters,
+        RESERVED_BLOCK_GAS_DEFAULT, SPARE_BLOCK_GAS_DEFAULT,
     },
     run::{PROLOGUE_TYPE, RUN_TYPE},
 };
@@ -760,7 +760,12 @@ fn each_lane_is_asked_for_a_bounded_number() {
 
     let asked = agenda.0.lock().unwrap().clone();
     let once = Lane::ALL.map(|lane| (Queue::of_lane(lane), now, LANE_BLOCK_RUNS_MAX));
-    assert_eq!(asked, [&once[..1], &once].concat(), "the full lane a second time, for what has no room");
+    let ends = (Queue::Kept, TimestampMs(1), usize::try_from(BLOCK_SWEEPS_MAX).unwrap());
+    assert_eq!(
+        asked,
+        [&once[..1], &once, &[ends]].concat(),
+        "the full lane a second time, for what has no room; then the ends that are over at block 1"
+    );
     assert_eq!(ran(&output).len(), LANE_BLOCK_RUNS_MAX, "one more was due");
 }
 
