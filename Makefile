@@ -9,19 +9,21 @@ help: ## Show this list
 run: ## Start a developer chain on http://127.0.0.1:8545
 	cargo run --release -- dev
 
-test: lint ## Lint, all Rust tests, then artifacts of contracts and real clients
-	cargo test --workspace
-	scripts/contracts --check
-	scripts/client-test --no-build
-	scripts/client-test --no-build --node network
+test: lint ## Lint, all Rust tests, a throw-away door, then artifacts of contracts and real clients
+	scripts/phase "building tests" cargo test --workspace --no-run
+	scripts/phase "Rust tests" cargo test --workspace
+	scripts/phase "throw-away door" scripts/throwaway-door
+	scripts/phase "contracts" scripts/contracts --check
+	scripts/phase "clients on dev" scripts/client-test --no-build
+	scripts/phase "clients on a network" scripts/client-test --no-build --node network
 
 contracts: ## Compile contracts/ into contracts/artifacts
 	scripts/contracts
 
 lint: ## Format, clippy without warnings, licences and sources of dependencies
-	cargo fmt --all -- --check
-	cargo clippy --workspace --all-targets -- -D warnings
-	scripts/deny
+	scripts/phase "format" cargo fmt --all -- --check
+	scripts/phase "clippy" cargo clippy --workspace --all-targets -- -D warnings
+	scripts/phase "licences" scripts/deny
 
 bench: ## Measure block execution
 	cargo bench -p almanac-exec --bench block
