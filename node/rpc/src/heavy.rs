@@ -27,6 +27,9 @@ impl HeavyLimits {
     /// For reading blocks, transactions and receipts: milliseconds each. They do not wait for calls, which may take
     /// seconds.
     pub const READS: Self = Self { running_max: 4, waiting_max: 1_024 };
+
+    /// For pages such as `/metrics`. One at a time: each lists the same figures.
+    pub const PAGES: Self = Self { running_max: 1, waiting_max: 64 };
 }
 
 impl Default for HeavyLimits {
