@@ -33,6 +33,7 @@ mod rate;
 mod reading;
 pub mod retrace;
 pub mod revert;
+pub mod served;
 pub mod server;
 mod session;
 mod trace_filter;
