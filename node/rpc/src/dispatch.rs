@@ -1,6 +1,7 @@
 //! Reads a JSON-RPC message, calls its methods, and writes the answer down within the limits.
 
 use crate::{
+    answer::within,
     budget::{Account, Held},
     error,
     limits::Limits,
@@ -128,7 +129,7 @@ impl Dispatcher {
                 let (id, params) = (id.into_owned(), params.into_owned());
                 let connection = usize::try_from(origin.connection).unwrap_or_default();
                 let call = ASKER.scope(origin.peer, callback(id, params, connection.into(), max, extensions));
-                aside(call, &origin.writes).await
+                aside(within(max, call), &origin.writes).await
             }
             // Subscriptions are methods of ours that look for a `Session`; there is nothing of the library's own kind.
             None | Some(MethodCallback::Subscription(_) | MethodCallback::Unsubscription(_)) => {

@@ -165,7 +165,9 @@ impl Gate {
         let made = ASKER.scope(connection.peer, self.page_queue.run(move || Ok(page())));
         let text = match made.await {
             Ok(text) => text,
-            Err(refused) => return plain(StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", refused.message())),
+            Err(refused) => {
+                return plain(StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", refused.message()));
+            }
         };
         let mut held = connection.account.hold();
         match held.grow(text.len()) {
@@ -199,7 +201,8 @@ fn respond(kind: &'static str, text: String, held: Option<Held>, busy: Busy) -> 
 /// only, by what a read happened to bring.
 fn head_bytes<B>(request: &Request<B>) -> usize {
     let line = request.method().as_str().len() + request.uri().to_string().len() + "  HTTP/1.1\r\n".len();
-    let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    let headers =
+        request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
     line + headers.sum::<usize>() + "\r\n".len()
 }
 

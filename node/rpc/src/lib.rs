@@ -31,6 +31,7 @@ mod places;
 pub mod priority;
 mod rate;
 mod reading;
+pub mod recent;
 pub mod retrace;
 pub mod revert;
 pub mod served;

@@ -7,7 +7,7 @@ use super::params::{self, Id, LaneName};
 use crate::{
     error,
     heads::{Head, Heads},
-    session::{Ended, Session, Sink, next},
+    session::{Ended, Session, Sink, missed, next},
     types::{RpcScheduleId, RpcTime},
     view::View,
 };
@@ -106,8 +106,10 @@ async fn tell(
             }
         };
         // One at a time: a block may have thousands, and there may be thousands of subscriptions.
-        for entry in (0..block.receipts.len()).flat_map(|index| block.logs_of(index)) {
-            if let Some(told) = of_log(&view, &block, &entry, kind, &wanted).map_err(Ended::Failed)? {
+        let mut logs = block.logs();
+        let look = |block: &IndexedBlock, entry: LogEntry| of_log(&view, block, &entry, kind, &wanted);
+        while let Some(told) = logs.next(look).map_err(|_| missed(&news))? {
+            if let Some(told) = told.map_err(Ended::Failed)? {
                 sink.send(&told).await?;
             }
             // Others have their turn between those that are not wanted.
