@@ -106,7 +106,10 @@ fn upgrade(stream: &mut TcpStream) {
 
 /// A call in a frame of its own.
 fn frame(method: &str) -> Vec<u8> {
-    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+    text_frame(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#))
+}
+
+fn text_frame(body: &str) -> Vec<u8> {
     [&[0x81, 0x80 | u8::try_from(body.len()).unwrap(), 0, 0, 0, 0], body.as_bytes()].concat()
 }
 
@@ -223,6 +226,31 @@ async fn every_request_counts_against_the_rate() {
             assert!(!first.is_empty() && !first.starts_with("HTTP/1.1 429"), "{request}: {first}");
             let second = send();
             assert!(second.starts_with("HTTP/1.1 429"), "{request}: {second}");
+        })
+        .await
+        .unwrap();
+        server.stop().await;
+    }
+}
+
+/// So were notifications and what is no request, over a WebSocket.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_message_of_a_websocket_counts_against_the_rate() {
+    for message in [r#"{"jsonrpc":"2.0","method":"ping"}"#, "{"] {
+        let (server, _) = start(Limits { calls_per_second_max: Some(1), ..Limits::default() }).await;
+        let mut stream = connect(server.address());
+        tokio::task::spawn_blocking(move || {
+            upgrade(&mut stream);
+            std::thread::sleep(Duration::from_millis(1_100));
+            stream.write_all(&text_frame(message)).unwrap();
+            // Messages are worked on at the same time.
+            std::thread::sleep(Duration::from_millis(200));
+            stream.write_all(&frame("ping")).unwrap();
+            let mut answers = String::new();
+            while !answers.contains("-32005") {
+                answers += &read(&mut stream);
+                assert!(!answers.contains("pong") && !answers.is_empty(), "{message}: {answers}");
+            }
         })
         .await
         .unwrap();
