@@ -64,7 +64,7 @@ pub fn run(input: &[u8]) {
 }
 
 /// Most blocks that a developer's order makes here.
-const BLOCKS_MAX: u64 = 500;
+const BLOCKS_MAX: u64 = 20;
 
 /// What may take longer than a request may here, because a client asked for that: to wait for a receipt, and to make
 /// many blocks.

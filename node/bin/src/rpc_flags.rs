@@ -23,7 +23,7 @@ pub(crate) struct RpcFlags {
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
 
-    /// Calls per second that one address may make [default: any number].
+    /// Calls per second that one address may make; every HTTP request and WebSocket message counts [default: any number].
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_limit: Option<u32>,
 
