@@ -12,12 +12,14 @@ pub(crate) mod chain;
 #[allow(dead_code, reason = "shared with the tests over sockets")]
 mod corpus;
 
+use almanac_consensus::solo::REQUEST_BLOCKS_MAX;
 use almanac_primitives::{UserTransaction, testing};
 use arguments::Choices;
 use chain::{BOB, Node};
 use corpus::Request;
 use serde_json::{Value, json};
 use std::{
+    ops::RangeInclusive,
     sync::LazyLock,
     time::{Duration, Instant},
 };
@@ -53,12 +55,48 @@ pub fn run(input: &[u8]) {
             break;
         }
         let (method, params) = &corpus[choices.below(corpus.len())];
-        ask(node, method, &choices.spoil(params));
+        ask(node, method, &patient(method, choices.spoil(params)));
     }
     node.call("evm_revert", &json!([before]));
+    // Neither is part of a snapshot, and an input must not depend on those before it.
+    node.call("evm_setAutomine", &json!([true]));
+    node.call("anvil_dropAllTransactions", &json!([]));
+}
+
+/// Most blocks that a developer's order makes here.
+const BLOCKS_MAX: u64 = 20;
+
+/// What may take longer than a request may here, because a client asked for that: to wait for a receipt, and to make
+/// many blocks.
+fn patient(method: &str, mut params: Value) -> Value {
+    if method.ends_with("Sync") {
+        params.get_mut(1).into_iter().for_each(|wait| lower(wait, 0..=u64::MAX, 16));
+    }
+    if method.contains("mine") {
+        lower(&mut params, BLOCKS_MAX..=REQUEST_BLOCKS_MAX, BLOCKS_MAX);
+    }
+    params
+}
+
+/// Replaces every number in this range.
+fn lower(value: &mut Value, range: RangeInclusive<u64>, number: u64) {
+    let text = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| lower(item, range.clone(), number)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| lower(field, range.clone(), number)),
+        other => {
+            let given = other.as_u64().or_else(|| other.as_str().and_then(text));
+            if given.is_some_and(|given| range.contains(&given)) {
+                *other = json!(format!("{number:#x}"));
+            }
+        }
+    }
 }
 
 fn ask(node: &Node, method: &str, params: &Value) {
+    if std::env::var_os("ALMANAC_FUZZ_SHOW").is_some() {
+        eprintln!("{method} {params}");
+    }
     let begin = Instant::now();
     let answer = node.call(method, params);
     let taken = begin.elapsed();

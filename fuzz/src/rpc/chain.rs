@@ -7,16 +7,12 @@ use almanac_index::{Index, IndexConfig};
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::TimestampMs;
 use almanac_rpc::{
-    almanac::Almanac,
     bounds::{ANSWER_BYTES_MAX, ENVELOPE_BYTES},
-    dev::Dev,
-    eth::Eth,
     feed::IndexFeed,
     heads::Heads,
     heavy::{Heavy, HeavyLimits},
-    impersonation::Impersonation,
-    lines::Lines,
-    retrace::Retrace,
+    log_switch::LogSwitch,
+    served::Served,
     view::View,
     wallet::Wallet,
 };
@@ -108,22 +104,11 @@ async fn methods() -> anyhow::Result<(Solo, RpcModule<()>)> {
     let next = controls.clone();
     let view =
         View { chain_id: genesis.chain_id, index, agenda, next_time: Arc::new(move || next.next_time()) };
-    let wallet = Arc::new(Wallet::new(accounts::ACCOUNTS.map(|account| account.secret)));
-    let impersonation = Arc::new(Impersonation::default());
-    let dev = Dev::new(
-        view.clone(),
-        admission.clone(),
-        controls.clone(),
-        impersonation.clone(),
-        Lines::default(),
-        "fuzz",
-    );
-    let eth = Eth::new(view.clone(), admission, heads.clone(), wallet, "fuzz", CALL_TIME_MAX);
-    let mut methods = eth.impersonating(impersonation).into_module();
-    methods.merge(dev.into_module())?;
-    let questions = Heavy::new(HeavyLimits::QUESTIONS);
-    methods.merge(Almanac::new(view.clone(), heads, questions, Arc::new(controls)).into_module())?;
-    methods.merge(Retrace::new(view, Heavy::new(HeavyLimits::default()), CALL_TIME_MAX).into_module())?;
+    let wallet = Wallet::new(accounts::ACCOUNTS.map(|account| account.secret));
+    let heavy = Heavy::new(HeavyLimits::default());
+    let served =
+        Served { view, admission, heads, heavy, client_version: "fuzz", call_time_max: CALL_TIME_MAX };
+    let methods = served.developer(wallet, controls, LogSwitch::default());
     Ok((solo, methods))
 }
 

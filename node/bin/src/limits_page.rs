@@ -35,8 +35,13 @@ enum Setting {
 }
 
 impl Row {
-    fn flag(&self) -> Option<&'static str> {
+    fn flag_name(&self) -> Option<&'static str> {
         if let Setting::Flag(flag) = self.setting { Some(flag) } else { None }
+    }
+
+    /// The same with a flag of `dev` and `node`, without dashes.
+    fn flag(self, flag: &'static str) -> Self {
+        Self { setting: Setting::Flag(flag), ..self }
     }
 
     /// The same with a key in the configuration of a node.
@@ -45,11 +50,10 @@ impl Row {
     }
 }
 
-/// A limit with a flag, or, where that is empty, without.
+/// A limit that nothing changes.
 #[allow(clippy::needless_pass_by_value, reason = "rows are written in place")]
-fn row(name: &'static str, default: impl ToString, flag: &'static str, seen: &'static str) -> Row {
-    let setting = if flag.is_empty() { Setting::Fixed } else { Setting::Flag(flag) };
-    Row { name, default: default.to_string(), setting, seen }
+fn row(name: &'static str, default: impl ToString, seen: &'static str) -> Row {
+    Row { name, default: default.to_string(), setting: Setting::Fixed, seen }
 }
 
 fn bytes(count: usize) -> String {
@@ -140,14 +144,14 @@ fn the_page_has_every_limit() {
 #[test]
 fn every_flag_has_a_row() {
     let rows: Vec<Row> = tables().into_iter().flat_map(|(_, rows)| rows).collect();
-    let named: BTreeSet<&str> = rows.iter().filter_map(Row::flag).collect();
+    let named: BTreeSet<&str> = rows.iter().filter_map(Row::flag_name).collect();
     let flags = RpcFlags::augment_args(clap::Command::new("flags"));
     let own: BTreeSet<&str> = flags.get_arguments().filter_map(|flag| flag.get_long()).collect();
     assert_eq!(named, own);
     let cli = Cli::command();
     for command in ["dev", "node"] {
         let command = cli.find_subcommand(command).unwrap();
-        for (name, shown) in rows.iter().filter_map(|row| Some((row.flag()?, &row.default))) {
+        for (name, shown) in rows.iter().filter_map(|row| Some((row.flag_name()?, &row.default))) {
             let flag = command.get_arguments().find(|flag| flag.get_long() == Some(name));
             let flag = flag.unwrap_or_else(|| panic!("{} has no --{name}", command.get_name()));
             assert_eq!(flag.get_help_heading(), Some(HEADING), "--{name}");

@@ -23,7 +23,7 @@ pub(crate) struct RpcFlags {
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
 
-    /// Calls per second from one address [default: no limit].
+    /// Calls per second from one address; every HTTP request and WebSocket message counts [default: no limit].
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_limit: Option<u32>,
 

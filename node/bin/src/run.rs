@@ -23,15 +23,11 @@ use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::Genesis;
 use almanac_rpc::{
     Server,
-    almanac::Almanac,
-    dev::Dev,
-    eth::Eth,
     feed::IndexFeed,
     heads::Heads,
     heavy::{Heavy, HeavyLimits},
-    impersonation::Impersonation,
     log_switch::LogSwitch,
-    retrace::Retrace,
+    served::Served,
     server::Page,
     view::View,
     wallet::Wallet,
@@ -79,7 +75,6 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
             move || controls.next_time()
         }),
     };
-    let wallet = Arc::new(Wallet::new(accounts::ACCOUNTS.map(|account| account.secret)));
     let figures = figures::start()?;
     let waiting = Waiting::read(&view.index)?;
     figures::count_waiting(waiting);
@@ -88,20 +83,11 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
         ("/health", health(view.index.clone(), || "developer")),
         ("/metrics", Arc::new(move || figures.render())),
     ];
-    let impersonation = Arc::new(Impersonation::default());
-    let dev =
-        Dev::new(view.clone(), admission.clone(), controls.clone(), impersonation.clone(), lines, version);
-    let eth = Eth::new(view.clone(), admission, heads.clone(), wallet, version, call_time_max)
-        .impersonating(impersonation);
-    let mut methods = eth.into_module();
-    methods.merge(dev.into_module()).context("a method has two homes")?;
     let heavy = Heavy::new(HeavyLimits::default());
-    // Apart from traces: a flood of those does not keep anybody from asking what is due.
-    let questions = Heavy::new(HeavyLimits::QUESTIONS);
-    let almanac = Almanac::new(view.clone(), heads, questions, Arc::new(controls));
-    methods.merge(almanac.into_module()).context("a method has two homes")?;
-    let retrace = Retrace::new(view, heavy.clone(), call_time_max);
-    methods.merge(retrace.into_module()).context("a method has two homes")?;
+    let served =
+        Served { view, admission, heads, heavy: heavy.clone(), client_version: version, call_time_max };
+    let wallet = Wallet::new(accounts::ACCOUNTS.map(|account| account.secret));
+    let methods = served.developer(wallet, controls, lines);
     let server = Server::start((Ipv4Addr::LOCALHOST, config.port).into(), serving, methods, pages).await?;
     let banner = Banner {
         rpc: server.address(),

@@ -8,7 +8,7 @@ use std::{
     net::TcpStream,
     time::{Duration, Instant},
 };
-use support::{socket::Socket, *};
+use support::{pace::Pace, socket::Socket, *};
 
 fn get(node: &Node, path: &str) -> String {
     exchange(
@@ -229,9 +229,7 @@ const FLOOD: Duration = Duration::from_secs(3);
 #[test]
 fn a_flood_delays_no_block() {
     let node = Node::start(&["--block-time", "100ms"]);
-    let begin = node.height();
-    std::thread::sleep(FLOOD);
-    let idle = node.height() - begin;
+    let (idle, ()) = Pace::during(&node.address, || std::thread::sleep(FLOOD));
 
     let endless = json!({ BOB: { "code": "0x5b5f56" } });
     let call = |method: &str, params: Value| {
@@ -253,24 +251,26 @@ fn a_flood_delays_no_block() {
         b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999\r\n\r\n{".to_vec(),
         vec![0xff; 10_000],
     ];
-    let end = Instant::now() + FLOOD;
-    let begin = node.height();
-    let address = node.address.clone();
-    std::thread::scope(|scope| {
-        for n in 0..32 {
-            let (address, request) = (&address, &requests[n % requests.len()]);
-            scope.spawn(move || {
-                while Instant::now() < end {
-                    let Ok(mut stream) = TcpStream::connect(address) else { continue };
-                    let _ = stream.set_read_timeout(Some(Duration::from_millis(500)));
-                    let _ = stream.write_all(request);
-                    let _ = stream.read(&mut [0; 4_096]);
-                }
-            });
-        }
-    });
-    let flooded = node.height() - begin;
-    assert!(flooded * 3 >= idle * 2, "{idle} blocks while nobody asked, {flooded} in the flood");
+    let flood = || {
+        let end = Instant::now() + FLOOD;
+        std::thread::scope(|scope| {
+            for n in 0..32 {
+                let (address, request) = (&node.address, &requests[n % requests.len()]);
+                scope.spawn(move || {
+                    while Instant::now() < end {
+                        let Ok(mut stream) = TcpStream::connect(address) else { continue };
+                        let _ = stream.set_read_timeout(Some(Duration::from_millis(500)));
+                        let _ = stream.write_all(request);
+                        let _ = stream.read(&mut [0; 4_096]);
+                    }
+                });
+            }
+        });
+    };
+    let (flooded, ()) = Pace::during(&node.address, flood);
+    println!("idle: {idle}; flooded: {flooded}");
+    flooded.check_against(&idle);
+    assert!(flooded.blocks * 3 >= idle.blocks * 2, "{idle} while nobody asked, {flooded} in the flood");
     let peak = node.memory_peak_kilobytes();
     assert!(peak < 1_500_000, "memory stays bounded: {peak} kB");
 }

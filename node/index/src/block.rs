@@ -54,17 +54,21 @@ impl IndexedBlock {
 
     /// The logs of the transaction with this receipt index, with their places.
     pub fn logs_of(&self, index: usize) -> impl Iterator<Item = LogEntry> {
-        let receipt = self.receipts.get(index);
-        let before = self.receipts.iter().take(index).map(|receipt| receipt.logs.len()).sum::<usize>();
-        let logs = receipt.into_iter().flat_map(|receipt| receipt.logs.iter().map(move |log| (receipt, log)));
-        logs.enumerate().map(move |(nth, (receipt, log))| LogEntry {
+        let before = self.receipts.iter().take(index).map(|receipt| receipt.logs.len()).sum();
+        (0..).map_while(move |nth| self.log_at(index, nth, before))
+    }
+
+    /// One of them. `before` is how many logs the transactions before it have.
+    pub fn log_at(&self, index: usize, nth: usize, before: usize) -> Option<LogEntry> {
+        let receipt = self.receipts.get(index)?;
+        Some(LogEntry {
+            log: receipt.logs.get(nth)?.clone(),
             location: Location { number: self.number(), index },
             unseen: self.unseen(),
             transaction_hash: receipt.transaction_hash,
             block_hash: self.hash,
             timestamp: self.block.header.timestamp,
             log_index: before + nth,
-            log: log.clone(),
         })
     }
 }

@@ -13,5 +13,5 @@ mod sender;
 pub use best::Best;
 pub use config::PoolConfig;
 pub use error::PoolError;
-pub use pool::{Insertion, Pool, Reinjection};
+pub use pool::{BLOCK_STEP_MAX, Insertion, Pool, Reinjection};
 pub use sender::{Readiness, SenderState};

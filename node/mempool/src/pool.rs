@@ -19,7 +19,7 @@ const EXPIRED_PER_BLOCK_MAX: usize = 4_096;
 
 /// Most time that counts between two blocks. A chain that stood still, or a node that was away, lets nothing expire
 /// that nobody could have included.
-const BLOCK_STEP_MAX: DurationMs = DurationMs(10_000);
+pub const BLOCK_STEP_MAX: DurationMs = DurationMs(10_000);
 
 /// Pending transactions, bounded and ordered.
 #[derive(Clone, Debug)]

@@ -4,7 +4,10 @@
 //! Here the thread that did the work writes the JSON, piece by piece where there can be many, and stops as soon as it
 //! is too large. So an answer is in memory once, as JSON, and never beyond its limit.
 
-use crate::{bounds::ANSWER_BYTES_MAX, error};
+use crate::{
+    bounds::{ANSWER_BYTES_MAX, ENVELOPE_BYTES},
+    error,
+};
 use jsonrpsee::core::RpcResult;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -34,9 +37,31 @@ impl<T> Serialize for Answer<T> {
     }
 }
 
+tokio::task_local! {
+    /// Most bytes of the answer to the current call.
+    static BYTES_MAX: usize;
+}
+
+/// Most bytes of an answer here: what the server was told, or the usual where nobody said.
+fn bytes_max() -> usize {
+    BYTES_MAX.try_with(|max| *max).unwrap_or(ANSWER_BYTES_MAX)
+}
+
+/// Makes a call whose whole response has so many bytes at most.
+pub(crate) async fn within<T>(response_bytes_max: usize, call: impl Future<Output = T>) -> T {
+    BYTES_MAX.scope(response_bytes_max.saturating_sub(ENVELOPE_BYTES), call).await
+}
+
+/// Takes the limit of the current call along to another thread.
+pub(crate) fn keep_limit<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    let max = bytes_max();
+    move || BYTES_MAX.sync_scope(max, work)
+}
+
 /// The bytes that are left for an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
+    max: usize,
     left: usize,
     /// How to ask for less.
     instead: &'static str,
@@ -45,7 +70,8 @@ pub(crate) struct Room {
 impl Room {
     /// Room for a whole answer; `instead` says how to ask for less.
     pub(crate) fn new(instead: &'static str) -> Self {
-        Self { left: ANSWER_BYTES_MAX, instead }
+        let max = bytes_max();
+        Self { max, left: max, instead }
     }
 
     /// Writes a part of the answer, or says that there is too much.
@@ -69,8 +95,8 @@ impl Room {
     }
 
     fn refusal(&self) -> jsonrpsee::types::ErrorObjectOwned {
-        let instead = self.instead;
-        error::limit(format!("the answer is above the limit of {ANSWER_BYTES_MAX} bytes: {instead}"))
+        let Self { max, instead, .. } = self;
+        error::limit(format!("the answer is above the limit of {max} bytes: {instead}"))
     }
 }
 
@@ -117,6 +143,24 @@ mod tests {
             let refused = write(bytes).unwrap_err();
             assert_eq!(refused.code(), -32_005);
             assert_eq!(refused.message(), "the answer is above the limit of 10481664 bytes: ask for less");
+        }
+    }
+
+    /// Also on the thread that does the work, and above the usual.
+    #[tokio::test]
+    async fn the_server_says_how_large_an_answer_may_be() {
+        for max in [1_000, 2 * ANSWER_BYTES_MAX] {
+            let write = |bytes: usize| async move {
+                let work =
+                    keep_limit(move || Room::new("ask for less").write(&"x".repeat(bytes - 3)).map(|_| ()));
+                tokio::task::spawn_blocking(work).await.unwrap()
+            };
+            assert_eq!(within(max + ENVELOPE_BYTES, write(max)).await, Ok(()));
+            let refused = within(max + ENVELOPE_BYTES, write(max + 1)).await.unwrap_err();
+            assert_eq!(
+                refused.message(),
+                format!("the answer is above the limit of {max} bytes: ask for less")
+            );
         }
     }
 

@@ -10,7 +10,7 @@ const MIB: usize = 1 << 20;
 
 /// What a response has beside the answer: the id, and JSON-RPC's own words.
 pub const ENVELOPE_BYTES: usize = 4 * KIB;
-/// Bytes of one answer, as JSON.
+/// Bytes of one answer, as JSON, unless the server was told another number.
 pub const ANSWER_BYTES_MAX: usize = 10 * MIB - ENVELOPE_BYTES;
 /// Bytes of blocks that one call reads, as they are stored.
 pub const READ_BYTES_MAX: usize = 256 * MIB;
@@ -28,6 +28,11 @@ pub const FILTERS_MAX: usize = 1_000;
 pub const CLIENT_FILTERS_MAX: usize = 100;
 /// A filter that nobody asked for this long is gone.
 pub const FILTER_IDLE_MAX: Duration = Duration::from_secs(300);
+
+/// Blocks, and going back, that a subscription may be behind.
+pub const NEWS_MAX: usize = 1_024;
+/// Bytes of the blocks that subscriptions are behind, all together.
+pub const NEWS_BYTES_MAX: usize = 64 * MIB;
 
 /// How long a client may wait for the receipt of what it sends.
 pub const RECEIPT_WAIT_MAX: Duration = Duration::from_secs(30);

@@ -1,6 +1,7 @@
 //! Parses a JSON-RPC message, calls its methods, and writes the answer within the limits.
 
 use crate::{
+    answer::within,
     budget::{Account, Held},
     error,
     limits::Limits,
@@ -59,21 +60,23 @@ impl Dispatcher {
         let held = origin.account.hold();
         let message = message.trim_ascii_start();
         match message.first() {
-            Some(b'{') => self.single(message, origin, held).await,
             Some(b'[') => self.batch(message, origin, held).await,
-            _ => Some(refusal(Id::Null, ErrorCode::ParseError, held)),
+            _ => self.single(message, origin, held).await,
         }
     }
 
     async fn single(&self, message: &[u8], origin: &Origin, mut held: Held) -> Option<Answer> {
-        let request = match read(message) {
-            Entry::Call(request) => request,
-            Entry::Notification => return None,
-            Entry::Invalid(id, code) => return Some(refusal(id, code, held)),
+        let entry = read(message);
+        // Whatever it is: to read it costs as much as to read a call.
+        let admitted = self.admit(origin, 1).map_err(error::limit);
+        let request = match (entry, admitted) {
+            (Entry::Notification, _) => return None,
+            (Entry::Call(request), Ok(())) => request,
+            (Entry::Invalid(id, code), Ok(())) => return Some(refusal(id, code, held)),
+            (Entry::Call(Request { id, .. }) | Entry::Invalid(id, _), Err(reason)) => {
+                return Some(refusal(id, reason, held));
+            }
         };
-        if let Err(reason) = self.admit(origin, 1) {
-            return Some(refusal(request.id, error::limit(reason), held));
-        }
         let id = request.id.clone().into_owned();
         let response = self.call(request, origin).await;
         match held.grow(response.as_json().get().len()) {
@@ -84,13 +87,13 @@ impl Dispatcher {
 
     /// Calls one after the other. The answer counts while it grows.
     async fn batch(&self, message: &[u8], origin: &Origin, mut held: Held) -> Option<Answer> {
-        let entries = match entries(message, self.limits.batch_max) {
+        let entries = entries(message, self.limits.batch_max);
+        // One without a call, or one that cannot be read, counts as a call.
+        let calls = entries.as_ref().map_or(1, |entries| entries.len().max(1));
+        let entries = match self.admit(origin, calls).map_err(error::limit).and(entries) {
             Ok(entries) => entries,
             Err(refused) => return Some(refusal(Id::Null, refused, held)),
         };
-        if let Err(reason) = self.admit(origin, entries.len()) {
-            return Some(refusal(Id::Null, error::limit(reason), held));
-        }
         let mut answers = BatchResponseBuilder::new_with_limit(self.limits.response_bytes_max);
         let mut has_notification = false;
         for entry in entries {
@@ -126,7 +129,7 @@ impl Dispatcher {
                 let (id, params) = (id.into_owned(), params.into_owned());
                 let connection = usize::try_from(origin.connection).unwrap_or_default();
                 let call = ASKER.scope(origin.peer, callback(id, params, connection.into(), max, extensions));
-                aside(call, &origin.writes).await
+                aside(within(max, call), &origin.writes).await
             }
             // Subscriptions are methods of ours that look for a `Session`; there is nothing of the library's own kind.
             None | Some(MethodCallback::Subscription(_) | MethodCallback::Unsubscription(_)) => {
@@ -137,9 +140,9 @@ impl Dispatcher {
         response
     }
 
-    /// Counts calls against the rate of their address.
+    /// Counts calls, one at least, against the rate of their address.
     fn admit(&self, origin: &Origin, calls: usize) -> Result<(), String> {
-        let calls = calls - usize::from(origin.is_counted && calls > 0);
+        let calls = calls - usize::from(origin.is_counted);
         if calls == 0 {
             return Ok(());
         }
@@ -265,6 +268,10 @@ mod tests {
     use std::net::Ipv4Addr;
 
     fn dispatcher(limits: Limits) -> Dispatcher {
+        limited(limits, Rate::new(None))
+    }
+
+    fn limited(limits: Limits, rate: Arc<Rate>) -> Dispatcher {
         let mut methods = RpcModule::new(());
         methods
             .register_method("text", |params, _, _| "x".repeat(params.one::<usize>().unwrap_or_default()))
@@ -275,7 +282,7 @@ mod tests {
             "pong"
         };
         methods.register_async_method("later", later).unwrap();
-        Dispatcher::new(methods.into(), limits, Rate::new(None))
+        Dispatcher::new(methods.into(), limits, rate)
     }
 
     fn origin(bytes: usize) -> (Origin, Arc<Level>) {
@@ -327,6 +334,29 @@ mod tests {
         let mixed = ask(Limits::default(), 1 << 20, &format!("[{call},1,{notification},{call}]")).await;
         assert_eq!(mixed.as_array().unwrap().len(), 3, "{mixed}");
         assert_eq!((&mixed[0]["result"], &mixed[1]["error"]["code"]), (&json!("pong"), &json!(-32_600)));
+    }
+
+    /// Notifications and what is no request used to be free.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn every_message_counts_against_the_rate() {
+        let notification = r#"{"jsonrpc":"2.0","method":"later"}"#;
+        let limits = Limits { batch_max: 3, ..Limits::default() };
+        let nonsense = [notification, r#"{"jsonrpc":"2.0","id":1}"#, "{", "1", "", "[]", "[1", "[1,1,1,1]"];
+        for message in nonsense {
+            let dispatcher = limited(limits, Rate::new(Some(1)));
+            let (origin, _) = origin(1 << 20);
+            let ask = async |message: &str| {
+                let answer = dispatcher.answer(message.as_bytes(), &origin).await;
+                let json = |answer: Answer| serde_json::from_str::<Value>(&answer.json).unwrap();
+                answer.map(json).unwrap_or_default()["error"]["code"].clone()
+            };
+            assert_ne!(ask(message).await, -32_005, "{message}");
+            let call = text_of(1, 1).to_string();
+            assert_eq!(ask(&call).await, -32_005, "{message:?} was all that may be asked in a second");
+            if message != notification {
+                assert_eq!(ask(message).await, -32_005, "{message}");
+            }
+        }
     }
 
     #[tokio::test(flavor = "multi_thread")]

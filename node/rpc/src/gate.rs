@@ -1,15 +1,17 @@
-//! What every HTTP request passes before its body is read: host, origin, rate, size and time.
+//! What every HTTP request passes before its body is read: size of its head, host, origin, rate, size and time.
 
 use crate::{
     access::Access,
     budget::Held,
     connection::{Busy, Connection},
     dispatch::{Dispatcher, Origin},
+    heavy::Heavy,
     limits::Limits,
     peer::Client,
     places::Place,
     rate::Rate,
-    server::Page,
+    server::{HEAD_BYTES_MAX, Page},
+    turns::ASKER,
     websocket::{self, Stopping},
 };
 use bytes::Bytes;
@@ -27,6 +29,8 @@ pub(crate) struct Gate {
     pub(crate) access: Access,
     pub(crate) rate: Arc<Rate>,
     pub(crate) pages: Vec<(&'static str, Page)>,
+    /// Pages are made here: one may list thousands of figures.
+    pub(crate) page_queue: Heavy,
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) stopping: Stopping,
 }
@@ -39,28 +43,38 @@ impl Gate {
         place: Arc<Place>,
     ) -> Result<Answer, Infallible> {
         let busy = place.connection().begin();
+        let head_bytes = head_bytes(&request);
+        if head_bytes > HEAD_BYTES_MAX {
+            let text = format!("the head of {head_bytes} bytes is above the limit of {HEAD_BYTES_MAX}\n");
+            return Ok(closing(plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, text)));
+        }
+        // Not counted: a foreign page must not use up what the programs of this machine may ask for.
         if let Err(refused) = self.access.check(&request) {
             return Ok(closing(plain(StatusCode::FORBIDDEN, format!("{refused}\n"))));
         }
         let cors = cors(request.headers());
-        let mut response = if soketto::handshake::http::is_upgrade_request(&request) {
-            self.upgrade(request, place, busy)
-        } else {
-            match *request.method() {
-                Method::OPTIONS => preflight(request.headers()),
-                Method::GET => self.page(request.uri().path(), place.connection(), busy),
-                Method::POST => self.call(request, place.connection(), busy).await,
-                _ => plain(StatusCode::METHOD_NOT_ALLOWED, "JSON-RPC is served to POST\n".to_owned()),
-            }
+        // Here, so that no kind of request escapes the rate.
+        let mut response = match self.rate.take(place.connection().peer, 1) {
+            Ok(()) => self.answer(request, place, busy).await,
+            Err(wait) => too_fast(wait),
         };
         response.headers_mut().extend(cors);
         Ok(response)
     }
 
-    fn upgrade(self: Arc<Self>, mut request: Request<Incoming>, place: Arc<Place>, busy: Busy) -> Answer {
-        if let Err(wait) = self.rate.take(place.connection().peer, 1) {
-            return too_fast(wait);
+    async fn answer(self: Arc<Self>, request: Request<Incoming>, place: Arc<Place>, busy: Busy) -> Answer {
+        if soketto::handshake::http::is_upgrade_request(&request) {
+            return self.upgrade(request, place, busy);
         }
+        match *request.method() {
+            Method::OPTIONS => preflight(request.headers()),
+            Method::GET => self.page(request.uri().path(), place.connection(), busy).await,
+            Method::POST => self.call(request, place.connection(), busy).await,
+            _ => plain(StatusCode::METHOD_NOT_ALLOWED, "JSON-RPC is served to POST\n".to_owned()),
+        }
+    }
+
+    fn upgrade(self: Arc<Self>, mut request: Request<Incoming>, place: Arc<Place>, busy: Busy) -> Answer {
         match soketto::handshake::http::Server::new().receive_request(&request) {
             Ok(response) => {
                 let upgrade = hyper::upgrade::on(&mut request);
@@ -83,9 +97,6 @@ impl Gate {
         if !is_json(request.headers()) {
             let text = "JSON-RPC is served to requests with Content-Type: application/json\n";
             return closing(plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text.to_owned()));
-        }
-        if let Err(wait) = self.rate.take(connection.peer, 1) {
-            return too_fast(wait);
         }
         let mut read_bytes = connection.account.hold();
         let read = self.read(request.into_body(), &mut read_bytes);
@@ -144,13 +155,20 @@ impl Gate {
         Ok(message)
     }
 
-    fn page(&self, path: &str, connection: &Connection, busy: Busy) -> Answer {
+    async fn page(&self, path: &str, connection: &Connection, busy: Busy) -> Answer {
         let Some((_, page)) = self.pages.iter().find(|(known, _)| *known == path) else {
             let known: Vec<_> = self.pages.iter().map(|(path, _)| *path).collect();
             let text = format!("JSON-RPC is served to POST and WebSocket; pages: {}\n", known.join(" "));
             return plain(StatusCode::NOT_FOUND, text);
         };
-        let text = page();
+        let page = page.clone();
+        let made = ASKER.scope(connection.peer, self.page_queue.run(move || Ok(page())));
+        let text = match made.await {
+            Ok(text) => text,
+            Err(refused) => {
+                return plain(StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", refused.message()));
+            }
+        };
         let mut held = connection.account.hold();
         match held.grow(text.len()) {
             Ok(()) => respond("text/plain; charset=utf-8", text, Some(held), busy),
@@ -177,6 +195,15 @@ fn respond(kind: &'static str, text: String, held: Option<Held>, busy: Busy) -> 
     let mut response = Response::new(Full::new(Bytes::from_owner(sent)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response
+}
+
+/// The bytes of a request's line and headers, as HTTP/1.1 writes them. The parser stops at a multiple of this limit
+/// only, by what a read happened to bring.
+fn head_bytes<B>(request: &Request<B>) -> usize {
+    let line = request.method().as_str().len() + request.uri().to_string().len() + "  HTTP/1.1\r\n".len();
+    let headers =
+        request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    line + headers.sum::<usize>() + "\r\n".len()
 }
 
 fn too_fast(wait: Duration) -> Answer {

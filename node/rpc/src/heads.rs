@@ -1,20 +1,21 @@
 //! Notifies waiters of a new block, or of reverted blocks.
 
+use crate::{
+    bounds::NEWS_MAX,
+    recent::{Backlog, Recent},
+};
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::BlockOutput;
-use almanac_index::{Index, IndexedBlock};
+use almanac_index::Index;
 use almanac_primitives::Block;
 use std::sync::{Arc, Mutex};
 use tokio::sync::broadcast;
-
-/// Blocks that a listener may be behind before it is told that it missed some.
-const BACKLOG: usize = 1_024;
 
 /// Something happened to the chain.
 #[derive(Clone, Debug)]
 pub enum Head {
     /// A block was added, and the index has it.
-    New(Arc<IndexedBlock>),
+    New(Arc<Recent>),
     /// The blocks above this height are gone.
     Reverted(u64),
 }
@@ -24,6 +25,7 @@ pub enum Head {
 pub struct Heads {
     index: Arc<Index>,
     listeners: broadcast::Sender<Head>,
+    backlog: Mutex<Backlog>,
     /// The height of every going back, oldest first.
     reverts: Mutex<Vec<u64>>,
 }
@@ -31,8 +33,8 @@ pub struct Heads {
 impl Heads {
     /// News of the chain that `index` has.
     pub fn new(index: Arc<Index>) -> Arc<Self> {
-        let (listeners, _) = broadcast::channel(BACKLOG);
-        Arc::new(Self { index, listeners, reverts: Mutex::default() })
+        let (listeners, _) = broadcast::channel(NEWS_MAX);
+        Arc::new(Self { index, listeners, backlog: Mutex::default(), reverts: Mutex::default() })
     }
 
     /// News from here on.
@@ -62,7 +64,8 @@ impl Heads {
 
 impl Sink for Heads {
     fn finalized(&self, _: &Arc<Block>, _: &Arc<BlockOutput>) -> Result<(), SinkError> {
-        self.tell(Head::New(self.index.tip()));
+        let mut backlog = self.backlog.lock().expect("nobody panics while holding the backlog");
+        self.tell(Head::New(backlog.push(self.index.tip())));
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Runs long work: a few tasks at a time, with a bounded queue, below block production.
 
 use crate::{
-    answer::{Answer, Room},
+    answer::{Answer, Room, keep_limit},
     error,
     priority::aside,
     turns::{Refused, Turns},
@@ -26,6 +26,13 @@ impl HeavyLimits {
     /// For reading blocks, transactions and receipts: milliseconds each. They do not wait for calls, which may take
     /// seconds.
     pub const READS: Self = Self { running_max: 4, waiting_max: 1_024 };
+
+    /// For transactions that are sent: tens of microseconds each, or of milliseconds with a long list of
+    /// authorisations. They do not wait for calls.
+    pub const SENDING: Self = Self { running_max: 4, waiting_max: 1_024 };
+
+    /// For pages such as `/metrics`. One at a time: each lists the same figures.
+    pub const PAGES: Self = Self { running_max: 1, waiting_max: 64 };
 }
 
 impl Default for HeavyLimits {
@@ -54,12 +61,21 @@ impl Heavy {
         &self,
         work: impl FnOnce() -> RpcResult<T> + Send + 'static,
     ) -> RpcResult<T> {
+        self.run_anywhere(move || aside(work)).await
+    }
+
+    /// The same on any processor: for work that takes locks which blocks wait for, and so must not be stuck behind
+    /// long work.
+    pub(crate) async fn run_anywhere<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> RpcResult<T> + Send + 'static,
+    ) -> RpcResult<T> {
         let turn = self.turns.take().await.map_err(|refused| self.refusal(&refused))?;
         // It goes along: a client that hangs up does not end the work, so its place is not free either.
-        let task = tokio::task::spawn_blocking(move || {
+        let task = tokio::task::spawn_blocking(keep_limit(move || {
             let _turn = turn;
-            aside(work)
-        });
+            work()
+        }));
         task.await.map_err(error::internal)?
     }
 

@@ -5,6 +5,7 @@ use crate::{
     connection::Paced,
     dispatch::Dispatcher,
     gate::Gate,
+    heavy::{Heavy, HeavyLimits},
     limits::Limits,
     peer::Peer,
     places::{Place, Places, Refused},
@@ -49,10 +50,10 @@ pub struct ServerError {
     pub source: std::io::Error,
 }
 
-/// Pages for people and machines beside JSON-RPC, by path.
+/// Makes a page for people and machines beside JSON-RPC. Not on a thread that serves connections, so it may take a while.
 pub type Page = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// Most bytes of a request's head, and of what is read ahead.
+/// Most bytes of a request's head.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Longest that a server waits for its connections when it stops.
@@ -78,7 +79,8 @@ impl Server {
         let ServerConfig { limits, access } = config;
         let rate = Rate::new(limits.calls_per_second_max);
         let dispatcher = Arc::new(Dispatcher::new(methods.into(), limits, rate.clone()));
-        let gate = Gate { limits, access, rate, pages, dispatcher, stopping };
+        let page_queue = Heavy::new(HeavyLimits::PAGES);
+        let gate = Gate { limits, access, rate, pages, page_queue, dispatcher, stopping };
         tokio::spawn(accept(listener, Arc::new(gate)));
         Ok(Self { address, stop, ended })
     }

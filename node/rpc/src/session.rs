@@ -256,6 +256,11 @@ pub(crate) async fn next<T: Clone>(news: &mut broadcast::Receiver<T>) -> Result<
     }
 }
 
+/// The end of a subscription that comes too late for the block it was to be told of.
+pub(crate) fn missed<T: Clone>(news: &broadcast::Receiver<T>) -> Ended {
+    Ended::Missed(u64::try_from(news.len()).unwrap_or(u64::MAX).saturating_add(1))
+}
+
 /// What goes wrong before there is a subscription.
 impl From<Ended> for ErrorObjectOwned {
     fn from(ended: Ended) -> Self {

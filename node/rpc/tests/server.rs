@@ -1,6 +1,9 @@
 //! The server's hold on its connections, over real sockets.
 
-use almanac_rpc::{Access, Limits, Server, ServerConfig};
+use almanac_rpc::{
+    Access, Limits, Server, ServerConfig,
+    server::{HEAD_BYTES_MAX, Page},
+};
 use jsonrpsee::RpcModule;
 use std::{
     io::{ErrorKind, Read as _, Write as _},
@@ -42,9 +45,22 @@ async fn start(limits: Limits) -> (Server, Arc<Counts>) {
             "x".repeat(4 * 1024 * 1024)
         })
         .unwrap();
-    let server = Server::start((Ipv4Addr::LOCALHOST, 0).into(), config, methods, Vec::new()).await.unwrap();
+    let pages: Vec<(&str, Page)> = vec![
+        ("/short", Arc::new(|| "short\n".to_owned())),
+        (
+            "/long",
+            Arc::new(|| {
+                std::thread::sleep(LONG);
+                "long\n".to_owned()
+            }),
+        ),
+    ];
+    let server = Server::start((Ipv4Addr::LOCALHOST, 0).into(), config, methods, pages).await.unwrap();
     (server, counts)
 }
+
+/// How long it takes to make a page that lists much.
+const LONG: Duration = Duration::from_millis(700);
 
 fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
@@ -90,7 +106,10 @@ fn upgrade(stream: &mut TcpStream) {
 
 /// A call in a frame of its own.
 fn frame(method: &str) -> Vec<u8> {
-    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+    text_frame(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#))
+}
+
+fn text_frame(body: &str) -> Vec<u8> {
     [&[0x81, 0x80 | u8::try_from(body.len()).unwrap(), 0, 0, 0, 0], body.as_bytes()].concat()
 }
 
@@ -188,6 +207,107 @@ async fn a_silent_connection_gives_way_and_a_busy_one_does_not() {
         assert!(ask(&mut stream).contains("pong"), "127.0.0.{last}");
         others.push(stream);
     }
+    server.stop().await;
+}
+
+/// Pages, preflights and requests for nothing used to be free.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_request_counts_against_the_rate() {
+    let requests = ["GET /short", "GET /nothing", "OPTIONS /", "HEAD /short", "DELETE /"];
+    for request in requests {
+        let (server, _) = start(Limits { calls_per_second_max: Some(1), ..Limits::default() }).await;
+        let mut stream = connect(server.address());
+        tokio::task::spawn_blocking(move || {
+            let mut send = || {
+                write!(stream, "{request} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+                read(&mut stream)
+            };
+            let first = send();
+            assert!(!first.is_empty() && !first.starts_with("HTTP/1.1 429"), "{request}: {first}");
+            let second = send();
+            assert!(second.starts_with("HTTP/1.1 429"), "{request}: {second}");
+        })
+        .await
+        .unwrap();
+        server.stop().await;
+    }
+}
+
+/// So were notifications and what is no request, over a WebSocket.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_message_of_a_websocket_counts_against_the_rate() {
+    for message in [r#"{"jsonrpc":"2.0","method":"ping"}"#, "{"] {
+        let (server, _) = start(Limits { calls_per_second_max: Some(1), ..Limits::default() }).await;
+        let mut stream = connect(server.address());
+        tokio::task::spawn_blocking(move || {
+            upgrade(&mut stream);
+            std::thread::sleep(Duration::from_millis(1_100));
+            stream.write_all(&text_frame(message)).unwrap();
+            // Messages are worked on at the same time.
+            std::thread::sleep(Duration::from_millis(200));
+            stream.write_all(&frame("ping")).unwrap();
+            let mut answers = String::new();
+            while !answers.contains("-32005") {
+                answers += &read(&mut stream);
+                assert!(!answers.contains("pong") && !answers.is_empty(), "{message}: {answers}");
+            }
+        })
+        .await
+        .unwrap();
+        server.stop().await;
+    }
+}
+
+/// Pages used to be made on the threads that serve connections.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn pages_that_take_long_hold_nobody_up() {
+    let (server, _) = start(Limits::default()).await;
+    let address = server.address();
+    tokio::task::spawn_blocking(move || {
+        let mut pages: Vec<TcpStream> = (0..4).map(|_| connect(address)).collect();
+        for page in &mut pages {
+            write!(page, "GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        let begin = Instant::now();
+        assert!(ask(&mut connect(address)).contains("pong"));
+        assert!(begin.elapsed() < 2 * LONG, "{:?}", begin.elapsed());
+        assert!(pages.iter_mut().all(|page| read(page).contains("long")));
+    })
+    .await
+    .unwrap();
+    server.stop().await;
+}
+
+/// Both sides of what a head may have. The parser alone takes heads of twice as many bytes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_has_a_size() {
+    let (server, _) = start(Limits::default()).await;
+    let address = server.address();
+    tokio::task::spawn_blocking(move || {
+        let send = |bytes: usize, in_target: bool| {
+            let padded = |pad: usize| {
+                let (query, header) = if in_target { (pad, 0) } else { (0, pad) };
+                let (query, header) = ("q".repeat(query), "h".repeat(header));
+                format!("GET /short?{query} HTTP/1.1\r\nHost: localhost\r\nPadding: {header}\r\n\r\n")
+            };
+            let head = padded(bytes - padded(0).len());
+            assert_eq!(head.len(), bytes);
+            let mut stream = connect(address);
+            // The server may answer, and hang up, before it has read all of it.
+            let _ = stream.write_all(head.as_bytes());
+            read(&mut stream)
+        };
+        for (bytes, status) in [(HEAD_BYTES_MAX, 200), (HEAD_BYTES_MAX + 1, 431), (70_000, 431)] {
+            let answer = send(bytes, false);
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{bytes} bytes: {answer:?}");
+        }
+        // The parser has a limit of its own for the target, a little below.
+        assert!(send(60_000, true).starts_with("HTTP/1.1 200"));
+        assert!(send(HEAD_BYTES_MAX + 1, true).starts_with("HTTP/1.1 4"));
+    })
+    .await
+    .unwrap();
     server.stop().await;
 }
 

@@ -252,7 +252,10 @@ impl Answer {
             }
             3 => {
                 let reason = input.bytes("reason", REASON_BYTES_MAX)?;
-                Self::Refused(String::from_utf8_lossy(&reason).into_owned())
+                // Not as far as it can be read: other bytes would mean the same.
+                let text = str::from_utf8(&reason)
+                    .map_err(|_| DecodeError::UnknownValue { what: "reason", given: 3 })?;
+                Self::Refused(text.to_owned())
             }
             4 => Self::Busy { wait_ms: input.u32("wait")? },
             given => return Err(DecodeError::UnknownValue { what: "kind of answer", given: given.into() }),
@@ -299,6 +302,15 @@ mod tests {
             assert!(Question::decode(&[&whole[..], &[0]].concat()).is_err(), "{question:?}");
             assert!(Answer::decode(&whole).is_err(), "a question is no answer");
         }
+    }
+
+    /// Found by fuzzing: bytes that are no text were replaced, and grew.
+    #[test]
+    fn a_reason_is_text() {
+        let whole = Answer::Refused("é".to_owned()).encode(7);
+        assert!(matches!(Answer::decode(&whole), Ok((7, Answer::Refused(reason))) if reason == "é"));
+        let broken = Answer::decode(&[&whole[..whole.len() - 1], &[0xc5]].concat());
+        assert!(matches!(broken, Err(DecodeError::UnknownValue { what: "reason", .. })), "{broken:?}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::{
 pub(super) fn files() -> Vec<Row> {
     let file = |name, bytes_max: u64| {
         let bytes_max = usize::try_from(bytes_max).expect("limits fit 64 bits");
-        row(name, bytes(bytes_max), "", "\"has … bytes or more, at most … are read\"")
+        row(name, bytes(bytes_max), "\"has … bytes or more, at most … are read\"")
     };
     let item = usize::try_from(ITEM_BYTES_MAX).expect("limits fit 64 bits");
     vec![
@@ -23,11 +23,10 @@ pub(super) fn files() -> Vec<Row> {
         file("proof", PROOF_BYTES_MAX),
         file("evidence of conflicting votes", EVIDENCE_BYTES_MAX),
         file("what a node notes for itself", NOTE_BYTES_MAX),
-        row("backup", "no limit", "", "it is read part by part"),
+        row("backup", "no limit", "it is read part by part"),
         row(
             "part of a backup: genesis, block, certificate",
             bytes(item),
-            "",
             "\"an item of … bytes is above the limit\"",
         ),
     ]

@@ -3,7 +3,7 @@
 use super::{Row, Setting, bytes, count, row};
 use crate::network::POOL_MAX;
 use almanac_bft::gossip::{FRUITLESS_AT_ONCE, FRUITLESS_PER_SECOND};
-use almanac_mempool::PoolConfig;
+use almanac_mempool::{BLOCK_STEP_MAX, PoolConfig};
 use almanac_primitives::params::{BLOCK_GAS_DEFAULT, TRANSACTION_BYTES_MAX};
 
 /// Every limit of the pool. A new field of `PoolConfig` does not compile until it is named here.
@@ -28,47 +28,42 @@ pub(super) fn pool() -> Vec<Row> {
     let both = |node: usize, dev: usize| format!("{}; dev: {}", count(node), count(dev));
     let share = |part: usize| format!("{}, a {} of the pool", count(part), nth(count_max / part));
     vec![
-        row("transactions", size, "", full).key("poolMax"),
-        row("their bytes, as encoded", bytes(bytes_max), "", full),
-        row("bytes of one", bytes(TRANSACTION_BYTES_MAX), "", "error -32602 with both numbers"),
+        row("transactions", size, full).key("poolMax"),
+        row("their bytes, as encoded", bytes(bytes_max), full),
+        row("bytes of one", bytes(TRANSACTION_BYTES_MAX), "error -32602 with both numbers"),
         Row {
             setting: Setting::Governance,
-            ..row("gas of one", count(BLOCK_GAS_DEFAULT), "", "error -32000, \"exceeds block gas limit\"")
+            ..row("gas of one", count(BLOCK_GAS_DEFAULT), "error -32000, \"exceeds block gas limit\"")
         },
         row(
             "transactions of one sender",
             both(sender_count_max, dev.sender_count_max),
-            "",
             "error -32000 with the number",
         ),
         row(
             "transactions of one sender with an EIP-7702 delegation",
             both(delegated_count_max, dev.delegated_count_max),
-            "",
             "error -32000 with the number",
         ),
-        row("parked: waiting for an earlier nonce or for funds", share(parked_count_max), "", first)
+        row("parked: waiting for an earlier nonce or for funds", share(parked_count_max), first)
             .key("poolMax"),
-        row("bytes of parked ones", bytes(parked_bytes_max), "", first),
-        row(
-            "parked ones of one sender",
-            both(parked_sender_count_max, dev.parked_sender_count_max),
-            "",
-            first,
-        ),
+        row("bytes of parked ones", bytes(parked_bytes_max), first),
+        row("parked ones of one sender", both(parked_sender_count_max, dev.parked_sender_count_max), first),
         row(
             "time that one is parked",
-            format!("{} min of block time", parked_time_max.0 / 60_000),
-            "",
+            format!(
+                "{} min of block time, of which a block counts for {} s at most",
+                parked_time_max.0 / 60_000,
+                BLOCK_STEP_MAX.0 / 1_000
+            ),
             "it is gone",
         ),
-        row("gas above which one is wide", count(wide_gas), "", "nothing"),
-        row("wide ones that are ready", share(wide_count_max), "", "error -32000, \"txpool is full\"")
+        row("gas above which one is wide", count(wide_gas), "nothing"),
+        row("wide ones that are ready", share(wide_count_max), "error -32000, \"txpool is full\"")
             .key("poolMax"),
         row(
             "raise of fee cap and priority fee that replaces one",
             format!("{replacement_bump_percent} %"),
-            "",
             "error -32000, \"replacement transaction underpriced\", with the least prices",
         ),
     ]
@@ -85,5 +80,5 @@ fn nth(share: usize) -> &'static str {
 pub(super) fn gossip() -> Vec<Row> {
     let seen = "its messages are dropped until it has credit again";
     let rate = format!("{} a second, {} at once", count(FRUITLESS_PER_SECOND), count(FRUITLESS_AT_ONCE));
-    vec![row("signatures of a peer that are recovered to no avail", rate, "", seen)]
+    vec![row("signatures of a peer that are recovered to no avail", rate, seen)]
 }

@@ -35,86 +35,64 @@ pub(super) fn transport() -> Vec<Row> {
     let silent = "the longest silent connection is closed; without one, HTTP 503";
     let budget = "error -32005 with the bytes and the scope; HTTP 503 while a body is read; a WebSocket closes with 1013";
     vec![
-        row("connections", connections_max, "rpc-connections", silent),
-        row("connections of one address", address_connections_max, "rpc-connections-per-address", silent),
-        row("connections kept for addresses without one", connections_kept, "", "others get HTTP 503"),
-        row(
-            "calls in flight of a WebSocket",
-            connection_calls_max,
-            "rpc-calls-per-connection",
-            "it is not read until an answer is sent",
-        ),
-        row(
-            "calls of one address that are worked on",
-            address_calls_max,
-            "rpc-calls-per-address",
-            "further calls wait",
-        ),
+        row("connections", connections_max, silent).flag("rpc-connections"),
+        row("connections of one address", address_connections_max, silent)
+            .flag("rpc-connections-per-address"),
+        row("connections kept for addresses without one", connections_kept, "others get HTTP 503"),
+        row("calls in flight of a WebSocket", connection_calls_max, "it is not read until an answer is sent")
+            .flag("rpc-calls-per-connection"),
+        row("calls of one address that are worked on", address_calls_max, "further calls wait")
+            .flag("rpc-calls-per-address"),
         row(
             "results of one address that are written down at once",
             address_writes_max,
-            "",
             "further answers wait",
         ),
-        row("bytes in flight of a connection", bytes(connection_bytes_max), "", budget),
-        row("bytes in flight of one address", bytes(address_bytes_max), "rpc-memory-per-address", budget),
-        row("bytes in flight of all connections", bytes(total_bytes_max), "rpc-memory", budget),
+        row("bytes in flight of a connection", bytes(connection_bytes_max), budget),
+        row("bytes in flight of one address", bytes(address_bytes_max), budget)
+            .flag("rpc-memory-per-address"),
+        row("bytes in flight of all connections", bytes(total_bytes_max), budget).flag("rpc-memory"),
         row(
             "bytes of an answer that need no budget",
             bytes(FREE_BYTES),
-            "",
             "small answers come while the budget is full",
         ),
-        row("head of a request", bytes(HEAD_BYTES_MAX), "", "HTTP 431"),
-        row("headers of a request", HEADERS_MAX, "", "HTTP 431"),
-        row("request", bytes(request_bytes_max), "", "HTTP 413; over WebSocket error -32007 and close 1009"),
+        row("head of a request", bytes(HEAD_BYTES_MAX), "HTTP 431"),
+        row("headers of a request", HEADERS_MAX, "HTTP 431"),
+        row("request", bytes(request_bytes_max), "HTTP 413; over WebSocket error -32007 and close 1009"),
         row(
             "answer, and notification",
             bytes(response_bytes_max),
-            "rpc-answer",
             "error -32008; a batch -32011; a subscription ends",
-        ),
-        row("calls in a batch", batch_max, "rpc-batch", "error -32010"),
-        row("subscriptions of a WebSocket", subscriptions_max, "rpc-subscriptions", "error -32005"),
-        row("unread notifications of a WebSocket", bytes(notification_bytes_max), "", "the next one waits"),
+        )
+        .flag("rpc-answer"),
+        row("calls in a batch", batch_max, "error -32010").flag("rpc-batch"),
+        row("subscriptions of a WebSocket", subscriptions_max, "error -32005").flag("rpc-subscriptions"),
+        row("unread notifications of a WebSocket", bytes(notification_bytes_max), "the next one waits"),
         row(
             "time that a notification waits",
             time(notification_time_max),
-            "",
             "the subscription ends with \"too slow\"",
         ),
-        row("time of the EVM for a request", time(call_time_max), "call-time", "error -32005"),
-        row(
-            "calls per second of one address",
-            rate,
-            "rate-limit",
-            "HTTP 429, or error -32005, with the time to wait",
-        ),
+        row("time of the EVM for a request", time(call_time_max), "error -32005").flag("call-time"),
+        row("calls per second of one address", rate, "HTTP 429, or error -32005, with the time to wait")
+            .flag("rate-limit"),
         row(
             "time to send a request's head, and its body",
             time(request_time_max),
-            "",
             "HTTP 408, or the connection is closed",
         ),
-        row("time to read an answer", time(send_time_max), "rpc-send-time", "the connection is closed"),
-        row(
-            "time without a request, or without a pong",
-            time(idle_time_max),
-            "rpc-idle-time",
-            "the connection is closed",
-        ),
+        row("time to read an answer", time(send_time_max), "the connection is closed").flag("rpc-send-time"),
+        row("time without a request, or without a pong", time(idle_time_max), "the connection is closed")
+            .flag("rpc-idle-time"),
     ]
 }
 
 /// Who may call at all.
 pub(super) fn access() -> Vec<Row> {
     vec![
-        row(
-            "origins of web pages",
-            "dev: loopback and browser extensions; node: none",
-            "allow-origin",
-            "HTTP 403",
-        ),
-        row("host names", "localhost and IP addresses", "allow-host", "HTTP 403"),
+        row("origins of web pages", "dev: loopback and browser extensions; node: none", "HTTP 403")
+            .flag("allow-origin"),
+        row("host names", "localhost and IP addresses", "HTTP 403").flag("allow-host"),
     ]
 }

@@ -8,17 +8,15 @@ use almanac_consensus::{Clock as _, ControlError, Proven, SystemClock};
 use almanac_primitives::StateKey;
 use almanac_rpc::{
     Server, ServerConfig,
-    almanac::{Almanac, Prover},
-    eth::{CLIENT_VERSION, Eth},
-    finality::{self, BlockFinality, FinalitySource},
-    heavy::{Heavy, HeavyLimits},
-    retrace::Retrace,
+    almanac::Prover,
+    eth::CLIENT_VERSION,
+    finality::{BlockFinality, FinalitySource},
+    heavy::Heavy,
+    served::Served,
     server::Page,
     view::View,
-    wallet::Wallet,
 };
 use almanac_schedule::CalendarAgenda;
-use anyhow::Context as _;
 use commonware_runtime::{Metrics as _, Supervisor as _};
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -36,19 +34,17 @@ pub(super) async fn serve(
         agenda: Arc::new(CalendarAgenda),
         next_time: Arc::new(|| SystemClock.now()),
     };
-    let wallet = Arc::new(Wallet::default());
-    let (admission, heads) = (started.admission.clone(), started.heads.clone());
-    let call_time_max = serving.limits.call_time_max;
-    let questions = Heavy::new(HeavyLimits::QUESTIONS);
     let prover = Arc::new(Proofs(started.prover.clone()));
-    let almanac = Almanac::new(view.clone(), heads.clone(), questions, prover);
-    let eth = Eth::new(view.clone(), admission, heads, wallet, CLIENT_VERSION, call_time_max);
-    let mut methods = eth.into_module();
-    methods.merge(almanac.into_module()).context("a method has two homes")?;
-    let retrace = Retrace::new(view, heavy.clone(), call_time_max);
-    methods.merge(retrace.into_module()).context("a method has two homes")?;
     let finality = Arc::new(Certificates(started.bft.finality().clone()));
-    methods.merge(finality::module(finality)).context("a method has two homes")?;
+    let served = Served {
+        view,
+        admission: started.admission.clone(),
+        heads: started.heads.clone(),
+        heavy: heavy.clone(),
+        client_version: CLIENT_VERSION,
+        call_time_max: serving.limits.call_time_max,
+    };
+    let methods = served.node(prover, finality);
     let figures = figures::start()?;
     let counters = started.counters.child("page");
     let (role, leave) = (started.role.clone(), started.bft.leave().clone());

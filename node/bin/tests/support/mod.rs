@@ -7,6 +7,7 @@ pub mod cron;
 pub mod faults;
 pub mod load;
 pub mod network;
+pub mod pace;
 pub mod polite;
 pub mod relay;
 pub mod socket;
@@ -78,6 +79,16 @@ impl Node {
     /// The memory that the process has now.
     pub fn memory_kilobytes(&self) -> u64 {
         self.status_kilobytes("VmRSS:")
+    }
+
+    /// How many of its threads run, or would if there were more processors.
+    pub fn running_threads(&self) -> usize {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        // Behind the name, which may have any characters but ends with a bracket. A thread may have ended meanwhile.
+        let is_running =
+            |stat: &String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'));
+        let stats = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
+        stats.filter(is_running).count()
     }
 
     fn status_kilobytes(&self, field: &str) -> u64 {

@@ -23,17 +23,32 @@ pub fn connect_from(last: u8, address: &str) -> Result<TcpStream> {
 
 /// One question on a connection of its own.
 pub fn ask_from(last: u8, address: &str) -> Result<Value> {
-    let mut stream = connect_from(last, address)?;
-    let body = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}"#;
+    post_from(last, address, r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}"#)
+}
+
+/// The answer to a request on a connection of its own.
+pub fn post_from(last: u8, address: &str, body: &str) -> Result<Value> {
     let length = body.len();
-    write!(
-        stream,
-        "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    )?;
+    let head = format!(
+        "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    let answer = exchange_from(last, address, &(head + body))?;
+    serde_json::from_str(&answer).map_err(|error| Error::other(format!("{error}: {answer:?}")))
+}
+
+/// A page.
+pub fn get_from(last: u8, address: &str, path: &str) -> Result<String> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    exchange_from(last, address, &request)
+}
+
+/// The body of what comes back.
+fn exchange_from(last: u8, address: &str, request: &str) -> Result<String> {
+    let mut stream = connect_from(last, address)?;
+    stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    serde_json::from_str(body).map_err(|error| Error::other(format!("{error}: {answer:?}")))
+    Ok(answer.split_once("\r\n\r\n").map_or(answer.as_str(), |(_, body)| body).to_owned())
 }
 
 /// Asks again and again for a while, and answers with the slowest of a hundred. Every question must be answered.

@@ -7,7 +7,7 @@ use super::params::{self, Id, LaneName};
 use crate::{
     error,
     heads::{Head, Heads},
-    session::{Ended, Session, Sink, next},
+    session::{Ended, Session, Sink, missed, next},
     types::{RpcScheduleId, RpcTime},
     view::View,
 };
@@ -110,8 +110,12 @@ async fn tell(
             }
         };
         // One at a time: a block may have thousands, and there may be thousands of subscriptions.
-        for event in &block.events {
-            if let Some(told) = told(&view, &block, event, kind, &wanted).map_err(Ended::Failed)? {
+        for nth in 0.. {
+            let look = |block: &IndexedBlock| {
+                block.events.get(nth).map(|event| told(&view, block, event, kind, &wanted))
+            };
+            let Some(told) = block.look(look).map_err(|_| missed(&news))? else { break };
+            if let Some(told) = told.map_err(Ended::Failed)? {
                 sink.send(&told).await?;
             }
             // Others have their turn between those that are not wanted.

@@ -40,6 +40,8 @@ pub struct Eth {
     heavy: Heavy,
     /// Blocks, transactions and receipts wait here, for each other only.
     reads: Heavy,
+    /// Transactions that are sent wait here, for each other only.
+    sending: Heavy,
     /// Only on a developer's chain.
     impersonation: Option<Arc<Impersonation>>,
     client_version: Arc<str>,
@@ -69,6 +71,7 @@ impl Eth {
             filters,
             heavy: Heavy::new(HeavyLimits::QUESTIONS),
             reads: Heavy::new(HeavyLimits::READS),
+            sending: Heavy::new(HeavyLimits::SENDING),
             impersonation: None,
             client_version: client_version.into(),
             call_time_max,

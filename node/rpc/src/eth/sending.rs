@@ -94,9 +94,9 @@ impl Eth {
     ) -> RpcResult<TxHash> {
         let mut news = self.heads.listen();
         let admission = self.admission.clone();
-        // Recovering a signature takes tens of microseconds of pure computing.
-        let task = tokio::task::spawn_blocking(move || work(&admission));
-        let hash = task.await.map_err(error::internal)?.map_err(|error| error::submit(&error))?;
+        // Recovering signatures is pure computing, and a transaction may have a thousand of them.
+        let work = move || work(&admission).map_err(|error| error::submit(&error));
+        let hash = self.sending.run_anywhere(work).await?;
         let included = async {
             // The index hears of a block before the pool does.
             while self.is_coming(hash) {

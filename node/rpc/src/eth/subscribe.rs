@@ -4,12 +4,12 @@ use super::Eth;
 use crate::{
     error,
     heads::Head,
-    session::{Ended, Session, Sink, next},
+    session::{Ended, Session, Sink, missed, next},
     types::{RpcHeader, RpcLog, RpcTransaction},
 };
 use alloy_primitives::TxHash;
 use alloy_rpc_types_eth::pubsub::{Params, SubscriptionKind};
-use almanac_index::LogFilter;
+use almanac_index::{IndexedBlock, LogEntry, LogFilter};
 use jsonrpsee::{Extensions, core::RpcResult, proc_macros::rpc};
 use tokio::{sync::broadcast, task::consume_budget};
 
@@ -70,7 +70,8 @@ impl SubscribeApiServer for Eth {
 async fn heads(sink: Sink, mut news: broadcast::Receiver<Head>) -> Result<(), Ended> {
     while let Some(head) = next(&mut news).await? {
         if let Head::New(block) = head {
-            sink.send(&RpcHeader::new(&block)).await?;
+            let header = block.look(RpcHeader::new).map_err(|_| missed(&news))?;
+            sink.send(&header).await?;
         }
     }
     Ok(())
@@ -80,9 +81,12 @@ async fn logs(sink: Sink, mut news: broadcast::Receiver<Head>, filter: LogFilter
     while let Some(head) = next(&mut news).await? {
         let Head::New(block) = head else { continue };
         // One at a time: a block may have tens of thousands, and there may be thousands of subscriptions.
-        for entry in (0..block.receipts.len()).flat_map(|index| block.logs_of(index)) {
-            if filter.matches(&entry.log) {
-                sink.send(&RpcLog::new(&entry)).await?;
+        let mut logs = block.logs();
+        let look =
+            |_: &IndexedBlock, entry: LogEntry| filter.matches(&entry.log).then(|| RpcLog::new(&entry));
+        while let Some(log) = logs.next(look).map_err(|_| missed(&news))? {
+            if let Some(log) = log {
+                sink.send(&log).await?;
             }
             // Others have their turn between those that do not match.
             consume_budget().await;
