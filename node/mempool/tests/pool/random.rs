@@ -417,6 +417,7 @@ fn agrees_with_the_dull_pool() {
         .unwrap();
     let seen = seen.into_inner();
     for what in EXPECTED {
-        assert!(seen.0.get(what).is_some_and(|count| *count >= 10), "{what} hardly happened: {seen:?}");
+        // The rarest happens about fifteen times: so few are drawn once in ten thousand runs.
+        assert!(seen.0.get(what).is_some_and(|count| *count >= 3), "{what} hardly happened: {seen:?}");
     }
 }
