@@ -120,7 +120,7 @@ fn sample(net: &Network, index: usize, time: Duration) -> Sample {
     Sample {
         time,
         height: node.height(),
-        memory_kilobytes: node.memory_kilobytes(),
+        memory_kilobytes: node.own_memory_kilobytes(),
         open_files: node.open_files(),
         chain_bytes: size(&data.join("chain")) - consensus_bytes,
         consensus_bytes,

@@ -21,6 +21,9 @@ use std::{
 /// Seconds between the runs of the one series that is made.
 pub const SERIES_INTERVAL_S: u64 = 2;
 
+/// Runs that it has at most.
+pub const SERIES_RUNS: u64 = 1_000;
+
 /// Seconds until its first run. A job whose time has come before it is included is refused, and the first block of a
 /// network may be seconds away.
 const SERIES_WAIT_S: u64 = 20;
@@ -107,7 +110,7 @@ impl Client {
     fn sign(&mut self, count: usize) {
         for nonce in self.transactions.len() as u64..count as u64 {
             let transaction = if nonce == 0 && self.account == ALICE.parse::<Address>().unwrap() {
-                series_in(nonce, SERIES_WAIT_S, SERIES_INTERVAL_S, 1_000, self.secret)
+                series_in(nonce, SERIES_WAIT_S, SERIES_INTERVAL_S, SERIES_RUNS, self.secret)
             } else if nonce % JOB_EVERY == 1 {
                 job_in(nonce, 4, self.secret)
             } else {

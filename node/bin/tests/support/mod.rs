@@ -81,6 +81,11 @@ impl Node {
         self.status_kilobytes("VmRSS:")
     }
 
+    /// The memory that the process has now, without the pages of the program itself, which come as they are first used.
+    pub fn own_memory_kilobytes(&self) -> u64 {
+        self.status_kilobytes("RssAnon:")
+    }
+
     /// How many of its threads run, or would if there were more processors.
     pub fn running_threads(&self) -> usize {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
