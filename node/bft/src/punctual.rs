@@ -102,7 +102,7 @@ where
             };
             tokio::select! {
                 biased;
-                () = sender.closed() => return,
+                () = sender.closed() => {}
                 voted = voted => if let Some(voted) = voted {
                     // Consensus may have gone on this very moment.
                     let _ = sender.send(voted);

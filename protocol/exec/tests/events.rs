@@ -44,7 +44,7 @@ fn nothing_is_told_of_what_was_reverted() {
     let (value, data) = (order.value, order.calldata());
     let through = to(CRON_REGISTRY, &data);
     let produced = chain.produce(vec![
-        paid_call(person(0), 0, CRON_REGISTRY, value, data.clone()),
+        paid_call(person(0), 0, CRON_REGISTRY, value, data),
         paid_call(person(1), 0, TRIER, value, to(FORWARD_AND_REVERT, &through)),
         paid_call(person(2), 0, FORWARD_AND_REVERT, value, through.clone()),
         paid_call(person(3), 0, FORWARDER, value, through),

@@ -42,9 +42,9 @@ fn owner(n: u64) -> Address {
 }
 
 /// A chain on which these runs are due in the next block.
-fn with_runs(runs: Vec<RunTransaction>) -> TestChain {
+fn with_runs(runs: &[RunTransaction]) -> TestChain {
     let mut chain = TestChain::new();
-    chain.plant_runs(&runs);
+    chain.plant_runs(runs);
     chain
 }
 
@@ -133,7 +133,7 @@ fn the_same_call_twice_is_two_transactions() {
     let first = run(1, Lane::Cron, owner(1), COUNTER, 100_000);
     let schedule_ref = ScheduleRef { schedule: ScheduleId(2), number: 0 };
     let second = RunTransaction { schedule_ref, ..first.clone() };
-    let mut chain = with_runs(vec![first, second]);
+    let mut chain = with_runs(&[first, second]);
     let output = chain.produce(vec![]).output;
     assert_eq!(count_of(&chain.state, owner(1)), U256::from(2));
     assert_ne!(output.receipts[1].transaction_hash, output.receipts[2].transaction_hash);
@@ -145,7 +145,7 @@ fn each_pool_counts_its_own_gas() {
     // FAILER uses all of it, so the numbers are known; each its own, so that a mix-up shows.
     let gas = [(1, 1_000_000), (2, 2_000_000), (3, 4_000_000), (4, 8_000_000)];
     let runs = lanes.iter().zip(gas).map(|(&(id, lane), (_, gas))| run(id, lane, owner(id), FAILER, gas));
-    let mut chain = with_runs(runs.collect());
+    let mut chain = with_runs(&runs.collect::<Vec<_>>());
 
     let output = chain.produce(vec![call(person(0), 0, FAILER, vec![], 500_000)]).output;
 
@@ -166,7 +166,7 @@ fn each_pool_counts_its_own_gas() {
 
 #[test]
 fn booked_capacity_moves_no_base_fee_and_takes_no_room() {
-    let mut chain = with_runs(vec![
+    let mut chain = with_runs(&[
         run(1, Lane::Reserved, owner(1), FAILER, 40_000_000),
         run(2, Lane::Reserved, owner(2), FAILER, 30_000_000),
     ]);
@@ -184,7 +184,7 @@ fn booked_capacity_moves_no_base_fee_and_takes_no_room() {
 #[test]
 fn cron_and_market_gas_moves_the_base_fee() {
     for lane in [Lane::Cron, Lane::Market] {
-        let mut chain = with_runs(vec![run(1, lane, owner(1), FAILER, 15_000_000)]);
+        let mut chain = with_runs(&[run(1, lane, owner(1), FAILER, 15_000_000)]);
         chain.produce(vec![call(person(0), 0, FAILER, vec![], 15_000_000)]);
         assert_eq!(chain.head.gas_used, Gas(30_000_000));
         let base = chain.head.base_fee.0;
@@ -207,7 +207,7 @@ fn a_budget_is_used_to_the_last_unit_and_not_beyond() {
                 run(2, lane, owner(2), COUNTER, budget - budget / 2 + over),
                 run(3, lane, owner(3), COUNTER, 100_000),
             ];
-            let output = with_runs(runs).produce(vec![]).output;
+            let output = with_runs(&runs).produce(vec![]).output;
             assert_eq!(ran(&output), expected, "{lane:?} with {over} too much; the third never overtakes");
         }
     }
@@ -223,7 +223,7 @@ fn spare_gets_what_reserved_runs_left() {
             run(1, Lane::Reserved, owner(1), COUNTER, gas),
             run(2, Lane::Spare, owner(2), COUNTER, 1_000_000),
         ];
-        assert_eq!(ran(&with_runs(runs).produce(vec![]).output), expected);
+        assert_eq!(ran(&with_runs(&runs).produce(vec![]).output), expected);
     }
 }
 
@@ -511,8 +511,8 @@ fn a_run_that_fails_is_a_receipt_and_changes_nothing_for_the_others() {
         let mut runs = vec![first.clone()];
         runs.extend(bad.iter().map(|(run, _)| run.clone()));
         runs.push(last.clone());
-        let mut chain = with_runs(runs);
-        let mut without = with_runs(vec![first, last]);
+        let mut chain = with_runs(&runs);
+        let mut without = with_runs(&[first, last]);
 
         let output = chain.produce(vec![]).output;
 
@@ -572,7 +572,7 @@ fn a_run_is_its_owners_call_without_its_nonce() {
 #[test]
 fn runs_and_transactions_of_one_owner_live_side_by_side() {
     let alice = person(0);
-    let mut chain = with_runs(vec![run(1, Lane::Cron, alice.address, COUNTER, 100_000)]);
+    let mut chain = with_runs(&[run(1, Lane::Cron, alice.address, COUNTER, 100_000)]);
     let output = chain.produce(vec![call(alice, 0, COUNTER, vec![], 100_000)]).output;
     assert_eq!(output.body().count(), 1);
     assert_eq!(count_of(&chain.state, alice.address), U256::from(2));
@@ -616,7 +616,7 @@ fn a_contract_that_dies_in_a_run_burns_what_it_held() {
         input: born_to_burn(),
         ..run(1, Lane::Cron, person(0).address, CREATOR, 300_000)
     };
-    let mut chain = with_runs(vec![call]);
+    let mut chain = with_runs(&[call]);
     let output = chain.produce(vec![]).output;
     assert_eq!(output.burned.0, U256::from(13) + Gas(300_000).cost(base_fee(&output)).0);
     chain.replay();
@@ -711,10 +711,10 @@ fn a_run_below_its_intrinsic_gas_runs_out_of_it() {
     for (input, needed) in cases {
         let with_gas =
             |gas| RunTransaction { input: input.clone(), ..run(7, Lane::Cron, owner(7), NOWHERE, gas) };
-        let output = with_runs(vec![with_gas(needed)]).produce(vec![]).output;
+        let output = with_runs(&[with_gas(needed)]).produce(vec![]).output;
         assert_eq!(run_receipt(&output, 7).gas_used, Gas(needed));
         for given in [needed - 1, 0] {
-            let output = with_runs(vec![with_gas(given)]).produce(vec![]).output;
+            let output = with_runs(&[with_gas(given)]).produce(vec![]).output;
             let receipt = run_receipt(&output, 7);
             assert_eq!(receipt.outcome, Outcome::Halted(Halt::OutOfGas));
             assert_eq!(receipt.gas_used, Gas(given), "all of it is gone");
@@ -751,7 +751,7 @@ impl Agenda for AskedAgenda {
 #[test]
 fn each_lane_is_asked_for_a_bounded_number() {
     let runs = (0..=LANE_BLOCK_RUNS_MAX as u64).map(|id| run(id, Lane::Reserved, owner(id), NOWHERE, 21_000));
-    let mut chain = with_runs(runs.collect());
+    let mut chain = with_runs(&runs.collect::<Vec<_>>());
     let agenda = Arc::new(AskedAgenda::default());
     chain.agenda = agenda.clone();
     let now = chain.input().timestamp;
@@ -791,7 +791,7 @@ fn runs_build_on_each_other_and_on_transactions() {
     let gives =
         RunTransaction { value: Wei(U256::from(9)), ..run(1, Lane::Reserved, alice.address, bob, 21_000) };
     let passes_on = RunTransaction { value: Wei(U256::from(9)), ..run(2, Lane::Spare, bob, NOWHERE, 21_000) };
-    let mut chain = with_runs(vec![passes_on, gives]);
+    let mut chain = with_runs(&[passes_on, gives]);
     let output = chain.produce(vec![]).output;
     assert!(run_receipt(&output, 2).outcome.is_success());
     assert_eq!(chain.balance(NOWHERE), U256::from(9));
@@ -801,7 +801,7 @@ fn runs_build_on_each_other_and_on_transactions() {
 /// Nobody can change the runs: a body that was made for other runs does not give the same block.
 #[test]
 fn a_block_made_without_a_due_run_is_refused() {
-    let mut chain = with_runs(vec![run(1, Lane::Cron, owner(1), COUNTER, 100_000)]);
+    let mut chain = with_runs(&[run(1, Lane::Cron, owner(1), COUNTER, 100_000)]);
     let (honest, _) = build(&chain, vec![]);
     let mut elsewhere = TestChain::new();
     let dishonest = elsewhere.produce(vec![]).output;

@@ -66,7 +66,7 @@ pub fn plant(state: &dyn StateRead, records: &[Record]) -> Vec<(StateKey, Bytes)
         );
         planted.push((StateKey::Body(record.id), record.body.encode()));
     }
-    planted.push((StateKey::Account(LEDGER), account.encode().into()));
+    planted.push((StateKey::Account(LEDGER), account.encode()));
     let entries = records.iter().flat_map(|record| record.head.entries(record.id));
     let changes: Vec<_> = entries.map(Change::Insert).collect();
     let nodes = Calendar::new(state).apply(&changes).unwrap();

@@ -262,7 +262,7 @@ fn end_in(output: &BlockOutput, now: Option<&Record>, at: TimestampMs) -> (Optio
     if now.is_some_and(|now| now.head.status != Status::Quarantined) {
         return (None, false);
     }
-    let ended = output.events.iter().filter_map(|told| match &told.event.what {
+    let mut ended = output.events.iter().filter_map(|told| match &told.event.what {
         What::Ended { end, .. } => {
             let status = ScheduleStatus::of_end(*end);
             let reason = (status == ScheduleStatus::Exhausted).then(|| end.to_string());
@@ -271,6 +271,6 @@ fn end_in(output: &BlockOutput, now: Option<&Record>, at: TimestampMs) -> (Optio
         What::Quarantined { reason } => Some((ScheduleStatus::Quarantined, Some(reason.clone()), false)),
         What::Created { .. } | What::ToppedUp { .. } | What::Executed { .. } => None,
     });
-    let Some((status, reason, is_short)) = ended.last() else { return (None, false) };
+    let Some((status, reason, is_short)) = ended.next_back() else { return (None, false) };
     (Some(PreviewedEnd { status: status.into(), reason, time: Some(RpcTime::new(at)) }), is_short)
 }

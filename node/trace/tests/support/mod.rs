@@ -65,7 +65,7 @@ impl Chain {
         runs: Vec<RunTransaction>,
         change: impl FnOnce(&mut Vec<Receipt>),
     ) -> Arc<IndexedBlock> {
-        self.plant(&runs);
+        self.plant(runs);
         let tip = self.index.tip();
         let timestamp = TimestampMs(tip.block.header.timestamp.0 + 1_000);
         let input = BlockInput {
@@ -93,7 +93,7 @@ impl Chain {
     }
 
     /// Adds a block that writes single runs into the state, due in the next one.
-    fn plant(&self, runs: &[RunTransaction]) {
+    fn plant(&self, runs: Vec<RunTransaction>) {
         if runs.is_empty() {
             return;
         }
@@ -101,7 +101,7 @@ impl Chain {
         let (number, timestamp) = (tip.number() + 1, TimestampMs(tip.block.header.timestamp.0 + 1));
         let header = Header { number, timestamp, parent_hash: tip.hash, ..tip.block.header.clone() };
         let state = self.index.tip_state();
-        let records: Vec<_> = runs.iter().map(|run| record(timestamp, run)).collect();
+        let records: Vec<_> = runs.into_iter().map(|run| record(timestamp, &run)).collect();
         let changes = plant(&state, &records).into_iter().map(|(key, new)| StateChange {
             key,
             old: state.read(key).unwrap(),
