@@ -321,14 +321,11 @@ fn due_work(name: &'static str, count: u64, order: &JobOrder, late: u64) -> Work
 
 /// What blocks do for gas that was paid before, a bounded number of times, and look at a bounded number of times.
 fn free_work() -> [Work; 2] {
-    let cheap = cheap_order(&wide_chain());
-    let skip = cheap.clone().every(MINUTE).with_options(0x200);
+    let skip = cheap_order(&wide_chain()).every(MINUTE).with_options(0x200);
     let skips = due_work("250 skips of 1,000, paid for before", 1_000, &skip, HOUR);
-    // They fill so much of a block that the next one costs more than each of them has.
     let mut chain = wide_chain();
-    let value = U256::from(LEAST_RUN_GAS) * U256::from(chain.next_base_fee().0);
     let seconds = chain.next_seconds() + HOUR;
-    fill(&mut chain, 1_000, &cheap.at(seconds).with_value(value));
+    put_by_hand(&mut chain, 1_000, seconds, Wei(U256::from(LEAST_RUN_GAS)));
     [
         skips,
         Work { name: "250 exhaustions of 1,000, paid for before", chain, seconds, transactions: Vec::new() },
