@@ -1,10 +1,10 @@
-//! Votes for no block that is too far ahead of this node's clock.
+//! Withholds the vote for a block that is too far ahead of this node's clock.
 //!
-//! Consensus votes for a block first and judges it while the votes come in: only then does a validator go on, or refuse to.
-//! A block from the future is neither right nor wrong, so its judgement waits for its time. With votes for it, that can stop
-//! a network: of four validators one has a clock an hour ahead and proposes, and one lies. Those two go on, the other two
-//! wait for an hour, and neither half can do anything without the other. So a block that this node could not judge within
-//! the view gets no vote, and without it the view is given up.
+//! Consensus notarizes a block before the application has verified it, and certifies it afterwards. Verification of a
+//! block from the future waits for its time. If such a block were notarized, a network could stop: one of four validators
+//! has a clock an hour ahead and proposes, and a Byzantine one certifies its block. These two enter the next view, the
+//! other two wait for an hour, and neither pair is a quorum. So this node does not notarize a block that it could not
+//! verify within the view, and the view times out.
 
 use crate::{
     block::ConsensusBlock,

@@ -3,8 +3,8 @@
 use crate::doors::Door;
 use almanac_primitives::{Lane, params::Parameters};
 
-/// A list of schedules in an order of its own. One for each lane and door, so that a door which is held back is no wall
-/// before another; and one for each other thing that happens to schedules at some point.
+/// A list of schedules in an order of its own. One for each lane and door, so a door that is held back does not block
+/// another; and one for each other thing that happens to schedules at some point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Queue {

@@ -85,8 +85,8 @@ pub struct Profile {
     pub name: &'static str,
     /// What governance switches it with.
     pub switches: Switches,
-    /// The queues of the calendar in which its schedules wait. No two doors share one: a door that is held back must be no
-    /// wall before another.
+    /// The queues of the calendar in which its schedules wait. No two doors share one, so a door that is held back does
+    /// not block another.
     pub queues: &'static [Queue],
     /// Reads the terms of one of its schedules.
     pub(crate) decode: fn(&mut Reader<'_>) -> Result<Terms, DecodeError>,
