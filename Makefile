@@ -47,35 +47,35 @@ bench-calendar: ## Measure schedules in whole blocks, and the calendar against a
 	cargo bench -p almanac-schedule --bench calendar
 
 bench-prices: ## Measure the time per gas of every entry into native code
-	cargo test --config profile.dev.opt-level=3 -p almanac-exec --test attacks -- --ignored --nocapture --test-threads 1 attack_27
+	cargo test --config profile.dev.opt-level=3 -p almanac-exec --test all -- --ignored --nocapture --test-threads 1 attack_27
 
 model-long: ## Compare the scheduler with a simple model on 10,000 histories of 500 operations
-	ALMANAC_MODEL_CASES=10000 cargo test -p almanac-exec --test scheduler_model -- --nocapture
+	ALMANAC_MODEL_CASES=10000 cargo test -p almanac-exec --test all scheduler_model:: -- --nocapture
 
 kill-long: ## Kill a node under load 200 times
-	ALMANAC_KILLS=200 cargo test -p almanac --test kill -- --nocapture
+	ALMANAC_KILLS=200 cargo test -p almanac --test chain kill:: -- --nocapture
 
 fault-long: ## Kill, stop and disconnect real validators and fill their disks, under load, 10 times
-	ALMANAC_FAULT_ROUNDS=10 cargo test -p almanac --test network_faults -- --nocapture
+	ALMANAC_FAULT_ROUNDS=10 cargo test -p almanac --test networks network_faults:: -- --nocapture
 
 soak: ## Check that memory, files and disk stay flat under load and faults, for 10 minutes; SECONDS=n BLOCK_MS=n
-	ALMANAC_SOAK_S=$(or $(SECONDS),600) ALMANAC_SOAK_BLOCK_MS=$(or $(BLOCK_MS),200) cargo test --release -p almanac --test soak -- --ignored --nocapture
+	ALMANAC_SOAK_S=$(or $(SECONDS),600) ALMANAC_SOAK_BLOCK_MS=$(or $(BLOCK_MS),200) cargo test --release -p almanac --test networks soak:: -- --ignored --nocapture
 
 crash-long: ## Crash the store at every point of every recovery
-	ALMANAC_CRASH_LONG=1 cargo test --release -p almanac-consensus --test crash -- --nocapture
+	ALMANAC_CRASH_LONG=1 cargo test --release -p almanac-consensus --test all crash:: -- --nocapture
 
 fuzz: ## Fuzz every decoder and RPC method by coverage, 1 minute each; MINUTES=n TARGETS="name …"
 	scripts/fuzz $(or $(MINUTES),1) $(TARGETS)
 
 fuzz-long: ## Send a running node 30,000 malformed requests; SEED=n replays a seed
-	$(if $(SEED),ALMANAC_FUZZ_SEED=$(SEED) )ALMANAC_FUZZ_MESSAGES=5000 cargo test -p almanac --test fuzz -- --nocapture
+	$(if $(SEED),ALMANAC_FUZZ_SEED=$(SEED) )ALMANAC_FUZZ_MESSAGES=5000 cargo test -p almanac --test chain fuzz:: -- --nocapture
 
 sim: ## Simulate networks with faults; SEED=n replays a seed of the swarm, or of CAMPAIGN=name, and prints its digest
-	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-consensus --test deterministic
-	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-bft --test sim $(if $(SEED),$(or $(CAMPAIGN),swarm)_of_ )-- --nocapture
+	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-consensus --test all deterministic::
+	$(if $(SEED),ALMANAC_SIM_SEED=$(SEED) )cargo test -p almanac-bft --test all $(if $(SEED),$(or $(CAMPAIGN),swarm)_of_,sim::) -- --nocapture
 
 sim-long: ## Simulate 1,000 seeds of each campaign; SEEDS=n
-	ALMANAC_SIM_SEEDS=$(or $(SEEDS),1000) cargo test --release -p almanac-bft --test sim _seeds -- --nocapture --test-threads 2
+	ALMANAC_SIM_SEEDS=$(or $(SEEDS),1000) cargo test --release -p almanac-bft --test all _seeds -- --nocapture --test-threads 2
 
 mutants: ## Plant bugs in a copy of the sources and expect tests to fail; MUTANTS="name …" selects
 	scripts/mutants $(MUTANTS)
@@ -84,4 +84,4 @@ vectors: ## Rewrite the golden encodings; review the difference like code
 	UPDATE_VECTORS=1 cargo test -p almanac-primitives -p almanac-schedule -p almanac-exec -p almanac-state --tests
 
 foreign-vectors: ## Run precompile vectors of another project in FOLDER=dir
-	ALMANAC_VECTORS=$(FOLDER) cargo test -p almanac-exec --test precompiles -- --ignored --nocapture
+	ALMANAC_VECTORS=$(FOLDER) cargo test -p almanac-exec --test all precompiles:: -- --ignored --nocapture

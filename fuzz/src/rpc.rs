@@ -8,7 +8,7 @@
 mod arguments;
 #[path = "rpc/chain.rs"]
 pub(crate) mod chain;
-#[path = "../../node/bin/tests/fuzz/corpus.rs"]
+#[path = "../../node/bin/tests/chain/fuzz/corpus.rs"]
 #[allow(dead_code, reason = "shared with the tests over sockets")]
 mod corpus;
 

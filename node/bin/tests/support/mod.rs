@@ -6,6 +6,7 @@ pub mod audit;
 pub mod cron;
 pub mod faults;
 pub mod load;
+pub mod machine;
 pub mod network;
 pub mod pace;
 pub mod polite;

@@ -1,7 +1,7 @@
 //! Validators as real processes on loopback, with wires between them that can be cut.
 
 use super::{
-    Node,
+    Node, machine,
     relay::{Relay, Wire},
     run, to_bob,
 };
@@ -61,6 +61,7 @@ pub fn new_network(directory: &Path, block_time_ms: u64) -> Vec<String> {
 
 /// Makes the files of four validators and some followers, which come last.
 pub fn with_followers(directory: &Path, block_time_ms: u64, followers: usize) -> Vec<String> {
+    machine::share();
     let first = free_ports();
     let (p2p, rpc) = (first.to_string(), (first + PORTS / 2).to_string());
     let path = directory.to_str().unwrap();

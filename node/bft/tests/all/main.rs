@@ -1,0 +1,5 @@
+//! All integration tests of this crate as one program: linking many takes longer than running them.
+
+mod attempts;
+mod sim;
+mod sync;

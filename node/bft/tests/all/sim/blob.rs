@@ -1,0 +1,82 @@
+//! A file on the disk of a validator.
+
+use crate::sim::disk::{Disk, FileKey, What};
+use commonware_runtime::{
+    Buf as _, Error, Handle, IoBufs, IoBufsMut, ReadOptions, WriteOptions, deterministic::Blob,
+};
+use std::sync::Arc;
+
+pub struct DiskBlob {
+    pub inner: Arc<Blob>,
+    pub key: FileKey,
+    pub opening: u64,
+    pub disk: Arc<Disk>,
+}
+
+impl commonware_runtime::Blob for DiskBlob {
+    async fn read_at_buf(
+        &self,
+        offset: u64,
+        len: usize,
+        bufs: impl Into<IoBufsMut> + Send,
+        options: ReadOptions,
+    ) -> Result<IoBufsMut, Error> {
+        let read = self.inner.read_at_buf(offset, len, bufs, options).await?;
+        Ok(self.disk.misread(read))
+    }
+
+    async fn read_at(&self, offset: u64, len: usize, options: ReadOptions) -> Result<IoBufsMut, Error> {
+        let read = self.inner.read_at(offset, len, options).await?;
+        Ok(self.disk.misread(read))
+    }
+
+    async fn write_at(
+        &self,
+        offset: u64,
+        bufs: impl Into<IoBufs> + Send,
+        options: WriteOptions,
+    ) -> Result<(), Error> {
+        let buf = bufs.into().coalesce();
+        let bytes = buf.chunk().to_vec();
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // Before it is done: of a write that fails or is never finished, a part may be there after the restart.
+        let number = self.disk.add(&self.key, self.opening, What::Write { offset, bytes, is_durable: false });
+        self.disk.check().await?;
+        self.inner.write_at(offset, buf, options).await?;
+        if options.contains(WriteOptions::SYNC) {
+            self.disk.keep(&self.key, number);
+        }
+        Ok(())
+    }
+
+    async fn resize(&self, len: u64) -> Result<(), Error> {
+        self.disk.check().await?;
+        self.inner.resize(len).await?;
+        self.disk.add(&self.key, self.opening, What::Resize(len));
+        Ok(())
+    }
+
+    async fn sync(&self) -> Result<(), Error> {
+        self.disk.check().await?;
+        let cut = self.disk.cut();
+        self.inner.sync().await?;
+        self.disk.settle(&self.key, cut);
+        Ok(())
+    }
+
+    async fn start_sync(&self) -> Handle<()> {
+        if let Err(error) = self.disk.check().await {
+            return Handle::ready(Err(error));
+        }
+        let cut = self.disk.cut();
+        let syncing = self.inner.start_sync().await;
+        let (disk, key) = (self.disk.clone(), self.key.clone());
+        Handle::from_future(async move {
+            syncing.await?;
+            disk.settle(&key, cut);
+            Ok(())
+        })
+    }
+}

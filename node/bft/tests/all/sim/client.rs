@@ -1,0 +1,91 @@
+//! A client that has a job and sends transfers to one validator until they are final.
+
+use crate::sim::{machine::Machine, opened::Store, orders::Orders};
+use alloy_primitives::{Address, U256};
+use almanac_bft::Ledger;
+use almanac_consensus::Admission;
+use almanac_primitives::{
+    Account, StateKey, UserTransaction,
+    testing::{person, transfer},
+};
+use almanac_state::{BlockJournal, StateView as _};
+use commonware_runtime::Clock as _;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+/// Gets the transfers of all clients, so that one transfer lost or done twice shows in its balance.
+pub const RECEIVER: Address = Address::repeat_byte(0xcc);
+
+/// What arrives when each client has sent so many transfers: each one of the n-th client is worth n + 1.
+pub fn expected_balance(clients: impl Iterator<Item = usize>, transfers: u64) -> U256 {
+    clients.map(|client| U256::from((client as u64 + 1) * transfers)).sum()
+}
+
+/// The ways into the pools of validators that do not lie, as far as they have run.
+pub type Admissions = Arc<Mutex<BTreeMap<usize, Admission>>>;
+
+/// Rounds after which a client sends to another validator.
+const ROUNDS: usize = 20;
+
+/// One client and the validator that it talks to.
+pub struct Client {
+    pub index: usize,
+    pub admission: Admission,
+    /// Where else it sends what does not get in: the blocks of a validator that lies are refused, and gossip goes
+    /// out once, also where nobody hears it.
+    pub elsewhere: Option<Admissions>,
+    pub ledger: Arc<Ledger<Store>>,
+    pub archive: Arc<BlockJournal<Machine>>,
+    /// Transfers that it gets into the chain.
+    pub transfers: u64,
+    /// How many of them it has under way.
+    pub ahead: u64,
+    /// Gas that the runs of its job ask for.
+    pub run_gas: u64,
+}
+
+impl Client {
+    pub async fn run(self, context: Machine) {
+        let mut orders = Orders::new(self.index, self.run_gas);
+        let mut signed = BTreeMap::new();
+        for round in 1.. {
+            let elsewhere = self.elsewhere(round);
+            if let Some(order) = orders.next(&context, &self.ledger, &self.archive).await {
+                self.submit(order, elsewhere.as_ref());
+            }
+            self.transfer(&mut signed, elsewhere.as_ref()).await;
+            context.sleep(Duration::from_millis(150)).await;
+        }
+    }
+
+    /// Another validator, each time the next one.
+    fn elsewhere(&self, round: usize) -> Option<Admission> {
+        let others = self.elsewhere.as_ref()?.lock().unwrap();
+        round.is_multiple_of(ROUNDS).then(|| others.values().nth(round / ROUNDS % others.len()).cloned())?
+    }
+
+    async fn transfer(&self, signed: &mut BTreeMap<u64, UserTransaction>, elsewhere: Option<&Admission>) {
+        let sender = person(self.index as u64);
+        let Some(account) = account(&self.ledger, sender.address).await else { return };
+        for nonce in account.nonce..(account.nonce + self.ahead).min(self.transfers) {
+            let sign = || transfer(sender, nonce, RECEIVER, self.index as u64 + 1);
+            self.submit(signed.entry(nonce).or_insert_with(sign), elsewhere);
+        }
+    }
+
+    fn submit(&self, transaction: &UserTransaction, elsewhere: Option<&Admission>) {
+        for admission in [Some(&self.admission), elsewhere].into_iter().flatten() {
+            // Known already, most of the time.
+            let _ = admission.submit(transaction.encoded());
+        }
+    }
+}
+
+/// An account after the last final block. `None` where the chain moves on while it is read.
+pub async fn account(ledger: &Ledger<Store>, address: Address) -> Option<Account> {
+    let stored = ledger.tip().state.get_many(&[StateKey::Account(address)]).await.ok()?.remove(0);
+    Some(stored.map_or_else(Account::default, |bytes| Account::decode(&bytes).unwrap()))
+}

@@ -1,0 +1,178 @@
+//! When a run is over, and what must hold then.
+
+use crate::sim::{
+    client::{self, RECEIVER, account},
+    jobs,
+    network::Network,
+    node::Node,
+};
+use alloy_primitives::U256;
+use almanac_bft::certificate;
+use almanac_primitives::{TimestampMs, testing::person};
+use almanac_state::ArchivedBlock;
+use commonware_cryptography::ed25519::PublicKey;
+use commonware_glue::simulate::{exit::ExitCondition, property::Property, tracker::ProgressTracker};
+use commonware_utils::test_rng;
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex},
+};
+
+type Checked<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+
+/// All validators have reached a height, and all transfers and jobs are final on each of them.
+#[derive(Clone)]
+pub struct Finished {
+    pub network: Network,
+    pub height: u64,
+    /// Blocks must have come up to this time.
+    pub until: TimestampMs,
+}
+
+impl ExitCondition<PublicKey, Node> for Finished {
+    fn name(&self) -> &str {
+        "finished"
+    }
+
+    fn requires_polling(&self) -> bool {
+        true
+    }
+
+    fn reached<'a>(
+        &'a self,
+        _: &'a ProgressTracker<PublicKey>,
+        nodes: &'a [&'a Node],
+        _: usize,
+    ) -> Checked<'a, bool> {
+        Box::pin(async move {
+            self.network.check_violations()?;
+            if nodes.len() < self.network.keys.len() || self.network.is_anyone_silent() {
+                return Ok(false);
+            }
+            for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
+                // One whose disk has failed is over, and waits for its restart.
+                let Some(ledger) = node.ledger() else { return Ok(false) };
+                let tip = ledger.tip().header;
+                if tip.number < self.height || tip.timestamp < self.until {
+                    return Ok(false);
+                }
+                for client in self.network.participants() {
+                    let account = account(&ledger, person(client as u64).address).await;
+                    if account.is_none_or(|account| account.nonce < self.network.transfers) {
+                        return Ok(false);
+                    }
+                }
+                let runs = U256::from(self.network.participants().count() as u64 * jobs::RUNS);
+                if jobs::counted(&ledger).await.is_none_or(|counted| counted < runs) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+    }
+}
+
+/// What all validators have in common at the end.
+#[derive(Clone)]
+pub struct Agreement {
+    pub network: Network,
+    /// The chain of the first validator, for tests that look closer.
+    pub chain: Arc<Mutex<Vec<ArchivedBlock>>>,
+}
+
+impl Agreement {
+    pub fn new(network: &Network) -> Self {
+        Self { network: network.clone(), chain: Arc::default() }
+    }
+
+    /// `same_block_at_height`, and each a child of the one before, later than it.
+    fn check_chain(&self, node: &Node, archived: ArchivedBlock) -> Result<(), String> {
+        let mut chain = self.chain.lock().unwrap();
+        let height = archived.block.header.number;
+        let position = usize::try_from(height - 1).unwrap();
+        if let Some(expected) = chain.get(position) {
+            if archived.block != expected.block || archived.receipts != expected.receipts {
+                return Err(format!("validator {} has another block {height}", node.index));
+            }
+            return Ok(());
+        }
+        let parent = chain.last().map_or(&self.network.genesis_header, |archived| &archived.block.header);
+        let header = &archived.block.header;
+        if header.parent_hash != parent.hash() || header.timestamp <= parent.timestamp {
+            return Err(format!("block {height} does not follow its parent"));
+        }
+        chain.push(archived);
+        Ok(())
+    }
+
+    /// Each certificate signs the hash of its own block.
+    fn check_certificate(&self, archived: &ArchivedBlock) -> Result<bool, String> {
+        let Some(certificate) = &archived.certificate else { return Ok(false) };
+        let Network { validators, namespace, .. } = &self.network;
+        let certified = certificate::verify(certificate, validators, namespace, &mut test_rng())
+            .map_err(|error| error.to_string())?;
+        if certified.hash != archived.block.hash() {
+            return Err(format!("a certificate for {} beside {}", certified.hash, archived.block.hash()));
+        }
+        Ok(true)
+    }
+
+    async fn check(&self, nodes: &[&Node]) -> Result<(), String> {
+        self.network.check_violations()?;
+        // Validators first: the chain of a follower has no beginning.
+        let mut nodes: Vec<_> =
+            nodes.iter().filter(|node| self.network.has_application(node.index)).collect();
+        nodes.sort_by_key(|node| node.index);
+        for node in &nodes {
+            let chain = node.chain().await?;
+            let (blocks, mut certified) = (chain.len(), 0);
+            for archived in chain {
+                certified += usize::from(self.check_certificate(&archived)?);
+                self.check_chain(node, archived)?;
+            }
+            // Where more is wrong than that, most blocks become final by the certificate of a later one.
+            if self.network.is_bearable() && certified * 2 < blocks {
+                return Err(format!("only {certified} of {blocks} blocks have a certificate"));
+            }
+            self.check_transfers(node).await?;
+        }
+        let runs = jobs::check_within(&self.chain.lock().unwrap(), self.network.late_blocks_max())?;
+        self.check_count(&nodes, runs).await
+    }
+
+    /// No transfer was lost or done twice.
+    async fn check_transfers(&self, node: &Node) -> Result<(), String> {
+        let expected = client::expected_balance(self.network.participants(), self.network.transfers);
+        let ledger = node.ledger().ok_or("a validator does not run")?;
+        let found = account(&ledger, RECEIVER).await.ok_or("the chain moved on")?.balance;
+        if found != expected {
+            return Err(format!("validator {}: {found} arrived instead of {expected}", node.index));
+        }
+        Ok(())
+    }
+}
+
+impl Agreement {
+    /// What receipts say of runs is what the contract says that they call.
+    async fn check_count(&self, nodes: &[&&Node], runs: usize) -> Result<(), String> {
+        for node in nodes {
+            let ledger = node.ledger().ok_or("a validator does not run")?;
+            let counted = jobs::counted(&ledger).await.ok_or("the chain moved on")?;
+            if counted != U256::from(runs) {
+                return Err(format!("validator {}: {counted} runs instead of {runs}", node.index));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Property<PublicKey, Node> for Agreement {
+    fn name(&self) -> &str {
+        "agreement"
+    }
+
+    fn check<'a>(&'a self, _: &'a ProgressTracker<PublicKey>, nodes: &'a [&'a Node]) -> Checked<'a, ()> {
+        Box::pin(Agreement::check(self, nodes))
+    }
+}

@@ -1,0 +1,84 @@
+//! Due work that takes time: the simulator's clock stands still while code runs, so a store sleeps for it.
+
+use crate::sim::{
+    faults::{Faults, good},
+    machine::Machine,
+    network::Network,
+    run::run,
+};
+use almanac_primitives::{StateChange, StateDiff, StateKey, addresses::LEDGER};
+use almanac_schedule::record::schedule_of_head_slot;
+use almanac_state::{CommitError, QmdbBatch, QmdbStore, SealError, StateStore};
+use commonware_runtime::Clock as _;
+use std::{borrow::Borrow, sync::Arc, time::Duration};
+
+/// A store that takes some time for every run of a block before it seals what the block changed.
+#[derive(Clone)]
+pub struct WorkingStore {
+    store: QmdbStore<Machine>,
+    clock: Arc<Machine>,
+    run_time: Duration,
+}
+
+impl WorkingStore {
+    pub fn new(store: QmdbStore<Machine>, clock: Machine, run_time: Duration) -> Self {
+        Self { store, clock: Arc::new(clock), run_time }
+    }
+}
+
+impl Borrow<QmdbStore<Machine>> for WorkingStore {
+    fn borrow(&self) -> &QmdbStore<Machine> {
+        &self.store
+    }
+}
+
+impl StateStore for WorkingStore {
+    type Batch = QmdbBatch<Machine>;
+
+    fn head(&self) -> Self::Batch {
+        self.store.head()
+    }
+
+    async fn seal(&self, parent: &Self::Batch, diff: &StateDiff) -> Result<Self::Batch, SealError> {
+        let runs = diff.changes().iter().filter(|change| is_run(change)).count();
+        let work = self.run_time * u32::try_from(runs).unwrap();
+        if !work.is_zero() {
+            self.clock.sleep(work).await;
+        }
+        self.store.seal(parent, diff).await
+    }
+
+    async fn commit(&self, batch: &Self::Batch) -> Result<(), CommitError> {
+        self.store.commit(batch).await
+    }
+}
+
+/// Whether a schedule that was there has moved on: it ran.
+fn is_run(change: &StateChange) -> bool {
+    let StateKey::Slot(LEDGER, slot) = change.key else { return false };
+    change.old.is_some() && schedule_of_head_slot(slot).is_some()
+}
+
+/// Gas of a run: 15 M hold all that is due at once, half of that three, and the floor two.
+pub const RUN_GAS: u64 = 2_500_000;
+
+/// Four runs take a second, three three quarters: more than a leader has, which is 700 ms. Two take half a second.
+const RUN_TIME: Duration = Duration::from_millis(250);
+
+/// Without halving, no block comes after the first second in which three or more are due.
+#[test]
+fn due_work_that_outlasts_a_view_is_halved_until_it_fits() {
+    let network = Network::new(4).runs_that_take(RUN_TIME);
+    let outcome = run(&network, 7, good(), Faults::default(), 60);
+    assert_eq!(outcome.runs, 12, "all runs of all clients");
+    let runs_and_failed: Vec<_> = (outcome.chain.iter())
+        .map(|archived| {
+            let runs = archived.receipts.iter().filter(|receipt| receipt.schedule_ref.is_some()).count();
+            (runs, archived.block.header.consensus.failed_views())
+        })
+        .filter(|(runs, _)| *runs > 0)
+        .collect();
+    println!("runs of a block, and views that failed before it: {runs_and_failed:?}");
+    assert!(runs_and_failed.iter().all(|(runs, _)| *runs <= 2), "more do not fit a view");
+    assert!(runs_and_failed.iter().any(|(runs, failed)| *runs == 2 && *failed >= 3), "{runs_and_failed:?}");
+}

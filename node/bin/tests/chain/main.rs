@@ -1,0 +1,17 @@
+//! Tests with one developer chain at a time, beside those of documents. Networks are tested in `../networks`.
+
+mod alloy_client;
+mod almanac;
+mod controls;
+mod dev;
+mod eth;
+mod files;
+mod fuzz;
+mod index;
+mod kill;
+mod limits;
+mod settings;
+#[path = "../support/mod.rs"]
+mod support;
+mod tidy;
+mod trace;

@@ -1,0 +1,18 @@
+//! Tests with networks of real processes, in a program of their own: they need the machine for themselves.
+
+mod backup;
+mod cost;
+mod follower;
+mod hostile;
+mod lost_votes;
+mod methods;
+mod network;
+mod network_faults;
+mod overload;
+mod pool;
+mod proofs;
+mod soak;
+#[path = "../support/mod.rs"]
+mod support;
+mod transport;
+mod views;

@@ -1,0 +1,190 @@
+//! Work that outlasts a view: a pool full of the dearest transactions, and a lane full of the dearest runs.
+
+use crate::support::{
+    cron::{ICronRegistry, TARGET},
+    load::account,
+    machine,
+    network::{Network, VALIDATORS, agree_at},
+    number,
+};
+use alloy_consensus::TxEip2930;
+use alloy_eips::eip2930::{AccessList, AccessListItem};
+use alloy_primitives::{Bytes, TxKind, U256, hex};
+use alloy_sol_types::SolCall as _;
+use almanac_primitives::{UserTransaction, addresses::CRON_REGISTRY, testing};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Access lists of so many keys, and so many of each sender: several seconds of work for a store.
+const LIST_KEYS: u64 = 3_850;
+const LISTS_EACH: u64 = 60;
+const SENDERS: usize = 10;
+
+/// Longest time without a block. A view that fails takes a second or two, and the machine may be busy.
+const GAP_MAX: Duration = Duration::from_secs(15);
+
+/// Most memory of a validator: the pool holds 75 MB of them, decoded a small multiple.
+const MEMORY_KILOBYTES_MAX: u64 = 900_000;
+
+fn list(nonce: u64, sender: usize) -> UserTransaction {
+    let slots = (0..LIST_KEYS).map(|slot| U256::from(slot << 8 | sender as u64).into()).collect();
+    let items = vec![AccessListItem { address: TARGET.parse().unwrap(), storage_keys: slots }];
+    let tx: TxEip2930 = testing::eip2930(nonce, TARGET.parse().unwrap(), AccessList(items), 7_500_000);
+    testing::sign(tx, account(sender).1)
+}
+
+/// The dearest pool on one of four: its own turns come and go, and blocks become final all the while.
+#[test]
+fn finality_goes_on_with_the_dearest_pool() {
+    machine::alone();
+    let net = Network::direct(100);
+    agree_at(&net.nodes, 5);
+    let first = net.nodes[1].height();
+    let mut gaps = Gaps::start(&net);
+    for nonce in 0..LISTS_EACH {
+        for sender in 0..SENDERS {
+            let sent = net.nodes[0].send(&list(nonce, sender));
+            assert!(sent["result"].is_string(), "{sent}");
+            gaps.look(&net);
+        }
+    }
+    gaps.watch(&net, Duration::from_secs(20));
+    let last = net.nodes[1].height();
+    let memory = (0..VALIDATORS).map(|node| net.nodes[node].memory_peak_kilobytes()).max().unwrap();
+    println!("blocks {first} to {last}, {:?} apart at most; {memory} kB at most", gaps.longest);
+    assert!(gaps.longest < GAP_MAX, "{:?} without a block", gaps.longest);
+    assert!(memory < MEMORY_KILOBYTES_MAX, "{memory} kB");
+    agree_at(&net.nodes, last);
+}
+
+/// Jobs of 5 M gas each: the lane holds twelve of them in a block, and more are due than it holds.
+const JOBS: u64 = 24;
+const JOB_GAS: u64 = 5_000_000;
+
+/// The dearest work there is, until no gas is left: calls the precompile in the first word of the calldata with the
+/// rest of it.
+const DEAREST: [u8; 21] = hex!("365f5f375b5f5f6020360360205f515afa50600456");
+
+/// P256VERIFY of a signature.
+fn dearest_input() -> Bytes {
+    let file: Value =
+        serde_json::from_str(include_str!("../../../../specs/vectors/precompiles.json")).unwrap();
+    let is_it = |vector: &&Value| vector["address"] == "0x100" && vector["name"] == "signature 6";
+    let vector = file["vectors"].as_array().unwrap().iter().find(is_it).unwrap();
+    let input = hex::decode(vector["input"].as_str().unwrap()).unwrap();
+    [&U256::from(0x100).to_be_bytes::<32>()[..], &input].concat().into()
+}
+
+fn job(nonce: u64, first: u64) -> UserTransaction {
+    let order = ICronRegistry::scheduleCalldataCall {
+        target: TARGET.parse().unwrap(),
+        data: dearest_input(),
+        nextRunAt: U256::from(first),
+        intervalSec: U256::from(1),
+        maxRuns: U256::from(1_000),
+        gasLimit: U256::from(JOB_GAS),
+    };
+    let mut tx = testing::eip1559(nonce, TxKind::Call(CRON_REGISTRY), 0, order.abi_encode(), 500_000);
+    tx.value = U256::from(10u64.pow(18)) * U256::from(5);
+    testing::sign(tx, account(1).1)
+}
+
+/// Four validators at 100 ms whose cron lane is as large as it may be and full of the dearest precompile.
+fn due_work_fits_the_view(timeout_ns_per_gas: Option<u64>, gap_max: Duration) {
+    let net = Network::with(100, |genesis, config| {
+        genesis["parameters"]["block_gas_max"] = json!(120_000_000);
+        genesis["parameters"]["cron_block_gas_max"] = json!(60_000_000);
+        genesis["allocations"][TARGET] =
+            json!({ "balance": "0x0", "nonce": 1, "code": hex::encode_prefixed(DEAREST) });
+        if let Some(given) = timeout_ns_per_gas {
+            config["timeoutNsPerGas"] = json!(given);
+        }
+    });
+    agree_at(&net.nodes, 3);
+    let now = number(&net.nodes[0].result("eth_getBlockByNumber", json!(["latest", false]))["timestamp"]);
+    for nonce in 0..JOBS {
+        let sent = net.nodes[0].send(&job(nonce, now + 8));
+        assert!(sent["result"].is_string(), "{sent}");
+    }
+    crate::support::network::wait_for("jobs", || {
+        let made = net.nodes[0].result("eth_getTransactionCount", json!([account(1).0, "latest"]));
+        (number(&made) == JOBS).then_some(())
+    });
+    let mut gaps = Gaps::start(&net);
+    let (begin, mut looked, mut runs) = (Instant::now(), 1, Vec::new());
+    // A full block at first takes longer than any view on a busy machine; then none would ever come.
+    while runs.len() < BLOCKS_WITH_RUNS {
+        assert!(begin.elapsed() < RUNS_WITHIN, "the lane stands still after {runs:?}");
+        gaps.watch(&net, Duration::from_secs(1));
+        let gap = gaps.longest;
+        assert!(gap < gap_max, "{gap:?} without a block: the work does not fit a view");
+        let last = net.nodes[0].height();
+        runs.extend((looked..=last).map(|block| runs_of(&net, block)).filter(|runs| *runs > 0));
+        looked = last + 1;
+    }
+    let took = begin.elapsed();
+    println!(
+        "timeout {timeout_ns_per_gas:?} ns/gas: runs {runs:?} in {took:?}, {:?} apart at most",
+        gaps.longest
+    );
+    agree_at(&net.nodes, looked - 1);
+}
+
+/// Blocks with runs that must come, and by when.
+const BLOCKS_WITH_RUNS: usize = 4;
+const RUNS_WITHIN: Duration = Duration::from_secs(240);
+
+/// Longest time without a block while the lane is full and timeouts have a floor: some failed views, each as long as
+/// its timeout. It was 33 s with seven times as much to do as the machine has processors; with neither a floor nor
+/// budgets that halve, no block comes at all.
+const FULL_LANE_GAP_MAX: Duration = Duration::from_secs(90);
+
+fn runs_of(net: &Network, block: u64) -> usize {
+    let receipts = net.nodes[0].result("eth_getBlockReceipts", json!([format!("{block:#x}")]));
+    let is_run = |receipt: &&Value| receipt["type"] == "0x71";
+    receipts.as_array().unwrap().iter().filter(is_run).count()
+}
+
+/// With timeouts that have room for a full block.
+#[test]
+fn due_work_fits_views_with_a_floor() {
+    machine::alone();
+    due_work_fits_the_view(None, FULL_LANE_GAP_MAX);
+}
+
+/// With timeouts for the block time alone: the budgets halve until the work fits. There is no bound on a single gap: on
+/// a machine with much else to do, the largest run alone may outlast such a view again and again.
+#[test]
+fn due_work_fits_views_without_a_floor() {
+    machine::alone();
+    due_work_fits_the_view(Some(0), RUNS_WITHIN);
+}
+
+/// Times without a new block.
+struct Gaps {
+    height: u64,
+    since: Instant,
+    longest: Duration,
+}
+
+impl Gaps {
+    fn start(net: &Network) -> Self {
+        Self { height: net.nodes[1].height(), since: Instant::now(), longest: Duration::ZERO }
+    }
+
+    fn look(&mut self, net: &Network) {
+        let height = net.nodes[1].height();
+        self.longest = self.longest.max(self.since.elapsed());
+        if height > self.height {
+            (self.height, self.since) = (height, Instant::now());
+        }
+    }
+
+    fn watch(&mut self, net: &Network, time: Duration) {
+        let begin = Instant::now();
+        while begin.elapsed() < time {
+            self.look(net);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a transaction costs the node that looks at it: no more than its sender has to have.
+
+use crate::support::running::{Running, nothing, start};
+use alloy_eips::eip7702::SignedAuthorization;
+use alloy_primitives::{Address, TxKind, U256};
+use almanac_consensus::{Effort, Mode, SubmitError, Submitted};
+use almanac_exec::TransactionError;
+use almanac_mempool::PoolError;
+use almanac_primitives::{UserTransaction, testing::*};
+use std::time::Instant;
+
+/// As many as the largest transaction holds, with some room.
+const AUTHORIZATIONS: usize = 1_100;
+/// What their gas costs: 25,000 each.
+const GAS: u64 = 28_000_000;
+
+/// A list that costs as much to recover as any, and is quick to make: one signature many times.
+fn authorizations(count: usize) -> Vec<SignedAuthorization> {
+    vec![authorize(person(5), 0, Address::repeat_byte(7)); count]
+}
+
+fn delegating(from: Person, nonce: u64, count: usize) -> UserTransaction {
+    sign(eip7702(nonce, Address::ZERO, authorizations(count), GAS), from.secret)
+}
+
+fn submit(chain: &Running, transaction: &UserTransaction) -> Submitted {
+    chain.admission.submit_counted(transaction.encoded())
+}
+
+/// A stranger without a coin used to have a thousand signatures recovered with every transaction, 50 ms of pure
+/// computing.
+#[tokio::test]
+async fn authorizations_of_a_sender_who_cannot_pay_are_not_recovered() {
+    let chain = start(Mode::Manual, nothing());
+    let lists: Vec<_> = (0..10).map(|nonce| delegating(person(99), nonce, AUTHORIZATIONS)).collect();
+    let begin = Instant::now();
+    for list in &lists {
+        let Submitted { outcome, effort } = submit(&chain, list);
+        assert!(
+            matches!(outcome, Err(SubmitError::Invalid(TransactionError::InsufficientFunds { .. }))),
+            "{outcome:?}"
+        );
+        assert_eq!(effort, Effort { recoveries: 1, has_displaced: false });
+    }
+    let each = begin.elapsed() / 10;
+    let begin = Instant::now();
+    recovered(lists[0].clone());
+    let recovering = begin.elapsed();
+    println!("refused in {each:?} each; recovering {AUTHORIZATIONS} authorisations takes {recovering:?}");
+    // Decoding is slow in an unoptimised build; the machine may be busy, so time is compared with time.
+    assert!(3 * each < recovering, "{each:?} for a transaction that nobody can pay for");
+}
+
+#[tokio::test]
+async fn authorizations_are_recovered_once_the_pool_would_take_the_transaction() {
+    let chain = start(Mode::Manual, nothing());
+    let first = submit(&chain, &delegating(person(0), 0, 3));
+    assert!(first.outcome.is_ok(), "{first:?}");
+    assert_eq!(first.effort, Effort { recoveries: 4, has_displaced: false });
+
+    let known = submit(&chain, &delegating(person(0), 0, 3));
+    assert!(matches!(known.outcome, Err(SubmitError::Pool(PoolError::AlreadyKnown { .. }))));
+    assert_eq!(known.effort.recoveries, 0);
+
+    // Funds are not all: whatever else the pool has against it, it says before.
+    let underpriced = submit(&chain, &delegating(person(0), 0, 4));
+    let is_underpriced = |outcome: &Result<_, _>| {
+        matches!(outcome, Err(SubmitError::Pool(PoolError::ReplacementUnderpriced { .. })))
+    };
+    assert!(is_underpriced(&underpriced.outcome), "{underpriced:?}");
+    assert_eq!(underpriced.effort.recoveries, 1);
+
+    let mut dearer = eip7702(0, Address::ZERO, authorizations(2), GAS);
+    (dearer.max_fee_per_gas, dearer.max_priority_fee_per_gas) = (22_000_000_000, 1_100_000_000);
+    let replacing = submit(&chain, &sign(dearer, person(0).secret));
+    assert!(replacing.outcome.is_ok(), "{replacing:?}");
+    assert_eq!(replacing.effort, Effort { recoveries: 3, has_displaced: true });
+}
+
+/// What needs no signature is looked at before it.
+#[tokio::test]
+async fn what_breaks_a_cheap_rule_costs_no_signature() {
+    let chain = start(Mode::Manual, nothing());
+    let mut cheap = eip1559(0, TxKind::Call(Address::ZERO), 0, vec![], 21_000);
+    (cheap.max_fee_per_gas, cheap.max_priority_fee_per_gas) = (99_999_999, 0);
+    let refused = submit(&chain, &sign(cheap, person(0).secret));
+    assert!(matches!(refused.outcome, Err(SubmitError::Invalid(TransactionError::Underpriced { .. }))));
+    assert_eq!(refused.effort.recoveries, 0);
+    assert_eq!(chain.admission.submit_counted(&[2; 40]).effort.recoveries, 0);
+}
+
+/// A sender's coins go, and with them what it has in the pool; a block says which accounts to look at.
+#[tokio::test]
+async fn moving_coins_away_empties_the_pool() {
+    let mut chain = start(Mode::Manual, nothing());
+    let alice = person(0);
+    for nonce in 1..=20 {
+        chain.submit(&transfer(alice, nonce, person(1).address, 1)).unwrap();
+    }
+    assert_eq!(chain.admission.pool().lock().parked_count(), 20);
+    let mut away = eip1559(0, TxKind::Call(person(2).address), 0, vec![], 21_000);
+    // All but what the gas of this one costs at most, and a little.
+    let coins = U256::from(1_000) * U256::from(10).pow(U256::from(18));
+    away.value = coins - U256::from(21_000) * U256::from(away.max_fee_per_gas) - U256::from(1);
+    chain.submit(&sign(away, alice.secret)).unwrap();
+    chain.solo.controls().mine(None).await.unwrap();
+    assert_eq!(chain.next_block().await.0.transactions.len(), 1);
+    let left = chain.admission.pool().lock().pending_of(alice.address).count();
+    assert_eq!(left, 0, "none of them would be admitted now");
+}

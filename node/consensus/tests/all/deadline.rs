@@ -1,0 +1,128 @@
+//! A proposer that runs out of time makes a smaller block, and leaves out nothing that is due.
+
+use crate::support::{application, job};
+use alloy_primitives::TxHash;
+use almanac_consensus::{Clock, Deadline, Proposal, Tip};
+use almanac_primitives::{Block, ConsensusContext, TimestampMs, UserTransaction, run::RUN_TYPE, testing::*};
+use almanac_state::MemoryBatch;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// A millisecond passes with every look at it.
+#[derive(Clone)]
+struct TickingClock(Arc<AtomicU64>);
+
+impl TickingClock {
+    fn start() -> Self {
+        Self(Arc::new(AtomicU64::new(START.0)))
+    }
+}
+
+impl Clock for TickingClock {
+    fn now(&self) -> TimestampMs {
+        TimestampMs(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+
+    async fn sleep_until(&self, _: TimestampMs) {}
+}
+
+/// The clock reaches the moment at the look after so many that found it earlier.
+fn after_looks(looks: u64) -> Deadline {
+    Deadline::at(TickingClock::start(), TimestampMs(START.0 + looks))
+}
+
+fn transfers(count: u64) -> Vec<UserTransaction> {
+    (0..count).map(|nonce| transfer(person(0), nonce, person(1).address, 1)).collect()
+}
+
+fn proposal(tip: &Tip<MemoryBatch>, transactions: Vec<UserTransaction>, deadline: Deadline) -> Proposal {
+    Proposal {
+        timestamp: TimestampMs(tip.header.timestamp.0 + 10_000),
+        fee_recipient: FEE_RECIPIENT,
+        consensus: ConsensusContext::default(),
+        candidates: transactions.into_iter().map(recovered).collect(),
+        deadline,
+    }
+}
+
+fn hashes(transactions: &[UserTransaction]) -> Vec<TxHash> {
+    transactions.iter().map(UserTransaction::hash).collect()
+}
+
+/// Both sides: the transaction that time is up after, and enough time for all.
+#[tokio::test]
+async fn the_choice_ends_with_the_time() {
+    for (looks, taken) in [(0, 1), (1, 1), (2, 2), (7, 7), (8, 8), (9, 8), (1_000, 8)] {
+        let (here, tip) = application();
+        let offered = transfers(8);
+        let made = here.propose(&tip, proposal(&tip, offered.clone(), after_looks(looks))).await.unwrap();
+        assert_eq!(hashes(&made.block.transactions), hashes(&offered[..taken]), "{looks} looks");
+        assert!(made.refused.is_empty(), "what was not looked at stays in the pool");
+        let (other, other_tip) = application();
+        other.verify(&other_tip, Block::clone(&made.block)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn without_a_deadline_all_are_taken() {
+    let (application, tip) = application();
+    let made = application.propose(&tip, proposal(&tip, transfers(50), Deadline::NEVER)).await.unwrap();
+    assert_eq!(made.block.transactions.len(), 50);
+}
+
+/// Time that is up from the start must not let a block be filled by nothing, nor by what is refused.
+#[tokio::test]
+async fn one_is_taken_however_late_it_is() {
+    let (application, tip) = application();
+    let refused = [5, 6].map(|nonce| transfer(person(nonce), nonce, person(1).address, 1));
+    let offered = [&refused[..], &transfers(3)].concat();
+    let made = application.propose(&tip, proposal(&tip, offered.clone(), after_looks(0))).await.unwrap();
+    assert_eq!(made.refused.iter().map(|(hash, _)| *hash).collect::<Vec<_>>(), hashes(&refused));
+    assert_eq!(hashes(&made.block.transactions), hashes(&offered[2..3]));
+}
+
+/// Both sides: after one failed view something is tried past the deadline, after two nothing is.
+#[tokio::test]
+async fn after_two_failed_views_nothing_is_tried_past_the_deadline() {
+    for (failed, looks, taken) in
+        [(0, 0, 1), (1, 0, 1), (2, 0, 0), (2, 1, 1), (3, 0, 0), (u64::MAX - 9, 0, 0)]
+    {
+        let (application, tip) = application();
+        let consensus = ConsensusContext { view: 8 + failed, parent_view: 7, ..ConsensusContext::default() };
+        let proposal = Proposal { consensus, ..proposal(&tip, transfers(3), after_looks(looks)) };
+        let made = application.propose(&tip, proposal).await.unwrap();
+        assert_eq!(made.block.transactions.len(), taken, "{failed} failed views, {looks} looks");
+    }
+}
+
+/// Both sides: a pool full of what is refused must not outlast the time, however much of it there is.
+#[tokio::test]
+async fn what_is_refused_ends_with_the_time_too() {
+    for (refused, taken) in [(7, 1), (8, 0), (100, 0)] {
+        let (application, tip) = application();
+        let ahead = (0..refused).map(|n| transfer(person(20 + n), 0, person(1).address, 1));
+        let offered = ahead.chain(transfers(1)).collect();
+        let made = application.propose(&tip, proposal(&tip, offered, after_looks(0))).await.unwrap();
+        assert_eq!(made.refused.len() as u64, refused.min(8));
+        assert_eq!(made.block.transactions.len(), taken, "behind {refused} from people without money");
+    }
+}
+
+#[tokio::test]
+async fn what_is_due_runs_however_late_it_is() {
+    const JOBS: u64 = 20;
+    let (application, tip) = application();
+    let due_s = tip.header.timestamp.seconds() + 20;
+    let jobs = (0..JOBS).map(|nonce| job(nonce, due_s)).collect();
+    let made = application.propose(&tip, proposal(&tip, jobs, Deadline::NEVER)).await.unwrap();
+    application.commit(&made).await.unwrap();
+
+    let late = proposal(&made.tip, transfers(8), after_looks(0));
+    let ran = application.propose(&made.tip, late).await.unwrap();
+
+    let runs = ran.output.receipts.iter().filter(|receipt| receipt.transaction_type == RUN_TYPE).count();
+    assert_eq!(runs as u64, JOBS);
+    assert_eq!(ran.block.transactions.len(), 1);
+}

@@ -1,0 +1,273 @@
+//! What it costs to keep others out, computed from the parameters in force, against what honest use of the same room
+//! costs. `docs/denial-prices.md` holds the table; this test keeps it true.
+//!
+//! Whoever builds a lane or a door adds its rows to [`rows`].
+
+use crate::attacks::{LEAST_RUN_GAS, NOBODY, cheap_order, flood, largest_chain, wide_chain};
+use crate::support::{cron::*, *};
+use alloy_primitives::U256;
+use almanac_primitives::{
+    Gas, GasPrice, Lane,
+    params::{
+        BASE_FEE_FLOOR_WEI, BLOCK_GAS_MAX, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_MAX,
+        CRON_RUN_GAS_LARGEST, CRON_RUN_GAS_MIN, Parameters,
+    },
+};
+use almanac_schedule::{Budget, looks_max, runs_max};
+use std::{fs, path::PathBuf};
+
+/// The lowest price that gas can have.
+const FLOOR: GasPrice = GasPrice(BASE_FEE_FLOOR_WEI.default as u128);
+/// The price of gas in a busy time.
+const BUSY: GasPrice = GasPrice(10_000_000_000);
+
+/// Blocks of a day, at the two block times that networks are measured with.
+const DAYS: [(&str, u64); 2] = [("500 ms", 2 * 86_400), ("100 ms", 10 * 86_400)];
+
+/// One way to keep others out of a block's room.
+struct Row {
+    what: String,
+    /// Gas that the attacker loses for one blocked block, and at which price, when the block's price is the given one.
+    denial: Box<dyn Fn(GasPrice) -> (Gas, GasPrice)>,
+    /// Gas of honest users who fill the same room.
+    honest: Gas,
+    /// What the figures leave out, all of it to the attacker's disadvantage.
+    note: String,
+}
+
+/// Parameters under which the prices are computed.
+struct Case {
+    /// Introduces its table.
+    title: String,
+    parameters: Parameters,
+    /// A chain with these parameters.
+    chain: fn() -> TestChain,
+}
+
+/// The parameters that a chain starts with, and the largest that governance may choose for its lanes.
+fn cases() -> [Case; 2] {
+    let mut largest = Parameters::default();
+    for parameter in [BLOCK_GAS_MAX, CRON_BLOCK_GAS_MAX, CRON_BLOCK_EXHAUSTIONS_MAX] {
+        largest.load(parameter, parameter.max);
+    }
+    [(Parameters::default(), TestChain::new as fn() -> TestChain), (largest, largest_chain)].map(
+        |(parameters, chain)| {
+            let named = |parameter| parameters.get(parameter) / 1_000_000;
+            let title = format!(
+                "`block_gas_max` {} M, `cron_block_gas_max` {} M, `cron_block_exhaustions_max` {}:",
+                named(BLOCK_GAS_MAX),
+                named(CRON_BLOCK_GAS_MAX),
+                parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX)
+            );
+            Case { title, parameters, chain }
+        },
+    )
+}
+
+/// Every way that is known, of every lane that exists.
+fn rows(case: &Case, created: Gas) -> Vec<Row> {
+    let parameters = &case.parameters;
+    let lane = Gas(parameters.get(CRON_BLOCK_GAS_MAX));
+    let block = parameters.block_gas_max();
+    let (held, paid) = tightest_lane((case.chain)(), lane);
+    let small = Gas(lane.0.min(runs_max(Lane::Cron, parameters) * CRON_RUN_GAS_MIN));
+    // Series that a block has let skip may be in the way again when they are late again.
+    let skipping = parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX);
+    let looks = Gas((looks_max(Lane::Cron, parameters, 0, 1) - skipping) * created.0);
+    vec![
+        Row {
+            what: "cron lane: runs that pay for their whole limit".into(),
+            denial: Box::new(move |price| (lane, price)),
+            honest: lane,
+            note: "and the gas of creating them".into(),
+        },
+        Row {
+            what: "cron lane: runs that want their unused gas back".into(),
+            denial: Box::new(move |price| (Gas(lane.0 / 2), price)),
+            honest: lane,
+            note: "and the gas of creating them".into(),
+        },
+        Row {
+            what: "cron lane: runs that are as small as can be".into(),
+            denial: Box::new(move |price| (small, price)),
+            honest: lane,
+            note: "and the gas of creating them".into(),
+        },
+        Row {
+            what: format!("cron lane: runs that want it back, so cut that the lane closes at {} M gas", millions(held)),
+            denial: Box::new(move |price| (paid, price)),
+            honest: held,
+            note: "honest runs of these sizes fill it as soon; the part that stays free is too small for the next".into(),
+        },
+        Row {
+            what: "cron lane: jobs that cannot pay or skip, made at the floor".into(),
+            denial: Box::new(move |_| (looks, FLOOR)),
+            honest: lane,
+            note: format!(
+                "and the escrow that is locked until then; each can be used once, but for {skipping} that skip"
+            ),
+        },
+        Row {
+            what: "user transactions: a full block".into(),
+            denial: Box::new(move |price| (block, price)),
+            honest: block,
+            note: "one block: each full one raises the price by an eighth, so a day at one price cannot be had"
+                .into(),
+        },
+    ]
+}
+
+/// Gas that each of many equal jobs costs whoever makes them in one transaction: the cheapest way.
+fn creation_gas() -> Gas {
+    let gas = [1, 101].map(|count| {
+        let mut chain = wide_chain();
+        let order = cheap_order(&chain);
+        let transaction = flood(&chain, person(6), count, &order, 100_000_000);
+        let receipt = chain.produce(vec![transaction]).receipt(0).clone();
+        assert_eq!(events::<JobScheduled>(&receipt.logs).len() as u64, count);
+        receipt.gas_used.0
+    });
+    Gas((gas[1] - gas[0]) / 100)
+}
+
+/// The least that closes the lane for the largest job behind it: what it asks for, and what is paid for it by jobs
+/// that use next to nothing and want the rest back. Tried out on a chain.
+fn tightest_lane(mut chain: TestChain, lane: Gas) -> (Gas, Gas) {
+    let due = chain.next_seconds() + HOUR;
+    let order = order(&chain).calling(NOBODY, [1, 2, 3, 4]).at(due).refunding(NOBODY).with_options(1);
+    let order = order.with_value(U256::from(10u64.pow(17)));
+    let giants = (lane.0 / CRON_RUN_GAS_LARGEST) as usize;
+    let mut limits = vec![CRON_RUN_GAS_LARGEST; giants + 1];
+    limits[giants - 1] = LEAST_RUN_GAS;
+    let ids: Vec<_> =
+        limits.iter().map(|gas| chain.schedule(person(0), &order.clone().gas(*gas)).unwrap()).collect();
+    let produced = chain.at(due);
+    assert_eq!(produced.ran(), ids[..giants], "the last is kept out");
+    let paid = produced.output.burned.0 / U256::from(base_fee(&produced.output).0);
+    (Gas(limits[..giants].iter().sum()), Gas(paid.to()))
+}
+
+/// Holding a lane or a block costs at least half of what using it costs, and the page says how much that is.
+#[test]
+fn denying_a_lane_costs_at_least_half_of_filling_it() {
+    let created = creation_gas();
+    let mut computed = String::from("\n");
+    for case in cases() {
+        let rows = rows(&case, created);
+        for row in &rows {
+            for price in [FLOOR, BUSY] {
+                let (gas, paid_at) = (row.denial)(price);
+                let (denial, honest) = (gas.cost(paid_at).0, row.honest.cost(price).0);
+                let (title, what) = (&case.title, &row.what);
+                assert!(denial * U256::from(2) >= honest, "{title} {what}: {denial} of {honest} at {price}");
+            }
+        }
+        computed += &format!("{}\n{}", case.title, table(&rows));
+    }
+    computed += &closing_table();
+    let page = fs::read_to_string(path()).expect("docs/denial-prices.md is part of the repository");
+    let (head, rest) = page.split_once(BEGIN).expect("the table has a beginning");
+    let (recorded, tail) = rest.split_once(END).expect("the table has an end");
+    if is_update() {
+        fs::write(path(), format!("{head}{BEGIN}{computed}{END}{tail}")).unwrap();
+        return;
+    }
+    assert_eq!(
+        recorded, computed,
+        "the table of docs/denial-prices.md is not what the parameters say. Run\n\
+         UPDATE_VECTORS=1 cargo test -p almanac-exec --test attacks denying_a_lane\nand review the difference."
+    );
+}
+
+const BEGIN: &str = "<!-- computed: begin -->\n";
+const END: &str = "<!-- computed: end -->";
+
+fn path() -> PathBuf {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/denial-prices.md").into()
+}
+
+#[allow(clippy::disallowed_methods, reason = "decides whether a file is rewritten, never what it says")]
+fn is_update() -> bool {
+    std::env::var("UPDATE_VECTORS").is_ok_and(|value| value == "1")
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut out = String::from("\n| way | base fee | gas lost per block | denial per block");
+    DAYS.iter().for_each(|(time, _)| out += &format!(" | per day at {time}"));
+    out += " | honest use per block | denial / honest | left out |\n|---|---|---|---|---|---|---|---|---|\n";
+    for row in rows {
+        for price in [FLOOR, BUSY] {
+            let (gas, paid_at) = (row.denial)(price);
+            let (denial, honest) = (gas.cost(paid_at).0, row.honest.cost(price).0);
+            let days = DAYS.map(|(_, blocks)| coins(denial * U256::from(blocks)));
+            let fee = price.0 / 100_000_000;
+            out += &format!(
+                "| {} | {}.{} gwei | {} M | {} | {} | {} | {} % | {} |\n",
+                row.what,
+                fee / 10,
+                fee % 10,
+                millions(gas),
+                coins(denial),
+                days.join(" | "),
+                coins(honest),
+                denial * U256::from(100) / honest,
+                row.note,
+            );
+        }
+    }
+    out + "\n"
+}
+
+/// Lanes of these sizes: the smallest, the default and the largest that governance may choose.
+const LANES: [u64; 3] = [CRON_BLOCK_GAS_MAX.min, CRON_BLOCK_GAS_MAX.default, CRON_BLOCK_GAS_MAX.max];
+
+/// Blocks over which the use of a lane is averaged.
+const BLOCKS: u64 = 1_000;
+
+/// What a lane that stops at the first job that does not fit can be held with, by jobs that are cut for it.
+fn closing_table() -> String {
+    let mut out = String::from(
+        "Jobs so cut that the lane closes early, as a part of the whole lane, on an average of many blocks:\n\n\
+         | lane | least gas that closes it | paid where half is given back | rule: what is left is added to the next \
+         block | paid |\n|---|---|---|---|---|\n",
+    );
+    for lane in LANES {
+        let [stop, carry] = [false, true].map(|is_carried| mean_held(lane, is_carried));
+        let part = |gas: u64| format!("{} M | {} %", millions(Gas(gas)), gas / 2 * 100 / lane);
+        out += &format!("| {} M | {} | {} |\n", millions(Gas(lane)), part(stop), part(carry));
+    }
+    out + "\n"
+}
+
+/// Gas that each block of a lane takes on average of a queue that is cut to close it as early as can be: giants, and
+/// a dwarf before the last that would have fitted. With `is_carried`, what a block leaves is added to the next.
+fn mean_held(lane: u64, is_carried: bool) -> u64 {
+    let giants = (lane / CRON_RUN_GAS_LARGEST - 1).max(1);
+    let cycle = (0..=giants).map(|n| if n == giants { LEAST_RUN_GAS } else { CRON_RUN_GAS_LARGEST });
+    let mut queue = cycle.cycle().peekable();
+    let (mut held, mut left) = (0, 0);
+    for _ in 0..BLOCKS {
+        let gas = lane + if is_carried { left } else { 0 };
+        let mut budget = Budget::new(Gas(gas));
+        left = gas;
+        while let Some(taken) = queue.next_if(|next| budget.take(Gas(*next))) {
+            left -= taken;
+            held += taken;
+        }
+    }
+    held / BLOCKS
+}
+
+/// Gas in millions, to a hundredth.
+fn millions(gas: Gas) -> String {
+    format!("{}.{:02}", gas.0 / 1_000_000, gas.0 % 1_000_000 / 10_000)
+}
+
+/// An amount in coins, to a hundred-thousandth; whole ones from a thousand on.
+fn coins(wei: U256) -> String {
+    let parts: u64 = (wei / U256::from(10u64.pow(13))).to();
+    match parts / 100_000 {
+        whole if whole >= 1_000 => format!("{whole}"),
+        whole => format!("{whole}.{:05}", parts % 100_000),
+    }
+}

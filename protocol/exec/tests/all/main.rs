@@ -1,0 +1,26 @@
+//! All integration tests of this crate as one program: linking many takes longer than running them.
+
+mod arc21_blocks;
+mod arc21_registry;
+mod arc21_source;
+mod attacks;
+mod block;
+mod developer;
+mod differential;
+mod events;
+mod fetching;
+mod lanes;
+mod leaks;
+mod market_order;
+mod parameters;
+mod precompiles;
+mod random_blocks;
+mod rules;
+mod scheduler_model;
+mod subscriptions;
+#[path = "../support/mod.rs"]
+mod support;
+mod sweeps;
+mod trace;
+mod vectors;
+mod views;

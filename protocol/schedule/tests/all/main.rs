@@ -1,0 +1,8 @@
+//! All integration tests of this crate as one program: linking many takes longer than running them.
+
+mod calendar;
+mod golden;
+mod life;
+mod money;
+#[path = "../support/mod.rs"]
+mod support;
