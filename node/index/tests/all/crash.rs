@@ -74,7 +74,7 @@ fn what_a_killed_process_leaves_is_whole() {
 /// Runs the child for a while after its first block, and returns the last block it said it had applied.
 fn write_and_kill(path: &Path, delay: Duration) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_that_writes_until_it_is_killed", "--nocapture"])
+        .args(["--exact", "crash::child_that_writes_until_it_is_killed", "--nocapture"])
         .env(CHILD, path)
         .stdout(Stdio::piped())
         .spawn()
