@@ -1,6 +1,6 @@
-//! What it takes to prove a claim: which values of a state, or which receipt of a block.
+//! What a proof of a claim needs: which values of a state, or which receipt of a block.
 //!
-//! A node that is asked over RPC and a command that looks into the directory of a stopped one prove the same.
+//! Shared by RPC and by the command that proves from the directory of a stopped node.
 
 use super::params::LaneName;
 use crate::{
@@ -18,16 +18,16 @@ use almanac_schedule::{
     calendar::{Leaf, Queue, due_in},
 };
 
-/// What has to be proven.
+/// What to prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Something in the state after the last block.
     State(StateSubject),
-    /// Something that ran.
+    /// A transaction that ran.
     Ran {
         /// Its hash.
         hash: TxHash,
-        /// Whether it is claimed to be a run of a schedule.
+        /// Whether it must be a run of a schedule.
         is_run: bool,
     },
 }
@@ -50,21 +50,21 @@ pub enum StateSubject {
     },
 }
 
-/// What has to be proven, as one state has it.
+/// What to prove, planned on one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What is claimed.
+    /// The claim.
     pub claim: ClaimJson,
-    /// The values that show it, in this order.
+    /// The values that prove it, in this order.
     pub keys: Vec<StateKey>,
-    /// What is due, where that is claimed.
+    /// The due entries, if the claim is about a span.
     pub entries: Option<Vec<EntryJson>>,
 }
 
-/// Why something cannot be claimed.
+/// Why a claim cannot be proven.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
-    /// There is no such schedule, or no longer.
+    /// The schedule does not exist, or has ended.
     #[error("schedule {id} is not in the state: only what is there can be proven")]
     NoSchedule {
         /// Which.
@@ -78,27 +78,27 @@ pub enum ClaimError {
         /// Its end.
         to: TimestampMs,
     },
-    /// There is no calendar.
+    /// The calendar was never written.
     #[error(
         "nothing was ever scheduled here: the calendar is not in the state, and only what is there can be proven"
     )]
     NoCalendar,
-    /// A span with too much in it.
+    /// The span covers too many leaves.
     #[error("the span needs more than {PROOF_LEAVES_MAX} leaves of the calendar: make it shorter")]
     TooManyLeaves,
-    /// Nothing with this hash ran.
+    /// No transaction has this hash.
     #[error("no block has {hash}")]
     NotFound {
-        /// Which hash.
+        /// The hash.
         hash: TxHash,
     },
-    /// It ran, and is something else.
+    /// The transaction is not a run.
     #[error("{hash} is no run of a schedule: ask with {{ transaction }}")]
     NoRun {
         /// Its hash.
         hash: TxHash,
     },
-    /// The index contradicts itself.
+    /// The index is inconsistent.
     #[error("{hash} is not where the index says")]
     Misplaced {
         /// Its hash.
@@ -107,7 +107,7 @@ pub enum ClaimError {
     /// The index cannot be read.
     #[error(transparent)]
     Index(#[from] StoreError),
-    /// The state has something that cannot be read.
+    /// A value of the state cannot be read.
     #[error("the state cannot be read: {reason}")]
     State {
         /// What is wrong.
@@ -115,7 +115,7 @@ pub enum ClaimError {
     },
 }
 
-/// Which values show something in a state.
+/// Plans which values prove a claim about a state.
 pub fn plan(state: &dyn StateRead, subject: StateSubject) -> Result<Plan, ClaimError> {
     match subject {
         StateSubject::Value(key) => Ok(Plan { claim: ClaimJson::Value {}, keys: vec![key], entries: None }),
@@ -128,7 +128,7 @@ fn of_schedule(state: &dyn StateRead, id: ScheduleId) -> Result<Plan, ClaimError
     let record = Record::read(state, id).map_err(unreadable)?.ok_or(ClaimError::NoSchedule { id })?;
     let [head, escrow, body] = Record::keys(id);
     let mut keys = vec![head, body];
-    // An empty slot is no value, and cannot be proven.
+    // An empty slot is not a value, and cannot be proven.
     if record.escrow > Wei::ZERO {
         keys.push(escrow);
     }
@@ -166,7 +166,7 @@ fn unreadable(error: impl std::fmt::Display) -> ClaimError {
     ClaimError::State { reason: error.to_string() }
 }
 
-/// Proves that something ran, and what became of it.
+/// Proves that a transaction ran, and its outcome.
 pub fn prove_ran(index: &Index, hash: TxHash, is_run: bool) -> Result<ProofJson, ClaimError> {
     let (location, block) = index.transaction(hash)?.ok_or(ClaimError::NotFound { hash })?;
     let misplaced = || ClaimError::Misplaced { hash };
