@@ -232,7 +232,7 @@ impl<'a> BlockState<'a> {
         Ok(())
     }
 
-    /// Commits the changes of a transaction.
+    /// Takes over what a transaction did.
     pub(crate) fn commit(&mut self, changes: EvmState) -> Result<(), StateFault> {
         #[expect(clippy::iter_over_hash_type, reason = "each entry lands under its own key")]
         for (address, account) in changes {
