@@ -168,7 +168,8 @@ pub fn time_of_gas(gas: Gas, ns_per_gas: u64) -> Duration {
 }
 
 impl Timeouts {
-    /// Timeouts for a block time: short enough to get past a dead leader soon, long enough for a slow network.
+    /// Timeouts that go with a block time: short enough to get over a dead leader soon, long enough for a slow
+    /// network.
     pub fn for_block_time(block_time: Duration) -> Self {
         Self::for_blocks(block_time, Duration::ZERO)
     }

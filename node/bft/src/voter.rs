@@ -196,7 +196,7 @@ where
         Ok(())
     }
 
-    /// Whether a block failed because its parent was no longer the head's descendant.
+    /// Whether a block failed only because the chain moved past its parent in the meantime.
     async fn has_moved_on(&self, error: &LedgerError, height: u64) -> bool {
         matches!(error, LedgerError::Abandoned { .. }) && self.ledger.has_moved_beyond(height).await
     }
@@ -212,8 +212,8 @@ async fn first(mut ancestry: impl Ancestry<ConsensusBlock>) -> Result<Arc<Consen
     Ok(newest.inner_shared())
 }
 
-/// Executes on a dedicated thread, so that it blocks nothing else: the fiber under the EVM must not change
-/// threads while foreign code is on its stack.
+/// Executes on a thread for blocking work, and stays on it: the fiber under the EVM must not change threads while
+/// foreign code is on its stack.
 async fn on_own_thread<E: Spawner, T: Send + 'static>(
     runtime: &E,
     work: impl Future<Output = Result<T, LedgerError>> + Send + 'static,
