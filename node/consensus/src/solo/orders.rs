@@ -1,4 +1,4 @@
-//! A developer's orders that are transactions: each becomes a block of its own, at once.
+//! A developer's orders that are transactions: each becomes a separate block, at once.
 
 use super::{BlockId, acts::Answer, controls::ControlError, sequencer::Sequencer};
 use crate::{
@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, btree_map::Entry};
 
 alloy_sol_types::sol!("../../contracts/IParameters.sol");
 
-/// A call in somebody's name.
+/// A call in the name of an account.
 struct Order {
     from: Address,
     to: Address,
@@ -40,7 +40,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         self.carry_out(edits.into_iter().map(Order::edit).collect()).await
     }
 
-    /// Sets parameters in the name of whoever governs the chain, who pays for it and whose nonce it uses.
+    /// Sets parameters as the chain's governor, who pays for it and whose nonce it uses.
     pub(super) async fn govern(&mut self, changes: Vec<(Parameter, u64)>) -> Answer<BlockId> {
         let from = with_reader(&self.tip.state, &[], |state| governor(state))
             .await
@@ -54,7 +54,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     }
 
     async fn carry_out(&mut self, mut orders: Vec<Order>) -> Answer<BlockId> {
-        // The block of an order is not the one that a base fee was set for; that one is still to come.
+        // A base fee set for the next block is not meant for the block of an order; keep it for the one after.
         let wanted = with_reader(&self.tip.state, &[], |state| wanted_base_fee(state))
             .await
             .map_err(ApplicationError::from)?
@@ -69,7 +69,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             };
             let made = self.propose(self.least_time(), candidates).await?;
             let count = made.block.transactions.len();
-            // Nothing of the block exists before it is accepted, so a failed order leaves nothing behind.
+            // A block takes effect only when it is accepted, so a failed order leaves nothing behind.
             if let Some(error) = failed_order(&made) {
                 return Ok(Err(error.into()));
             }
@@ -81,12 +81,12 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             self.accept(made).await?;
             orders.drain(..count);
         }
-        // Money or a nonce may be what a pending transaction was waiting for.
+        // A pending transaction may have waited for the money or the nonce.
         self.pool.wake();
         Ok(Ok(self.tip_id()))
     }
 
-    /// The calls in their senders' names, at what the next block asks.
+    /// Builds the calls as transactions of their senders, at the price of the next block.
     async fn transactions(&self, orders: &[Order]) -> Answer<Vec<RecoveredTransaction>> {
         let environment = self.application.next_environment(&self.tip).await?;
         let rules = self.application.rules(&self.tip).await?;
@@ -120,7 +120,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     }
 }
 
-/// Who may set parameters.
+/// The account that may set parameters.
 fn governor(state: &dyn StateRead) -> Result<Address, StateFault> {
     let key = StateKey::Slot(PARAMETERS, U256::from(GOVERNANCE_SLOT));
     let word = match state.read(key)? {
@@ -130,7 +130,7 @@ fn governor(state: &dyn StateRead) -> Result<Address, StateFault> {
     Ok(Address::from_word(word.into()))
 }
 
-/// Why the first order of a block that failed did so.
+/// The error of the first failed order of a block.
 fn failed_order<B>(made: &MadeBlock<B>) -> Option<EditError> {
     let executed = made.output.transactions.iter().zip(&made.output.receipts);
     executed
