@@ -37,7 +37,7 @@ pub enum LedgerError {
     #[error("the block is invalid: {0}")]
     Invalid(Box<ApplicationError>),
     /// The block's fee recipient differs from the genesis.
-    #[error("the block's tips go to {given}, its proposer's go to {expected}")]
+    #[error("the block's fee recipient is {given}, its proposer's is {expected}")]
     FeeRecipient {
         /// The block's fee recipient.
         given: Address,
@@ -45,13 +45,13 @@ pub enum LedgerError {
         expected: Address,
     },
     /// The block's proposer is not a validator.
-    #[error("the block's proposer has the key {leader}, which belongs to no validator")]
+    #[error("the block's proposer has the key {leader}, which is not a validator's")]
     NotAValidator {
         /// The key.
         leader: B256,
     },
     /// The chain continued without the block or its parent.
-    #[error("the chain went on without block {number} ({hash})")]
+    #[error("the chain continued without block {number} ({hash})")]
     Abandoned {
         /// Its height.
         number: u64,

@@ -110,7 +110,7 @@ pub enum ApplyError {
         known: BlockHash,
     },
     /// The numbers of receipts and parties differ.
-    #[error("block {number} comes with {receipts} receipts and the parties of {parties} transactions")]
+    #[error("block {number} has {receipts} receipts, but the parties of {parties} transactions")]
     Uneven {
         /// Height of the block.
         number: u64,

@@ -29,7 +29,7 @@ pub enum PoolError {
         max: usize,
     },
     /// The sender has the maximum number of transactions in the pool, all with lower nonces.
-    #[error("sender {sender} has {max} pending transactions, which is the most that one sender may have")]
+    #[error("sender {sender} has {max} pending transactions, the maximum for one sender")]
     SenderFull {
         /// The sender.
         sender: Address,
@@ -88,8 +88,8 @@ pub enum PoolError {
     },
     /// It is parked, and its sender has the maximum number of parked ones.
     #[error(
-        "sender {sender} has {max} transactions that wait for an earlier nonce or for funds, which is the \
-         most that one sender may have: send nonce {next} first"
+        "sender {sender} has {max} transactions that wait for an earlier nonce or for funds, the \
+         maximum for one sender: send nonce {next} first"
     )]
     SenderParkedFull {
         /// The sender.

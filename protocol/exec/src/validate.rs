@@ -95,7 +95,9 @@ pub enum TransactionError {
         given: u64,
     },
     /// It is not signed, and this is not a developer chain.
-    #[error("invalid sender: {sender} did not sign, and only a developer's chain takes what nobody signed")]
+    #[error(
+        "invalid sender: {sender} did not sign, and only a developer chain accepts unsigned transactions"
+    )]
     NotSigned {
         /// The impersonated sender.
         sender: Address,

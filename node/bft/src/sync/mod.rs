@@ -83,7 +83,7 @@ pub enum SyncError {
     #[error("the copied state cannot be read: {0}")]
     Count(#[from] ServeError),
     /// Keys are missing.
-    #[error("the state of block {number} has {live} values, and peers knew the names of {found} only")]
+    #[error("the state of block {number} has {live} values, but peers knew the keys of only {found}")]
     KeysMissing {
         /// Height of the block.
         number: u64,

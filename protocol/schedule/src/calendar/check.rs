@@ -39,7 +39,7 @@ pub enum CheckError {
         min: usize,
     },
     /// The head's first place of a queue differs from the place of its first entry.
-    #[error("the head says that the {queue:?} queue begins at {given}, its first entry is at {found}")]
+    #[error("the head has the start of the {queue:?} queue at {given}, but its first entry is at {found}")]
     WrongFirst {
         /// The queue.
         queue: Queue,

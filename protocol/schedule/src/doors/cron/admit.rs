@@ -67,7 +67,7 @@ pub enum OrderError {
     Paused,
     #[error("the target is the zero address")]
     TargetIsZero,
-    #[error("calldata of {given} bytes has no selector of {min}")]
+    #[error("calldata of {given} bytes is shorter than a selector of {min} bytes")]
     InputTooShort { given: usize, min: usize },
     #[error("calldata of {given} bytes is longer than {max}")]
     InputTooLong { given: usize, max: u64 },
