@@ -157,9 +157,8 @@ pub struct Timeouts {
     pub fetch: Duration,
 }
 
-/// Nanoseconds per gas of the most expensive work, rounded up. By `dearest_precompile` in
-/// `exec/tests/precompiles.rs` that is P256VERIFY: 1.3 times ecAdd in the same run, which took 14 ns on two
-/// shared cores; the rest is margin.
+/// Nanoseconds per gas of the dearest work there is, rounded up. By `dearest_precompile` in `exec/tests/precompiles.rs`
+/// that is P256VERIFY: 1.3 times ecAdd in the same run, which took 14 ns on two shared cores; the rest is margin.
 pub const DEAREST_NS_PER_GAS: u64 = 30;
 
 /// The time that executing this much gas takes.

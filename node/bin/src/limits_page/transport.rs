@@ -41,9 +41,13 @@ pub(super) fn transport() -> Vec<Row> {
         row("connections kept for addresses without one", connections_kept, "others get HTTP 503"),
         row("calls in flight of a WebSocket", connection_calls_max, "it is not read until an answer is sent")
             .flag("rpc-calls-per-connection"),
-        row("calls of one address in progress", address_calls_max, "further calls wait")
+        row("calls of one address that are worked on", address_calls_max, "further calls wait")
             .flag("rpc-calls-per-address"),
-        row("results of one address serialized at once", address_writes_max, "further answers wait"),
+        row(
+            "results of one address that are written down at once",
+            address_writes_max,
+            "further answers wait",
+        ),
         row("bytes in flight of a connection", bytes(connection_bytes_max), budget),
         row("bytes in flight of one address", bytes(address_bytes_max), budget)
             .flag("rpc-memory-per-address"),
@@ -51,7 +55,7 @@ pub(super) fn transport() -> Vec<Row> {
         row(
             "bytes of an answer that need no budget",
             bytes(FREE_BYTES),
-            "small answers are sent even if the budget is full",
+            "small answers come while the budget is full",
         ),
         row("head of a request", bytes(HEAD_BYTES_MAX), "HTTP 431"),
         row("headers of a request", HEADERS_MAX, "HTTP 431"),
@@ -70,7 +74,7 @@ pub(super) fn transport() -> Vec<Row> {
             time(notification_time_max),
             "the subscription ends with \"too slow\"",
         ),
-        row("EVM time of a request", time(call_time_max), "error -32005").flag("call-time"),
+        row("time of the EVM for a request", time(call_time_max), "error -32005").flag("call-time"),
         row("calls per second of one address", rate, "HTTP 429, or error -32005, with the time to wait")
             .flag("rate-limit"),
         row(
