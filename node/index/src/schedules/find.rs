@@ -87,7 +87,7 @@ pub(crate) fn find(
     Ok(page)
 }
 
-/// The schedules from an id on, in the shortest list that covers the filter.
+/// The schedules from an id on: of the filter's owner, else of its target, else with its status, else all.
 fn candidates<'v>(
     view: &'v View<'_>,
     filter: &ScheduleFilter,

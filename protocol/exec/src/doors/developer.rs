@@ -22,7 +22,7 @@ use IDeveloper::IDeveloperCalls as Method;
 /// Gas of writing one account or slot. It only has to bound a block's work, since nobody competes for it.
 const EDIT_GAS: u64 = 25_000;
 
-/// Gas per byte of code, as in contract creation (EIP-170).
+/// Gas per byte of code, as in contract creation.
 const CODE_BYTE_GAS: u64 = 200;
 
 /// Answers one call.

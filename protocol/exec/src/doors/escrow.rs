@@ -41,7 +41,7 @@ impl DoorCall<'_, '_> {
         let (door, value) = (self.address(), self.take_value());
         match self.context().journal_mut().transfer(door, LEDGER, value)? {
             None => Ok(Wei(value)),
-            // The door's balance has the value: the EVM moved it before the call.
+            // Cannot happen: the EVM moved the value to the door before the call.
             Some(_) => Err(StateFault::LedgerShort { amount: Wei(value) }.into()),
         }
     }
