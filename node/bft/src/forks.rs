@@ -78,7 +78,7 @@ impl<B: Clone> Forks<B> {
         blocks.iter().flat_map(|block| &block.transactions).map(UserTransaction::hash).collect()
     }
 
-    /// Makes a direct child the tip, and drops what does not descend from it.
+    /// Makes a block that lies directly on the tip the tip, and forgets what does not descend from it.
     pub(crate) fn settle(&mut self, made: &MadeBlock<B>) {
         assert_eq!(made.tip.header.parent_hash, self.tip.hash, "final blocks follow one another");
         self.tip = made.tip.clone();

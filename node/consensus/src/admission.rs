@@ -134,7 +134,7 @@ impl SharedPool {
         self.set_aside.lock().expect("nobody panics while holding the list")
     }
 
-    /// Processes a final block: removes what it included and what can never be included.
+    /// Hears of a final block: what it included and what can never be included goes.
     pub fn settle<B>(&self, made: &MadeBlock<B>, next_base_fee: GasPrice) {
         let mut pool = self.lock();
         let now = made.block.header.timestamp;

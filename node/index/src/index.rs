@@ -128,7 +128,7 @@ impl Index {
             let heights = *forgotten_to + 1..=forget_to;
             self.0.store.ask(|view| write::forget(&mut batch, view, heights))?;
         }
-        // Raise `oldest` before rows are pruned: readers check it after reading.
+        // Heights are given up before their rows go: who reads at one checks that after reading.
         self.0.settle_oldest(number, forget_to);
         self.0.store.commit(batch)?;
         *forgotten_to = forget_to;

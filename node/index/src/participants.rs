@@ -19,7 +19,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Merges results from several sources: the first `limit`, without duplicates.
+    /// The first `limit` of what was found in several places, each once.
     pub fn first(self, mut found: Vec<Sent>, limit: usize) -> Vec<Sent> {
         found.sort_unstable_by_key(|sent| sent.location);
         found.dedup();
@@ -83,7 +83,7 @@ pub(crate) fn transactions_of(
     for part in parts {
         found.extend(rows_of(view, address, *part, range, order, limit)?);
     }
-    // An address that pays itself has two roles in one transaction.
+    // Whoever pays himself has two parts in one transaction.
     Ok(order.first(found, limit))
 }
 

@@ -71,9 +71,9 @@ enum Backend {
     Disk {
         database: Database,
         space: Keyspace,
-        /// The rows after the last batch. Taken between batches: the engine's background work can expose half a
-        /// batch to a snapshot taken while the batch is being written (seen in 3.1.13). Swapped without a lock:
-        /// a reader thread that the system suspends must not delay a block.
+        /// The rows after the last batch. Made between batches: the engine's background work can make half a
+        /// batch visible to a snapshot that is taken while the batch is being written (seen in 3.1.13). Swapped
+        /// without a lock: a reader that the system puts aside must not make a block wait.
         settled: ArcSwap<Snapshot>,
     },
     /// Swapped the same way.

@@ -317,7 +317,7 @@ impl Sender {
         }
     }
 
-    /// Moves the end of the ready prefix to where the balance or the next gap ends it.
+    /// Moves the end of the ready prefix to where the balance and the next gap put it.
     fn settle(&mut self, now: TimestampMs) {
         while self.ready_cost > self.state.balance {
             self.demote_last(now);

@@ -79,8 +79,8 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
     }
 }
 
-/// Converts a door's outcome into revm's result. An `Err` aborts the whole transaction, so only a failure of
-/// the state store returns one.
+/// Turns a door's outcome into what the EVM expects. An `Err` aborts the whole transaction, so it is kept for a
+/// state store that failed.
 fn settle(outcome: DoorOutcome, gas_limit: u64) -> Result<InterpreterResult, StateFault> {
     let DoorOutcome { result, mut gas } = outcome;
     let (status, bytes) = match result {

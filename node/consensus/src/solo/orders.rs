@@ -1,4 +1,4 @@
-//! A developer's orders that are transactions: each becomes a separate block, at once.
+//! A developer's orders that are transactions: each becomes a block of its own, at once.
 
 use super::{BlockId, acts::Answer, controls::ControlError, sequencer::Sequencer};
 use crate::{
@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, btree_map::Entry};
 
 alloy_sol_types::sol!("../../contracts/IParameters.sol");
 
-/// A call in the name of an account.
+/// A call in somebody's name.
 struct Order {
     from: Address,
     to: Address,
@@ -54,7 +54,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     }
 
     async fn carry_out(&mut self, mut orders: Vec<Order>) -> Answer<BlockId> {
-        // A base fee set for the next block is not meant for the block of an order; keep it for the one after.
+        // The block of an order is not the one that a base fee was set for; that one is still to come.
         let wanted = with_reader(&self.tip.state, &[], |state| wanted_base_fee(state))
             .await
             .map_err(ApplicationError::from)?
@@ -69,7 +69,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             };
             let made = self.propose(self.least_time(), candidates).await?;
             let count = made.block.transactions.len();
-            // A block takes effect only when it is accepted, so a failed order leaves nothing behind.
+            // Nothing of the block exists before it is accepted, so a failed order leaves nothing behind.
             if let Some(error) = failed_order(&made) {
                 return Ok(Err(error.into()));
             }
@@ -86,7 +86,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         Ok(Ok(self.tip_id()))
     }
 
-    /// Builds the calls as transactions of their senders, at the price of the next block.
+    /// The calls in their senders' names, at what the next block asks.
     async fn transactions(&self, orders: &[Order]) -> Answer<Vec<RecoveredTransaction>> {
         let environment = self.application.next_environment(&self.tip).await?;
         let rules = self.application.rules(&self.tip).await?;
@@ -130,7 +130,7 @@ fn governor(state: &dyn StateRead) -> Result<Address, StateFault> {
     Ok(Address::from_word(word.into()))
 }
 
-/// The error of the first failed order of a block.
+/// Why the first order of a block that failed did so.
 fn failed_order<B>(made: &MadeBlock<B>) -> Option<EditError> {
     let executed = made.output.transactions.iter().zip(&made.output.receipts);
     executed

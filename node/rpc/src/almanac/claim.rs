@@ -1,6 +1,6 @@
-//! What a proof of a claim needs: which values of a state, or which receipt of a block.
+//! What it takes to prove a claim: which values of a state, or which receipt of a block.
 //!
-//! Shared by RPC and by the command that proves from the directory of a stopped node.
+//! A node that is asked over RPC and a command that looks into the directory of a stopped one prove the same.
 
 use super::params::LaneName;
 use crate::{
@@ -18,7 +18,7 @@ use almanac_schedule::{
     calendar::{Leaf, Queue, due_in},
 };
 
-/// What to prove.
+/// What has to be proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Something in the state after the last block.
@@ -61,10 +61,10 @@ pub struct Plan {
     pub entries: Option<Vec<EntryJson>>,
 }
 
-/// Why a claim cannot be proven.
+/// Why something cannot be claimed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
-    /// The schedule does not exist, or has ended.
+    /// There is no such schedule, or no longer.
     #[error("schedule {id} is not in the state: only what is there can be proven")]
     NoSchedule {
         /// Which.
@@ -86,19 +86,19 @@ pub enum ClaimError {
     /// The span covers too many leaves.
     #[error("the span needs more than {PROOF_LEAVES_MAX} leaves of the calendar: make it shorter")]
     TooManyLeaves,
-    /// No transaction has this hash.
+    /// Nothing with this hash ran.
     #[error("no block has {hash}")]
     NotFound {
-        /// The hash.
+        /// Which hash.
         hash: TxHash,
     },
-    /// The transaction is not a run.
+    /// It ran, and is something else.
     #[error("{hash} is no run of a schedule: ask with {{ transaction }}")]
     NoRun {
         /// Its hash.
         hash: TxHash,
     },
-    /// The index is inconsistent.
+    /// The index contradicts itself.
     #[error("{hash} is not where the index says")]
     Misplaced {
         /// Its hash.
@@ -107,7 +107,7 @@ pub enum ClaimError {
     /// The index cannot be read.
     #[error(transparent)]
     Index(#[from] StoreError),
-    /// A value of the state cannot be read.
+    /// The state has something that cannot be read.
     #[error("the state cannot be read: {reason}")]
     State {
         /// What is wrong.
@@ -115,7 +115,7 @@ pub enum ClaimError {
     },
 }
 
-/// Plans which values prove a claim about a state.
+/// Which values show something in a state.
 pub fn plan(state: &dyn StateRead, subject: StateSubject) -> Result<Plan, ClaimError> {
     match subject {
         StateSubject::Value(key) => Ok(Plan { claim: ClaimJson::Value {}, keys: vec![key], entries: None }),
@@ -166,7 +166,7 @@ fn unreadable(error: impl std::fmt::Display) -> ClaimError {
     ClaimError::State { reason: error.to_string() }
 }
 
-/// Proves that a transaction ran, and its outcome.
+/// Proves that something ran, and what became of it.
 pub fn prove_ran(index: &Index, hash: TxHash, is_run: bool) -> Result<ProofJson, ClaimError> {
     let (location, block) = index.transaction(hash)?.ok_or(ClaimError::NotFound { hash })?;
     let misplaced = || ClaimError::Misplaced { hash };

@@ -57,7 +57,7 @@ impl Layer {
         })
     }
 
-    /// Releases its parent, once it is the head.
+    /// Lets go of what is below it, once it is the head.
     pub(super) fn settle(&self) {
         *self.parent.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
