@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-/// The first pause: an attempt that met another part of this node in the middle of its work passes soon.
+/// The first pause. Short, because an attempt may only have collided with other work of this node.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// The longest: short against a view, so that a disk that works again costs no view more.
+/// The longest pause. Short compared with a view, so that a recovered disk costs no further view.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Pauses that double up to a second, without end.
+/// Pauses that double up to a second. Never ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Backoff {
     next: Duration,

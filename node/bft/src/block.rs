@@ -1,8 +1,8 @@
-//! A block as consensus handles it: named by its hash, on the wire in the chain's own encoding.
+//! A block as consensus handles it: identified by its hash, in the chain's own encoding on the wire.
 //!
-//! The hash covers the header, and the header names the body by its root. A peer could send another body under the
-//! header of a good block; it would have the same name, be stored, and be committed. So decoding fails unless the body
-//! is the one that the header names.
+//! The hash covers the header, and the header commits to the body by its root. A peer could send another body
+//! under the header of a valid block; it would have the same hash, be stored, and be committed. So decoding
+//! fails unless the body matches the header.
 
 use crate::digest::BlockDigest;
 use alloy_primitives::B256;
@@ -17,7 +17,7 @@ use commonware_cryptography::{Digested, Digestible, ed25519::PublicKey};
 use commonware_runtime::BufMut;
 use std::sync::Arc;
 
-/// Where in consensus a block is proposed: round, leader, parent.
+/// The position of a proposal in consensus: round, leader, parent.
 pub type BlockContext = Context<BlockDigest, PublicKey>;
 
 /// Room for a header and the two counts before a body.
@@ -29,7 +29,7 @@ const BLOCK_BYTES_MAX: usize = HEADER_BYTES_MAX + BLOCK_BODY_BYTES_MAX;
 /// Largest length before an encoded block, a varint.
 const LENGTH_BYTES_MAX: usize = 5;
 
-/// A block with the proposer's key read. Cloning shares it.
+/// A block with the proposer's key decoded. Clones share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsensusBlock {
     block: Arc<Block>,
@@ -38,13 +38,13 @@ pub struct ConsensusBlock {
 }
 
 impl ConsensusBlock {
-    /// A block, or `None` where its header names no key as the proposer's.
+    /// Wraps a block, or returns `None` if the proposer in its header is not a valid key.
     pub fn new(block: Arc<Block>) -> Option<Self> {
         let leader = read_key(block.header.consensus.leader)?;
         Some(Self { digest: block.hash().into(), leader, block })
     }
 
-    /// Block 0, which nobody proposed.
+    /// Block 0, which has no proposer.
     pub fn genesis(header: Header) -> Self {
         let block = Block { header, transactions: Vec::new() };
         Self::new(Arc::new(block)).expect("the key of nobody, all zero, is a point of the curve")
@@ -55,19 +55,19 @@ impl ConsensusBlock {
         &self.block
     }
 
-    /// The block together with its name, as the library hands it around.
+    /// The block with its digest, as the library passes it around.
     pub fn digested(self) -> Digested<Self> {
         let digest = self.digest;
         Digested::precomputed(self, digest)
     }
 }
 
-/// A key as headers hold it.
+/// The encoding of a key in headers.
 pub fn key_bytes(key: &PublicKey) -> B256 {
     B256::from_slice(key.as_ref())
 }
 
-/// The key that a header or a genesis holds, if it is one.
+/// Decodes the key in a header or a genesis, if it is valid.
 pub fn read_key(bytes: B256) -> Option<PublicKey> {
     PublicKey::decode(Copying(bytes.as_slice())).ok()
 }
@@ -149,7 +149,7 @@ mod tests {
         nonces.map(|nonce| transfer(person(0), nonce, person(1).address, 1)).collect()
     }
 
-    /// A block with this body, whatever its header says of it.
+    /// A block with this body, which may contradict its header.
     fn block(header: Header, transactions: Vec<UserTransaction>) -> ConsensusBlock {
         ConsensusBlock::new(Arc::new(Block { header, transactions })).unwrap()
     }
@@ -202,7 +202,7 @@ mod tests {
         assert!(refused.to_string().contains("not an ed25519 key"), "{refused}");
     }
 
-    /// Both sides of the limit on a message: what a body may hold can be sent, and no more is read.
+    /// Both sides of the size limit: the largest body can be sent, and nothing larger is read.
     #[test]
     fn both_sides_of_the_size_of_a_block() {
         let largest = vec![0; BLOCK_BYTES_MAX];

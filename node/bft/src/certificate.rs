@@ -12,14 +12,14 @@ use commonware_parallel::Sequential;
 use commonware_utils::{N3f1, ordered::Quorum as _};
 use rand_core::CryptoRng;
 
-/// What a certificate says.
+/// The content of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Certified {
     /// The block: it and all blocks before it are final.
     pub hash: BlockHash,
     /// The validator set that signed.
     pub epoch: u64,
-    /// The view that it was signed in.
+    /// The view in which it was signed.
     pub view: u64,
     /// How many validators signed.
     pub signers: usize,
@@ -28,10 +28,10 @@ pub struct Certified {
 /// What is wrong with a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// Not a certificate.
+    /// It does not decode.
     #[error("invalid certificate of {length} bytes: {error}")]
     Malformed {
-        /// How many bytes were given.
+        /// Number of bytes given.
         length: usize,
         /// What is wrong with them.
         error: Error,
@@ -50,7 +50,7 @@ pub enum CertificateError {
         /// How many validators there are.
         validators: usize,
     },
-    /// Wrong signatures: of others, of another chain, or of something else.
+    /// Invalid signatures: by other keys, for another chain, or of another message.
     #[error(
         "the certificate for {hash} has signatures that are not by the {validators} validators of this genesis"
     )]
@@ -62,9 +62,9 @@ pub enum CertificateError {
     },
 }
 
-/// Checks a certificate against the validators of a genesis alone.
+/// Verifies a certificate with the validators of a genesis, and nothing else.
 ///
-/// `rng` weighs signatures that are checked together: whoever could foresee it might pass wrong ones.
+/// `rng` weights the signatures of a batch: an attacker who can predict it might pass invalid ones.
 pub fn verify(
     certificate: &[u8],
     validators: &ValidatorSet,
@@ -122,7 +122,7 @@ mod tests {
         ValidatorSet::new(&almanac_primitives::Genesis { validators, ..testing::genesis() }).unwrap()
     }
 
-    /// A certificate with the signatures of these, be they enough or not.
+    /// A certificate with these signers, whether they are a quorum or not.
     fn signed(set: &ValidatorSet, namespace: &Namespace, signers: Range<u8>) -> Vec<u8> {
         let vote = |scheme: &Scheme| Finalize::sign(scheme, proposal()).unwrap().attestation;
         gathered(set, namespace, signers, vote)
@@ -132,7 +132,7 @@ mod tests {
         Proposal::new(Round::new(Epoch::new(0), View::new(9)), View::new(8), BlockDigest::from(HASH))
     }
 
-    /// What these have signed, in the form of a certificate.
+    /// These signatures in the form of a certificate.
     fn gathered(
         set: &ValidatorSet,
         namespace: &Namespace,
@@ -180,7 +180,7 @@ mod tests {
         assert!(matches!(refused, CertificateError::NotSigned { .. }), "{refused}");
     }
 
-    /// Both have the same form, and a quorum may well notarize a block that never becomes final.
+    /// Both have the same form, and a quorum may notarize a block that never becomes final.
     #[test]
     fn votes_to_notarize_make_nothing_final() {
         let set = validators(1..5);

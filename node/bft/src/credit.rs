@@ -3,15 +3,15 @@
 use almanac_primitives::TimestampMs;
 use std::collections::BTreeMap;
 
-/// What every peer has.
+/// The rate and burst of every peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Allowance {
     pub(crate) per_second: u64,
-    /// Behind the last one, a peer has to wait.
+    /// A peer that has used up its burst has to wait.
     pub(crate) burst: u64,
 }
 
-/// What each peer has left. Only peers that have used some are in it.
+/// The usage of each peer. Contains only peers with recent usage.
 #[derive(Debug)]
 pub(crate) struct Credits<P> {
     allowance: Allowance,
@@ -20,21 +20,21 @@ pub(crate) struct Credits<P> {
 
 #[derive(Clone, Copy, Debug)]
 struct Used {
-    /// In thousandths, of which each millisecond gives back as many as a second gives wholes.
+    /// In thousandths, so that each millisecond gives back `per_second` of them.
     amount: u64,
     at: TimestampMs,
 }
 
 impl<P: Ord> Credits<P> {
-    /// Nobody has used anything.
+    /// No peer has used anything.
     pub(crate) fn new(allowance: Allowance) -> Self {
         Self { allowance, used: BTreeMap::new() }
     }
 
-    /// Whether a peer has some left.
+    /// Whether a peer has credit left.
     pub(crate) fn is_good(&mut self, peer: &P, now: TimestampMs) -> bool {
         if let Some(used) = self.used.get_mut(peer) {
-            // From here on it counts by the clock that was set back, rather than wait until that is as late again.
+            // After the clock was set back, count from the new time instead of waiting until it catches up.
             used.at = used.at.min(now);
         }
         let used = self.used(peer, now);
@@ -44,7 +44,7 @@ impl<P: Ord> Credits<P> {
         used < self.allowance.burst.saturating_mul(1_000)
     }
 
-    /// Notes what a peer has cost. That may be more than it had left.
+    /// Charges a peer. The cost may exceed its credit.
     pub(crate) fn charge(&mut self, peer: P, cost: usize, now: TimestampMs) {
         let cost = u64::try_from(cost).expect("a length fits 64 bits").saturating_mul(1_000);
         if cost > 0 {
@@ -53,7 +53,7 @@ impl<P: Ord> Credits<P> {
         }
     }
 
-    /// Takes back some of what a peer was charged.
+    /// Refunds part of a charge.
     pub(crate) fn refund(&mut self, peer: &P, cost: usize) {
         let cost = u64::try_from(cost).expect("a length fits 64 bits").saturating_mul(1_000);
         if let Some(used) = self.used.get_mut(peer) {
@@ -61,14 +61,14 @@ impl<P: Ord> Credits<P> {
         }
     }
 
-    /// How long until a peer has some left, in milliseconds.
+    /// How long until a peer has credit again, in milliseconds.
     pub(crate) fn wait_ms(&self, peer: &P, now: TimestampMs) -> u64 {
         let over = self.used(peer, now).checked_sub(self.allowance.burst.saturating_mul(1_000));
-        // At the burst itself there is nothing left either.
+        // A peer exactly at the burst has nothing left either.
         over.map_or(0, |over| (over + 1).div_ceil(self.allowance.per_second.max(1)))
     }
 
-    /// What still counts. A clock that goes back gives nothing back.
+    /// What still counts as used. Setting the clock back gives nothing back.
     fn used(&self, peer: &P, now: TimestampMs) -> u64 {
         self.used.get(peer).map_or(0, |used| {
             let passed_ms = now.0.saturating_sub(used.at.0);
@@ -140,7 +140,7 @@ mod tests {
         assert!(!credits.is_good(&'a', at(0)), "nothing was saved up");
     }
 
-    /// Over a long time, a peer gets the burst and the rate, whatever it costs at a time.
+    /// In the long run, a peer gets the burst and the rate, whatever the size of its charges.
     #[test]
     fn no_more_than_the_rate_over_time() {
         for size in [1, 100, 1_024] {
@@ -164,7 +164,7 @@ mod tests {
         assert!(credits.is_good(&'a', at(1)));
     }
 
-    /// A peer that had nothing left when the clock was set back by an hour does not wait for an hour.
+    /// A peer without credit does not wait for an hour when the clock is set back by an hour.
     #[test]
     fn a_clock_that_is_set_back_costs_a_peer_nothing() {
         let mut credits = Credits::new(ALLOWANCE);

@@ -1,4 +1,4 @@
-//! A block's hash as consensus handles it: certificates sign the hash that RPC shows.
+//! A block's hash as consensus handles it. Certificates sign the same hash that RPC shows.
 
 use alloy_primitives::BlockHash;
 use commonware_codec::{Buf, Error, FixedArray, FixedSize, Read, ReadExt as _, Write};

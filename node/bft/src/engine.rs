@@ -45,27 +45,28 @@ use std::{
     time::Duration,
 };
 
-/// Orders final blocks, and keeps them and their certificates.
+/// Orders final blocks, and stores them with their certificates.
 pub type Marshal = Mailbox<Scheme, Standard<ConsensusBlock>>;
 
-/// Channels between validators: votes, certificates, missing certificates, missing blocks, new blocks,
-/// transactions. State sync has one of its own behind them.
+/// Number of channels between validators: votes, certificates, requests for certificates, requests for blocks,
+/// new blocks, transactions. State sync has a separate channel after them.
 pub const CHANNELS: u64 = 6;
 
 /// Messages that a peer may send on each channel: several times what a network at ten blocks a second needs.
 pub const CHANNEL_QUOTA: Quota = Quota::per_second(NZU32!(512)).allow_burst(NZU32!(64));
 
-/// What is kept of a peer's messages on each channel while others are worked on: two of the largest blocks.
+/// Queue of a peer's messages on each channel: two of the largest blocks.
 pub(crate) const SHARE: Share = Share { messages: NZUsize!(64), bytes: 9 << 20 };
 
-/// The same for missing blocks, of which a node that is behind asks for many at once.
+/// The same for requests for blocks, many of which a node that is behind sends at once.
 pub(crate) const BACKFILL_SHARE: Share = Share { messages: NZUsize!(64), bytes: 64 << 20 };
 
-/// Questions for missing blocks that a peer may ask, and answers that it may give. Small blocks are cheap; what large
-/// ones cost is counted in bytes (`meter.rs`).
+/// Requests for blocks that a peer may send, and answers that it may give. Small blocks are cheap; `meter.rs`
+/// counts the bytes of large ones.
 pub const BACKFILL_QUOTA: Quota = Quota::per_second(NZU32!(1_024)).allow_burst(NZU32!(128));
 
-/// New blocks that a peer may send: twice as many as all validators together make. Reading the largest takes long.
+/// New blocks that a peer may send: twice as many as all validators together produce. Decoding the largest
+/// takes long.
 pub fn block_quota(block_time: Duration) -> Quota {
     let per_second = 2_000 / u32::try_from(block_time.as_millis().max(1)).unwrap_or(u32::MAX);
     let per_second = NonZeroU32::new(per_second.clamp(2, 512)).expect("2 at least");
@@ -75,20 +76,21 @@ pub fn block_quota(block_time: Duration) -> Quota {
 /// Prefix of the files of consensus.
 const PARTITION: &str = "consensus";
 
-/// Messages that wait for one part of the engine before their senders have to.
+/// Messages that may wait for one part of the engine before senders block.
 const MAILBOX: NonZeroUsize = NZUsize!(1024);
 
-/// Bytes gathered before they go to the disk, and read from it at a time.
+/// Write buffer and read-ahead, in bytes.
 pub(crate) const BUFFER_BYTES: NonZeroUsize = NZUsize!(64 << 10);
 
-/// Final blocks that marshal keeps beside the archive, and blocks in one of its files: at most three files of blocks
-/// and three of certificates are open. As many as the views that late votes and questions may be about.
+/// Final blocks that marshal keeps in addition to the archive, and blocks in one of its files: at most three
+/// files of blocks and three of certificates are open. Equal to the number of views that late votes and
+/// requests may refer to.
 pub const RECENT_BLOCKS: NonZeroU64 = NZU64!(256);
 
-/// Blocks in one file of those that are not final yet, which is removed as a whole when all of them are.
+/// Blocks in one file of those that are not final yet. A file is removed when all its blocks are final.
 const CACHE_FILE_ITEMS: NonZeroU64 = NZU64!(1024);
 
-/// Views below the last final one that late votes and questions may still be about.
+/// Views below the last final one that late votes and requests may refer to.
 const VIEW_RETENTION: ViewDelta = ViewDelta::new(256);
 
 /// Largest message that a network of this many validators has to carry.
@@ -101,41 +103,42 @@ pub fn message_bytes_max(validators: u32) -> u32 {
     ])
 }
 
-/// Largest message on the channels of votes, certificates and missing certificates.
+/// Largest message on the channels of votes, certificates and requests for certificates.
 pub(crate) fn vote_bytes_max(validators: u32) -> usize {
     simplex::max_payload_size::<Scheme, BlockDigest>(validators)
 }
 
-/// Largest message on the channels of new and of missing blocks.
+/// Largest message on the channels of new blocks and of requests for blocks.
 pub(crate) fn block_bytes_max(validators: u32) -> usize {
     marshal::max_payload_size::<Standard<ConsensusBlock>, Scheme>(validators, &())
 }
 
-/// What tells one validator from another.
+/// The configuration of one validator.
 pub struct Validator<P, B> {
     /// Its key.
     pub public_key: PublicKey,
     /// Signs its votes.
     pub scheme: Scheme,
-    /// Prefix of its files: empty for the only one on a disk.
+    /// Prefix of its files: empty if it is the only one on a disk.
     pub partition: String,
-    /// Knows the peers.
+    /// Provides the peers.
     pub peers: P,
-    /// Cuts off peers that misbehave.
+    /// Disconnects peers that misbehave.
     pub blocker: B,
     /// Block 0.
     pub genesis: ConsensusBlock,
-    /// What was signed about the block that it starts from, where it has none of those before.
+    /// The certificate of the block that it starts from, if it does not have earlier blocks.
     pub floor: Option<Finalization<Scheme, BlockDigest>>,
-    /// What was signed about the block after whose view it votes, where it no longer knows its votes up to there.
+    /// The certificate of the block after whose view it votes, if it no longer knows its earlier votes.
     pub votes_after: Option<Finalization<Scheme, BlockDigest>>,
     /// How long it waits for others.
     pub timeouts: Timeouts,
-    /// How far ahead of its clock a block may be that it votes for.
+    /// How far ahead of its clock a block may be to get its vote.
     pub punctuality: Punctuality,
     /// The blocks that it has committed.
     pub history: History,
-    /// Final blocks that marshal keeps beside them, and blocks in one of its files. Fixed for the life of a disk.
+    /// Final blocks that marshal keeps in addition, and blocks in one of its files. Fixed for the life of a
+    /// disk.
     pub recent_blocks: NonZeroU64,
 }
 
@@ -146,11 +149,11 @@ pub struct Timeouts {
     pub leader: Duration,
     /// For a proposal to be certified.
     pub certification: Duration,
-    /// Before it says again that a view has failed.
+    /// Before it repeats that a view has failed.
     pub retry: Duration,
-    /// For a leader that has not been heard of, before its turn is skipped at once.
+    /// For a leader that was not heard from, before its turn is skipped at once.
     pub skip: Duration,
-    /// For an answer to a question for missing data.
+    /// For an answer to a request for missing data.
     pub fetch: Duration,
 }
 
@@ -158,7 +161,7 @@ pub struct Timeouts {
 /// that is P256VERIFY: 1.3 times ecAdd in the same run, which took 14 ns on two shared cores; the rest is margin.
 pub const DEAREST_NS_PER_GAS: u64 = 30;
 
-/// Time that executing so much gas takes.
+/// The time that executing this much gas takes.
 pub fn time_of_gas(gas: Gas, ns_per_gas: u64) -> Duration {
     Duration::from_nanos(gas.0.saturating_mul(ns_per_gas))
 }
@@ -170,13 +173,14 @@ impl Timeouts {
         Self::for_blocks(block_time, Duration::ZERO)
     }
 
-    /// The same where executing the largest block takes `work`. A leader waits for the beat and then executes; the
-    /// others execute what it made, in the second half of the time for certification.
+    /// Timeouts if executing the largest block takes `work`. A leader waits for its block time and then
+    /// executes; the others execute its block in the second half of the certification timeout.
     pub fn for_blocks(block_time: Duration, work: Duration) -> Self {
         let leader = block_time + block_time.max(work) + Duration::from_millis(500);
         Self {
             leader,
-            // With the tolerance more than two seconds: a validator whose clock is that far behind gets to its vote.
+            // More than two seconds with the tolerance, so that a validator whose clock is that far behind
+            // still votes.
             certification: leader * 2 + Duration::from_millis(300),
             retry: leader * 2,
             skip: leader * 5,
@@ -185,26 +189,26 @@ impl Timeouts {
     }
 }
 
-/// The two ends of a channel, by what it is for.
+/// The two ends of each channel.
 pub struct Channels<S, R> {
     /// Votes.
     pub votes: (S, R),
     /// Certificates.
     pub certificates: (S, R),
-    /// Questions for missing certificates.
+    /// Requests for certificates.
     pub resolver: (S, R),
-    /// Questions for missing blocks.
+    /// Requests for blocks.
     pub backfill: (S, R),
     /// New blocks.
     pub blocks: (S, R),
 }
 
-/// The files of a validator's votes.
+/// Partition of a validator's votes.
 pub(crate) fn votes_partition(prefix: &str) -> String {
     format!("{prefix}{PARTITION}-votes")
 }
 
-/// Those of a validator that is silent: what it hears.
+/// Partition of a validator that does not vote: what it receives.
 pub(crate) fn heard_partition(prefix: &str) -> String {
     format!("{}-heard", votes_partition(prefix))
 }

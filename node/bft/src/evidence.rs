@@ -1,6 +1,6 @@
-//! Conflicting votes: two signatures of one validator that the rules do not allow together.
+//! Conflicting votes: two signatures of one validator that the protocol does not allow together.
 //!
-//! Anyone who has the genesis can check them, at any later time.
+//! Anyone who has the genesis can verify them, at any later time.
 
 use crate::{
     block::key_bytes,
@@ -35,67 +35,67 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// Evidence that waits to be checked and kept. More at the same time is dropped: a validator that signs two votes once
-/// is known by them.
+/// Evidence waiting to be verified and stored. Further evidence is dropped: one pair of votes is enough to
+/// convict a validator.
 const WAITING_MAX: usize = 64;
 
-/// Keeps evidence that was checked.
+/// Stores verified evidence.
 pub trait EvidenceStore: Send + Sync {
-    /// A validator has signed two votes that conflict.
+    /// A validator signed two conflicting votes.
     fn conflict(&self, conflict: &Conflict, evidence: &Bytes);
 }
 
-/// Two votes of one validator that conflict.
+/// Two conflicting votes of one validator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Whose.
+    /// The validator's public key.
     pub validator: B256,
-    /// In which view.
+    /// The view.
     pub view: u64,
-    /// What they are.
+    /// The kind of conflict.
     pub kind: ConflictKind,
 }
 
 /// How two votes conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConflictKind {
-    /// For two blocks as the next one.
+    /// Notarized two blocks.
     Notarize(BlockHash, BlockHash),
-    /// For two blocks as final.
+    /// Finalized two blocks.
     Finalize(BlockHash, BlockHash),
-    /// For a block as final, and that the view has failed.
+    /// Finalized a block and nullified its view.
     NullifyFinalize(BlockHash),
 }
 
-/// What is wrong with evidence.
+/// Why evidence is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceError {
-    /// Not two votes that conflict.
+    /// It does not decode as two votes.
     #[error("invalid evidence of {length} bytes: {error}")]
     Malformed {
-        /// How many bytes were given.
+        /// Number of bytes given.
         length: usize,
         /// What is wrong with them.
         error: Error,
     },
-    /// Something that validators may say.
+    /// The votes are allowed together.
     #[error("the votes in these {length} bytes do not conflict")]
     NoConflict {
-        /// How many bytes were given.
+        /// Number of bytes given.
         length: usize,
     },
-    /// Not by a validator of this genesis, or not about this chain.
+    /// Not signed by a validator of this genesis, or for another chain.
     #[error("the votes of view {view} are not signed by validator {signer} of this genesis")]
     NotSigned {
-        /// In which view.
+        /// The view.
         view: u64,
-        /// The place of the validator.
+        /// The validator's index.
         signer: u32,
     },
 }
 
 impl Conflict {
-    /// Checks evidence against the validators of a genesis alone.
+    /// Verifies evidence with the validators of a genesis, and nothing else.
     pub fn verify(
         evidence: &[u8],
         validators: &ValidatorSet,
@@ -118,9 +118,9 @@ impl Conflict {
     }
 }
 
-/// Who is said to have signed what.
+/// The alleged signer and conflict.
 fn describe(activity: &Activity<Scheme, BlockDigest>) -> Option<(u32, ConflictKind)> {
-    // The two votes are private to their pair. They are one after the other in its encoding.
+    // The library keeps the two votes private. They are adjacent in the encoding of their pair.
     match activity {
         Activity::ConflictingNotarize(pair) => {
             let mut votes = pair.encode();
@@ -144,14 +144,14 @@ fn describe(activity: &Activity<Scheme, BlockDigest>) -> Option<(u32, ConflictKi
     }
 }
 
-/// Listens to what consensus reports: keeps the newest vote of each validator, and passes conflicts on.
+/// Listens to consensus: keeps the newest vote of each validator, and passes conflicts on.
 #[derive(Clone)]
 pub(crate) struct VoteWatch {
     newest: NewestVotes,
     conflicts: mpsc::Sender<Bytes>,
 }
 
-/// The newest vote of each validator that is known, by its place: heard, or part of a certificate.
+/// The newest known vote of each validator, by its index: received directly, or part of a certificate.
 #[derive(Clone, Default)]
 pub(crate) struct NewestVotes(Arc<Mutex<BTreeMap<usize, Vote<Scheme, BlockDigest>>>>);
 
@@ -168,13 +168,13 @@ impl NewestVotes {
         };
         let mut newest = self.lock();
         let known = newest.entry(usize::from(signer)).or_insert_with(|| vote.clone());
-        // Within a view, a vote to notarize comes before the others, whenever it is heard of.
+        // Within a view, a vote to notarize precedes the others, whatever the order of arrival.
         if OwnVote::of(&vote) > OwnVote::of(known) {
             *known = vote;
         }
     }
 
-    /// Notes the votes that a certificate is made of, or the only one that there is.
+    /// Notes the votes of a certificate, or a single vote.
     fn note_all(&self, artifact: Artifact<Scheme, BlockDigest>) {
         match artifact {
             Artifact::Notarize(vote) => self.note(Vote::Notarize(vote)),
@@ -199,8 +199,8 @@ impl NewestVotes {
         }
     }
 
-    /// Remembers what is in the files of consensus from before this start. They have the certificates of the views that
-    /// are not over, and no votes of others that never were part of one.
+    /// Loads votes from the files of consensus after a restart. They contain the certificates of unfinished
+    /// views, but no votes of others that were never part of one.
     pub(crate) async fn remember(
         &self,
         context: impl Context,
@@ -212,7 +212,7 @@ impl NewestVotes {
         for (context, partition) in [(context.child("voted"), voted), (context.child("heard"), heard)] {
             let read = |artifact| self.note_all(artifact);
             if let Err(error) = read_journal(context, partition, validators, namespace, read).await {
-                // Only others miss this; consensus reads its own files again, and stops where it cannot.
+                // Only peers miss this. Consensus reads its files again, and stops if it cannot.
                 tracing::warn!("cannot read the journal of votes: {error}");
             }
         }
@@ -223,7 +223,7 @@ impl NewestVotes {
     }
 }
 
-/// Who signed a certificate, and their signatures.
+/// The signers of a certificate with their signatures.
 fn attestations(certificate: Certificate) -> Vec<Attestation<Scheme>> {
     let Certificate { signers, signatures } = certificate;
     let attestation = |(signer, signature)| Attestation { signer, signature };
@@ -231,7 +231,7 @@ fn attestations(certificate: Certificate) -> Vec<Attestation<Scheme>> {
 }
 
 impl VoteWatch {
-    /// A listener, the newest votes that it hears, and the conflicts.
+    /// Returns a listener, the newest votes that it receives, and the conflicts.
     pub(crate) fn new() -> (Self, NewestVotes, mpsc::Receiver<Bytes>) {
         let (conflicts, receiver) = mpsc::channel(WAITING_MAX);
         let newest = NewestVotes::default();
@@ -253,7 +253,7 @@ impl Reporter for VoteWatch {
             Activity::ConflictingNotarize(_)
             | Activity::ConflictingFinalize(_)
             | Activity::NullifyFinalize(_) => {
-                // Where it is full, others wait that tell as much.
+                // Drop it if the queue is full: the waiting evidence is as good.
                 let _ = self.conflicts.try_send(activity.encode().into());
             }
             Activity::Certification(_) => {}
@@ -262,7 +262,7 @@ impl Reporter for VoteWatch {
     }
 }
 
-/// Checks and keeps conflicts as they come. Votes are reported before their signatures are checked.
+/// Verifies and stores conflicts as they arrive. Votes are reported before their signatures are verified.
 pub(crate) async fn keep(
     mut conflicts: mpsc::Receiver<Bytes>,
     validators: ValidatorSet,
@@ -392,7 +392,8 @@ mod tests {
         Certificate { signers, signatures: votes.into_iter().map(|vote| vote.signature).collect() }
     }
 
-    /// Each signature of a certificate is a vote that can be shown to its signer, who may never have been heard.
+    /// Each signature of a certificate is a vote that can be shown to its signer, even if it was never received
+    /// directly.
     #[test]
     fn a_certificate_shows_the_votes_of_its_signers() {
         let schemes = [0, 1, 3].map(|index| validators().signer(&HERE, key(index).private()).unwrap());
@@ -425,7 +426,7 @@ mod tests {
         check(Activity::Finalization(signed), &vote, &finalizes);
     }
 
-    /// From files of votes, and from those of a validator that is silent.
+    /// From the files of votes, and from those of a validator that does not vote.
     #[test]
     fn votes_in_certificates_on_disk_are_remembered_after_a_restart() {
         let certificate = certificate(&[notarize(&HERE, 1).attestation]);

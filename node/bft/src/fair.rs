@@ -1,8 +1,8 @@
 //! Serves the messages of a channel in turn by peer: a peer that floods it fills only its own share.
 //!
-//! The transport has one queue for all peers and drops what does not fit, whoever sent it. This empties that queue at
-//! once and keeps a short queue for each peer. It also checks the size limit of its channel; the transport has one
-//! limit for all channels.
+//! The transport has one queue for all peers and drops what does not fit, whoever sent it. This module empties
+//! that queue immediately and keeps a short queue per peer. It also enforces the size limit of its channel; the
+//! transport has one limit for all channels.
 
 use commonware_cryptography::PublicKey;
 use commonware_p2p::{Blocker, Message, Receiver};
@@ -15,24 +15,24 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// What is kept of one peer's messages until there is time for them. A single message is kept whatever its size.
+/// Queue limits of one peer. A single message is kept whatever its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     /// Most messages.
     pub(crate) messages: NonZeroUsize,
-    /// Most bytes of them.
+    /// Most bytes of messages.
     pub(crate) bytes: usize,
 }
 
-/// Stands before a channel.
+/// Checks the messages of a channel before they are queued.
 pub(crate) struct Gate<B, F, D> {
-    /// The largest message of the channel. Whoever sends a larger one keeps no rules.
+    /// The largest message of the channel. Sending a larger one is a violation.
     pub(crate) message_bytes_max: usize,
-    /// Cuts such peers off.
+    /// Disconnects peers that violate it.
     pub(crate) blocker: B,
-    /// Whether a message may wait; otherwise it is dropped.
+    /// Whether a message may be queued; otherwise it is dropped.
     pub(crate) admits: F,
-    /// Hears of every message that is dropped, because it may not wait or there is no room.
+    /// Called for every dropped message: not admitted, or no room.
     pub(crate) dropped: D,
 }
 
@@ -92,7 +92,7 @@ impl<P: PublicKey> Receiver for FairReceiver<P> {
                     return Err(Ended);
                 }
             }
-            // What arrived since the look at the queues has left a permit here.
+            // Messages that arrived since the check of the queues have left a permit here.
             self.waiting.arrived.notified().await;
         }
     }
@@ -122,7 +122,7 @@ where
             );
             continue;
         }
-        // Room first: a question that finds none is not charged for.
+        // Check for room first: a request without room is not charged.
         if !waiting.lock().has_room(&peer, given) {
             tracing::trace!("a message of {peer} is dropped: its earlier ones still wait");
             dropped(&peer, message.as_ref());
@@ -153,9 +153,9 @@ impl<P> Waiting<P> {
 
 struct Queues<P> {
     share: Share,
-    /// Of the peers that have a message waiting.
+    /// Queues of the peers that have a message waiting.
     queues: BTreeMap<P, Queue>,
-    /// The same peers; the first one's turn is next.
+    /// The same peers, in the order of their turns.
     turns: VecDeque<P>,
     has_ended: bool,
 }
@@ -177,7 +177,7 @@ impl<P: Ord + Clone> Queues<P> {
         Self { share, queues: BTreeMap::new(), turns: VecDeque::new(), has_ended: false }
     }
 
-    /// Whether there was room.
+    /// Queues a message. Returns whether there was room.
     fn put(&mut self, peer: &P, message: IoBuf) -> bool {
         let Some(queue) = self.queues.get_mut(peer) else {
             let bytes = message.len();
@@ -230,8 +230,8 @@ mod tests {
         std::iter::from_fn(|| queues.take()).map(|(peer, message)| (peer, message.len())).collect()
     }
 
-    /// The reason for all this: with one queue for all, the second peer would wait behind everything of the first,
-    /// or find no room.
+    /// The reason for this module: with one queue for all, the second peer would wait behind all messages of
+    /// the first, or find no room.
     #[test]
     fn a_peer_that_sends_much_does_not_keep_others_waiting() {
         let mut queues = Queues::new(SHARE);
@@ -255,12 +255,12 @@ mod tests {
             "bytes"
         );
         assert_eq!([11, 0, 1].map(|size| queues.put(&'c', message(&vec![0; size]))), [true, false, false]);
-        // What was taken makes room.
+        // Taking a message makes room.
         while queues.take().is_some_and(|(peer, _)| peer != 'a') {}
         assert!(queues.put(&'a', message(b"1")));
     }
 
-    /// A dull version keeps every message and decides by counting.
+    /// Compares with a simple reference that keeps every message and counts.
     #[test]
     fn the_same_as_counting_on_random_orders() {
         let mut seed = 7_u64;
@@ -293,7 +293,7 @@ mod tests {
         }
     }
 
-    /// A channel on which this was sent.
+    /// A channel with scripted messages.
     #[derive(Debug)]
     struct Script(VecDeque<Message<ed25519::PublicKey>>);
 
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn what_is_too_large_cuts_off_and_what_is_dropped_is_told() {
         let [small, large] = [1, 2].map(|seed| ed25519::PrivateKey::from_seed(seed).public_key());
-        // The third is not admitted; of the four behind it, the last finds no room.
+        // The third is not admitted; of the next four, the last finds no room.
         let sizes =
             [(&small, 0, 8), (&large, 0, 9), (&small, 1, 8), (&small, 0, 1), (&small, 0, 1), (&small, 0, 0)];
         let sent = sizes.map(|(peer, byte, size)| (peer.clone(), message(&vec![byte; size])));

@@ -1,4 +1,4 @@
-//! Proves to anyone who has the genesis that a block is final: a certificate, and the headers between the two.
+//! Proves to anyone who has the genesis that a block is final: a certificate, and the headers in between.
 
 use crate::{
     certificate::{self, CertificateError, Certified},
@@ -12,37 +12,37 @@ use commonware_consensus::{marshal::Identifier, types::Height};
 use rand_core::CryptoRng;
 use std::sync::{Arc, OnceLock};
 
-/// Blocks above one that are looked at for a certificate. Without faults each block has its own.
+/// Blocks above one that are searched for a certificate. Without faults each block has its own.
 pub const LOOK_AHEAD: u64 = 256;
 
-/// Shows that a block is final.
+/// A proof that a block is final.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finality {
-    /// The block's header and those above it, each the parent of the next, up to one that was certified.
+    /// The block's header and those above it, each the parent of the next, up to a certified one.
     pub headers: Vec<Header>,
-    /// What a quorum signed about the last of them.
+    /// The certificate of the last header.
     pub certificate: Bytes,
 }
 
-/// Why a block is not shown to be final.
+/// Why a proof of finality is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum FinalityError {
-    /// No headers at all.
+    /// There are no headers.
     #[error("there is no header")]
     Empty,
-    /// Headers of different chains, or in another order.
+    /// The headers are not a chain.
     #[error("header {number} does not name the header before it as its parent")]
     NotLinked {
         /// Its height.
         number: u64,
     },
-    /// The certificate is no certificate.
+    /// The certificate is invalid.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// The certificate is about another block.
+    /// The certificate is for another block.
     #[error("the certificate is for {certified}, the headers end at {last}")]
     OtherBlock {
-        /// The block that was certified.
+        /// The certified block.
         certified: BlockHash,
         /// The last header's hash.
         last: BlockHash,
@@ -50,8 +50,8 @@ pub enum FinalityError {
 }
 
 impl Finality {
-    /// Checks everything against the validators of a genesis. Answers with the block's header, and with what was
-    /// signed about it or about a block above it.
+    /// Verifies everything with the validators of a genesis. Returns the block's header, and what was signed
+    /// about it or about a block above it.
     pub fn verify(
         &self,
         validators: &ValidatorSet,
@@ -74,17 +74,17 @@ impl Finality {
     }
 }
 
-/// Finds what shows that blocks are final, once the validator runs.
+/// Finds proofs of finality, once the validator runs.
 #[derive(Clone, Default)]
 pub struct FinalityReader(Arc<OnceLock<Marshal>>);
 
 impl FinalityReader {
     pub(crate) fn connect(&self, marshal: &Marshal) {
-        // Once per validator, whose only reader this is.
+        // Set once per validator; this is its only reader.
         let _ = self.0.set(marshal.clone());
     }
 
-    /// For the block at `height`; `None` where it is not final yet.
+    /// The proof for the block at `height`; `None` if it is not final yet.
     pub async fn find(&self, height: u64) -> Option<Finality> {
         find(self.0.get()?, height).await
     }

@@ -1,6 +1,6 @@
 //! Takes final blocks from marshal in order: commits each, notifies listeners, then acknowledges it.
 //!
-//! Marshal never delivers an acknowledged block again, so nothing is acknowledged before it is durable.
+//! Marshal never redelivers an acknowledged block, so a block is acknowledged only when it is durable.
 
 use crate::{
     backoff::Backoff,
@@ -20,22 +20,22 @@ use commonware_utils::{Acknowledgement as _, acknowledgement::Exact};
 use std::{num::NonZeroU64, sync::Arc};
 use tokio::sync::mpsc;
 
-/// Attempts at a final block after the first: for two seconds, a disk that gives no answer may come back.
+/// Retries for a final block: about two seconds, in which a failing disk may recover.
 const FINALIZE_AGAIN_MAX: usize = 8;
 
 /// The part of a validator that makes blocks final.
 pub struct Finalizer<S: StateStore> {
     /// The chain as this node knows it.
     pub ledger: Arc<Ledger<S>>,
-    /// Hears what was included.
+    /// Learns which transactions were included.
     pub pool: Arc<SharedPool>,
-    /// Hear of every block, in this order.
+    /// Receive every block, in this order.
     pub sinks: Vec<Arc<dyn Sink>>,
-    /// Blocks that marshal keeps although they are committed here.
+    /// Committed blocks that marshal keeps.
     pub recent_blocks: NonZeroU64,
 }
 
-/// Why a node cannot go on with a block that the others have made final.
+/// Why a node cannot process a block that is final.
 #[derive(Debug, thiserror::Error)]
 pub enum FinalizeError {
     /// It cannot be executed or committed here.
@@ -46,14 +46,14 @@ pub enum FinalizeError {
         /// Why not.
         error: LedgerError,
     },
-    /// A listener could not take it.
+    /// A sink failed.
     #[error(transparent)]
     Sink(#[from] SinkError),
 }
 
 type Delivery = (Digested<ConsensusBlock>, Exact);
 
-/// Where marshal delivers final blocks. It waits for acknowledgements, so the queue is as short as it allows.
+/// The queue of final blocks from marshal. Marshal waits for acknowledgements, which bounds the queue.
 #[derive(Clone, Debug)]
 pub struct Deliveries(mpsc::UnboundedSender<Delivery>);
 
@@ -78,8 +78,8 @@ impl Reporter for Deliveries {
 }
 
 impl<S: StateStore<Batch: Send + 'static>> Finalizer<S> {
-    /// Makes blocks final as they come. Ends when marshal does, or when a block cannot be committed; that block
-    /// stays unacknowledged and comes again after a restart.
+    /// Commits final blocks as they arrive. Ends when marshal does, or when a block cannot be committed; that
+    /// block stays unacknowledged and is delivered again after a restart.
     pub async fn run(
         self,
         clock: impl Clock,
@@ -104,7 +104,7 @@ impl<S: StateStore<Batch: Send + 'static>> Finalizer<S> {
     ) -> Result<(), FinalizeError> {
         let number = block.block().header.number;
         let failed = |error| FinalizeError::Ledger { number, error };
-        // There is none where only a later block was certified: that one's certificate covers this one.
+        // `None` if only a later block was certified: that certificate covers this one.
         let certificate = marshal.get_finalization(block.height()).await.map(|signed| signed.encode());
         let finalize = || self.ledger.finalize(block.block(), certificate.as_deref());
         let finalized = try_again(clock, number, finalize).await.map_err(failed)?;
@@ -124,7 +124,7 @@ impl<S: StateStore<Batch: Send + 'static>> Finalizer<S> {
     }
 }
 
-/// Makes a few attempts, where another may end differently.
+/// Retries a few times while the error is transient.
 async fn try_again<T, F: Future<Output = Result<T, LedgerError>>>(
     clock: &impl Clock,
     number: u64,

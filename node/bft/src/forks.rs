@@ -13,22 +13,22 @@ use std::{
     sync::Arc,
 };
 
-/// Every block that may still become final and has been executed here.
+/// Every executed block that may still become final.
 pub(crate) struct Forks<B> {
     tip: Tip<B>,
-    /// The block of the tip, where it became final here: the pool may not have heard of it yet.
+    /// The block of the tip, if it became final here: the pool may not know it yet.
     newest_final: Option<Arc<Block>>,
-    /// By height first, so that a walk meets parents before children.
+    /// Ordered by height, so that iteration visits parents before children.
     made: BTreeMap<(u64, BlockHash), MadeBlock<B>>,
 }
 
 /// What is known of a block.
 pub(crate) enum Place<B> {
-    /// The last final block, or one that was executed above it.
+    /// The last final block, or an executed block above it.
     Known(Box<Tip<B>>),
     /// It was not executed yet.
     Unknown,
-    /// The chain went on without it.
+    /// The chain continued without it.
     Abandoned,
 }
 
@@ -56,9 +56,9 @@ impl<B: Clone> Forks<B> {
         self.made.get(&(number, hash))
     }
 
-    /// Keeps an executed block and answers with the one to use: two executions of one block are two strangers to
-    /// the state store, and all that is built on it must be built on the same one. `None` where the chain went on
-    /// without it while it was executed.
+    /// Keeps an executed block and returns the one to use. Two executions of one block are distinct to the
+    /// state store, and all its children must be built on the same one. `None` if the chain continued without
+    /// it in the meantime.
     pub(crate) fn keep(&mut self, made: MadeBlock<B>) -> Option<MadeBlock<B>> {
         if !self.leads_to(&made.tip.header) {
             return None;
@@ -67,7 +67,7 @@ impl<B: Clone> Forks<B> {
         Some(self.made.entry(key).or_insert(made).clone())
     }
 
-    /// Hashes of the transactions in the newest final block and in those above it up to a known one.
+    /// Hashes of the transactions in the newest final block and in those above it, up to a known block.
     pub(crate) fn included(&self, number: u64, hash: BlockHash) -> BTreeSet<TxHash> {
         let mut place = (number, hash);
         let mut blocks = Vec::from_iter(&self.newest_final);
@@ -158,7 +158,7 @@ mod tests {
         assert!(forks.keep(b).is_none());
     }
 
-    /// What the pool may still hold although it is in a block: on the way to the parent, and on no other fork.
+    /// What the pool may still hold although it is in a block: on the path to the parent, and on no other fork.
     #[test]
     fn included_is_what_lies_on_the_way_and_the_newest_final() {
         let hashes = |senders: &[u64]| -> BTreeSet<TxHash> {
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(included(&forks, &on_a.tip), hashes(&[2, 3]), "the pool was told of the one before");
     }
 
-    /// Children that were sealed on one execution cannot be committed after the other.
+    /// Children sealed on one execution cannot be committed after the other.
     #[test]
     fn the_first_execution_of_a_block_stays() {
         let (maker, mut forks) = Maker::start();

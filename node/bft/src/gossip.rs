@@ -31,38 +31,38 @@ const MESSAGE_BYTES: usize = 64 << 10;
 /// Most transactions in a message.
 const MESSAGE_TRANSACTIONS_MAX: usize = 1_024;
 
-/// Largest message: one that was not full yet, one more transaction of the largest size, and their lengths.
+/// Largest message: one that was almost full, plus one transaction of the largest size, and their lengths.
 pub(crate) const MESSAGE_BYTES_MAX: usize =
     MESSAGE_BYTES + TRANSACTION_BYTES_MAX + 5 * (MESSAGE_TRANSACTIONS_MAX + 1);
 
-/// Messages that a peer may send: those with new transactions, and some that are sent again.
+/// Messages that a peer may send: those with new transactions, and some repetitions.
 pub(crate) const QUOTA: Quota = Quota::per_second(NZU32!(64));
 
 const _: () =
     assert!(1_000 / SEND_INTERVAL.0 + 1_000 / RESEND_INTERVAL.0 <= 60, "honest peers stay below the quota");
 
-/// Signatures of a peer that may be recovered, at 40 µs each, without the pool holding more for it: of transactions
-/// that are refused, and of those that only take the place of others. Honest peers have few of the first: what they
-/// took themselves a moment ago is refused only where the chain or the pool has moved on.
+/// Signature recoveries per peer, at 40 µs each, that do not add to the pool: of rejected transactions, and of
+/// those that only replace others. Honest peers cause few rejections: a transaction that they accepted a moment
+/// ago is rejected only if the chain or the pool has moved on.
 const FRUITLESS: Allowance = Allowance { per_second: FRUITLESS_PER_SECOND, burst: FRUITLESS_AT_ONCE };
 
-/// How many of them in a second.
+/// How many of them per second.
 pub const FRUITLESS_PER_SECOND: u64 = 2_000;
 
 /// How many of them at once.
 pub const FRUITLESS_AT_ONCE: u64 = 4_096;
 
-/// What is kept of a peer's messages while others are worked on: a second of what an honest one sends at most.
+/// Queue of a peer's messages: what an honest peer sends in a second at most.
 pub(crate) const SHARE: Share = Share { messages: NZUsize!(64), bytes: 2 << 20 };
 
-/// Shortest time between two messages with new transactions: a crowd shares messages, and stays below what a peer
-/// may send.
+/// Shortest time between two messages with new transactions, so that many transactions share a message and stay
+/// within the quota.
 const SEND_INTERVAL: DurationMs = DurationMs(20);
 
 /// Time between two messages with transactions that are not final yet.
 const RESEND_INTERVAL: DurationMs = DurationMs(1_000);
 
-/// Passes transactions on between one pool and the peers.
+/// Exchanges transactions between the pool and the peers.
 pub struct Gossip<C> {
     admission: Admission,
     clock: C,
@@ -71,13 +71,13 @@ pub struct Gossip<C> {
 }
 
 impl<C: Clock> Gossip<C> {
-    /// Hears of every transaction that is admitted from now on.
+    /// Receives every transaction that is admitted from now on.
     pub fn new(admission: Admission, clock: C) -> Self {
         let arrivals = admission.pool().listen();
         Self { admission, clock, arrivals, own: OwnTransactions::default() }
     }
 
-    /// Passes transactions on until the network ends.
+    /// Runs until the network ends.
     pub async fn run<S: Sender, R: Receiver>(mut self, mut sender: S, mut receiver: R) {
         let mut credits = Credits::new(FRUITLESS);
         let mut send_at = self.clock.now();
@@ -86,8 +86,8 @@ impl<C: Clock> Gossip<C> {
             let now = self.clock.now();
             (send_at, resend_at) =
                 (within(send_at, now, SEND_INTERVAL), within(resend_at, now, RESEND_INTERVAL));
-            // In a fixed order, so that a simulation can be replayed; timers first, so that a peer that sends
-            // without a pause keeps nothing from going out.
+            // A fixed order, so that a simulation can be replayed. Timers first, so that a peer that sends
+            // without pause cannot block outgoing messages.
             let message = tokio::select! {
                 biased;
                 () = self.clock.sleep_until(send_at), if !self.own.fresh.is_empty() => {
@@ -115,7 +115,8 @@ impl<C: Clock> Gossip<C> {
                         self.own.heard(hash);
                         continue;
                     }
-                    // So many came at once that some were not heard of; they are included in turn.
+                    // Some admissions were missed because too many came at once. Skip them: blocks include them
+                    // in turn.
                     Err(RecvError::Lagged(_)) => continue,
                     Err(RecvError::Closed) => return,
                 },
@@ -131,16 +132,16 @@ fn after(now: TimestampMs, interval: DurationMs) -> TimestampMs {
     TimestampMs(now.0.saturating_add(interval.0))
 }
 
-/// A time that is at most an interval away: a clock that was set back puts nothing off for longer.
+/// Limits a time to one interval from now, so that setting the clock back delays nothing for longer.
 fn within(at: TimestampMs, now: TimestampMs, interval: DurationMs) -> TimestampMs {
     at.min(after(now, interval))
 }
 
-/// What became of a message.
+/// The result of a message.
 #[derive(Default)]
 struct Taken {
     hashes: Vec<TxHash>,
-    /// Signatures that were recovered to no avail: not those of transactions that were there already.
+    /// Useless signature recoveries. Does not count transactions that the pool had already.
     recoveries: usize,
 }
 
@@ -161,7 +162,7 @@ fn take<P: Display>(admission: &Admission, peer: &P, message: impl Buf) -> Taken
                 taken.recoveries += if effort.has_displaced { effort.recoveries } else { 0 };
             }
             Err(SubmitError::Pool(PoolError::AlreadyKnown { .. })) => {}
-            // Its sender has moved on meanwhile: that is everyday, in small numbers.
+            // Its sender has moved on in the meantime, which is normal in small numbers.
             Err(error) => {
                 tracing::debug!("a transaction from {peer} is not taken: {error}");
                 taken.recoveries += effort.recoveries.max(1);
@@ -171,16 +172,16 @@ fn take<P: Display>(admission: &Admission, peer: &P, message: impl Buf) -> Taken
     taken
 }
 
-/// The transactions that clients gave to this node.
+/// The transactions that clients submitted to this node.
 #[derive(Default)]
 struct OwnTransactions {
     /// Not sent yet.
     fresh: VecDeque<TxHash>,
     /// Not sent yet, and cannot run now.
     parked: BTreeSet<TxHash>,
-    /// Sent, the longest ago first; dropped when they leave the pool.
+    /// Sent, least recently first; dropped when they leave the pool.
     sent: VecDeque<TxHash>,
-    /// Came from a peer, and their arrival was not announced yet.
+    /// Received from a peer; the pool's notification of them is still pending.
     foreign: BTreeSet<TxHash>,
 }
 
@@ -191,17 +192,18 @@ impl OwnTransactions {
         }
     }
 
-    /// A message of what was not sent yet. What does not fit goes with the next one.
+    /// A message of unsent transactions. What does not fit goes into the next one.
     fn fresh(&mut self, pool: &SharedPool) -> Vec<Vec<u8>> {
         fill(&mut self.fresh, &pool.lock(), &mut self.sent, |hash| {
             self.parked.insert(hash);
         })
     }
 
-    /// A message of what was sent and is not final yet. What was parked and can run now is fresh again.
+    /// A message of transactions that were sent and are not final yet. Parked transactions that became ready
+    /// are fresh again.
     fn pending(&mut self, pool: &SharedPool) -> Vec<Vec<u8>> {
         let pool = pool.lock();
-        // An arrival that was missed would otherwise keep its place for ever.
+        // A missed notification would otherwise keep its entry forever.
         self.foreign.retain(|hash| pool.contains(*hash));
         self.parked.retain(|hash| pool.contains(*hash));
         self.fresh.extend(self.parked.extract_if(.., |hash| pool.is_ready(*hash)));
@@ -215,8 +217,8 @@ impl OwnTransactions {
     }
 }
 
-/// Takes transactions from the front of `hashes` until a message is full, and puts the hashes at the back of
-/// `sent`. Those that the pool no longer has are forgotten, those that cannot run now are given to `park`.
+/// Takes transactions from the front of `hashes` until a message is full, and moves the hashes to the back of
+/// `sent`. Drops those that the pool no longer has, and passes those that cannot run now to `park`.
 fn fill(
     hashes: &mut VecDeque<TxHash>,
     pool: &Pool,
@@ -253,7 +255,7 @@ mod tests {
 
     const BASE_FEE: GasPrice = GasPrice(1_000_000_000);
 
-    /// The genesis state, whatever happens.
+    /// Always the genesis state.
     #[derive(Clone)]
     struct AtGenesis(Arc<BTreeMap<StateKey, alloy_primitives::Bytes>>);
 
@@ -283,7 +285,7 @@ mod tests {
         sign(eip7702(nonce, Address::ZERO, list, 5_000_000), person(from).secret)
     }
 
-    /// Set back by an hour, nothing was sent for that hour.
+    /// Regression: when the clock was set back by an hour, nothing was sent for that hour.
     #[test]
     fn a_clock_that_is_set_back_puts_nothing_off() {
         let (hour, at) = (3_600_000, TimestampMs(10_000_000));
@@ -293,7 +295,7 @@ mod tests {
         assert_eq!(within(at, back, RESEND_INTERVAL), after(back, RESEND_INTERVAL));
     }
 
-    /// They used to fill the pools of all validators.
+    /// Regression: parked transactions filled the pools of all validators.
     #[test]
     fn what_cannot_run_is_not_passed_on_until_it_can() {
         let pool = SharedPool::new(Pool::new(PoolConfig::default(), BASE_FEE));

@@ -9,12 +9,12 @@ use commonware_cryptography::{
 };
 use std::fmt;
 
-/// The ed25519 key that a validator signs votes with and is known to its peers by.
+/// The ed25519 key with which a validator signs votes and authenticates to its peers.
 #[derive(Clone)]
 pub struct ValidatorKey(PrivateKey);
 
 impl ValidatorKey {
-    /// The key with this secret. Any 32 bytes are one; they should be random.
+    /// The key with this secret. Any 32 bytes are valid; they should be random.
     pub fn from_secret(secret: &B256) -> Self {
         Self(PrivateKey::decode(Copying(secret.as_slice())).expect("any 32 bytes are a secret"))
     }
@@ -29,18 +29,18 @@ impl ValidatorKey {
     }
 }
 
-/// Whether anyone can sign with a key. Such are the few points of the curve with a small order, the one of all zeroes
-/// among them, which is what an empty field in a file holds.
+/// Whether anyone can sign with a key. True for the few curve points of small order, including the all-zero
+/// key, which an empty field in a file decodes to.
 pub(crate) fn is_everyones(key: &PublicKey) -> bool {
-    // The neutral element and the factor 0. The rules for signatures (ZIP 215) take no note of points of a small
-    // order, so for such a key this is one for every message, and for no other key is it one for any.
+    // This signature is the neutral element with the factor 0. The signature rules (ZIP 215) allow points of
+    // small order, so for such a key it is valid for every message, and for any other key it is valid for none.
     let mut signature = [0; Signature::SIZE];
     signature[0] = 1;
     Signature::decode(Copying(&signature[..])).is_ok_and(|signature| key.verify(b"", b"", &signature))
 }
 
 impl fmt::Debug for ValidatorKey {
-    /// The public part alone.
+    /// Prints only the public key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ValidatorKey({})", self.public())
     }

@@ -14,18 +14,18 @@ use futures::StreamExt as _;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::watch;
 
-/// Blocks above the last final one that are executed for a proposal or a vote. A node that is further behind has
-/// to catch up first, block by block, as they become final.
+/// Most blocks above the last final one that are executed for a proposal or a vote. A node that is further
+/// behind has to catch up first, as blocks become final.
 const RECOVERED_BLOCKS_MAX: u64 = 64;
 
-/// How often proofs are begun, where a block becomes final between two of them.
+/// Attempts at a set of proofs, if blocks become final in between.
 const PROVE_TRIES_MAX: u32 = 5;
 
-/// The application with all its forks. Voting and finalising share it.
+/// The application with all its forks, shared by voting and finalizing.
 pub struct Ledger<S: StateStore> {
     application: Application<S>,
     forks: Mutex<Forks<S::Batch>>,
-    /// Held from the moment the store's head begins to move until the forks have followed it.
+    /// Held from when the store's head starts to move until the forks have followed.
     settling: tokio::sync::Mutex<()>,
     final_height: watch::Sender<u64>,
 }
@@ -33,57 +33,57 @@ pub struct Ledger<S: StateStore> {
 /// Why a block is not made, accepted, or final.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// The block is invalid, on every node and for ever.
+    /// The block is invalid, on every node and forever.
     #[error("the block is invalid: {0}")]
     Invalid(Box<ApplicationError>),
-    /// The tips of the block would go to someone else than the genesis says.
-    #[error("the block's tips go to {given}, its proposer's go to {expected}")]
+    /// The block's fee recipient differs from the genesis.
+    #[error("the block's fee recipient is {given}, its proposer's is {expected}")]
     FeeRecipient {
-        /// Who would get them.
+        /// The block's fee recipient.
         given: Address,
-        /// Who gets the tips of this proposer.
+        /// The proposer's fee recipient.
         expected: Address,
     },
-    /// Whoever proposed the block is no validator.
-    #[error("the block's proposer has the key {leader}, which belongs to no validator")]
+    /// The block's proposer is not a validator.
+    #[error("the block's proposer has the key {leader}, which is not a validator's")]
     NotAValidator {
         /// The key.
         leader: B256,
     },
-    /// The chain went on without the block, or without its parent.
-    #[error("the chain went on without block {number} ({hash})")]
+    /// The chain continued without the block or its parent.
+    #[error("the chain continued without block {number} ({hash})")]
     Abandoned {
         /// Its height.
         number: u64,
         /// Its hash.
         hash: BlockHash,
     },
-    /// The block before cannot be had.
+    /// The parent is not available.
     #[error("the ancestors of a block are not available")]
     NoAncestors,
-    /// Something is wrong with this node: it cannot tell.
+    /// This node has a local problem and cannot judge the block.
     #[error(transparent)]
     Local(Box<ApplicationError>),
-    /// There is no millisecond left after the parent's.
+    /// The parent has the largest possible time.
     #[error("the parent's time is the largest possible one")]
     TimeExhausted,
-    /// The node is going down.
+    /// The node is shutting down.
     #[error("execution was stopped: {reason}")]
     Stopped {
-        /// What the runtime said.
+        /// The runtime's error.
         reason: String,
     },
 }
 
 impl LedgerError {
-    /// Whether every honest node says the same of the block, for ever.
+    /// Whether every honest node gives the same verdict on the block, forever.
     pub fn is_verdict(&self) -> bool {
         matches!(self, Self::Invalid(_) | Self::FeeRecipient { .. } | Self::NotAValidator { .. })
     }
 
-    /// Whether another attempt may end differently: the disk gave no answer, or the chain moved on meanwhile.
+    /// Whether a retry may succeed: the disk failed, or the chain moved on in the meantime.
     ///
-    /// A broken invariant stays broken. What failed in the middle of a write is known only after a restart.
+    /// A broken invariant stays broken. The result of a write that failed midway is known only after a restart.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::NoAncestors => true,
@@ -113,7 +113,7 @@ impl From<ApplicationError> for LedgerError {
     }
 }
 
-/// Whether an error says something about the block, rather than about this node.
+/// Whether an error is about the block, not about this node.
 fn is_of_block(error: &ApplicationError) -> bool {
     match error {
         ApplicationError::Block(error) => match error {
@@ -151,14 +151,14 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         self.forks().tip().clone()
     }
 
-    /// Transactions of `pool` that may go into a block on `parent`: it lies above blocks that are not final yet, or
-    /// on one that has just become final.
+    /// Transactions of `pool` that may go into a block on `parent`. Leaves out those already in the blocks up
+    /// to it, which the pool may still hold.
     pub(crate) fn candidates(&self, pool: &SharedPool, parent: &Tip<S::Batch>) -> Vec<RecoveredTransaction> {
         let included = self.forks().included(parent.header.number, parent.hash);
         pool.candidates_except(&included)
     }
 
-    /// Makes a block on `parent` and keeps it.
+    /// Builds a block on `parent` and keeps it.
     pub async fn propose(
         &self,
         parent: &Tip<S::Batch>,
@@ -168,7 +168,7 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         self.keep(made)
     }
 
-    /// Executes a block on `parent`, compares all that its header says, and keeps it.
+    /// Executes a block on `parent`, checks its whole header, and keeps it.
     pub async fn verify(
         &self,
         parent: &Tip<S::Batch>,
@@ -181,8 +181,8 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         }
     }
 
-    /// The state after the newest block of `ancestry`. Blocks on the way to it that were not executed yet, as after
-    /// a restart, are executed now.
+    /// The state after the newest block of `ancestry`. Executes blocks on the way that were not executed yet,
+    /// as after a restart.
     pub(crate) async fn reach(
         &self,
         ancestry: impl Ancestry<ConsensusBlock>,
@@ -190,9 +190,9 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         loop {
             let before = self.tip().header.number;
             match self.reach_once(ancestry.clone()).await {
-                // Some of them became final meanwhile: the state that the others were executed on is of the past, or
-                // the way down missed the last final block. This ends when no more become final, at the latest with
-                // the newest of them.
+                // Some ancestors became final in the meantime: the state that the others were executed on is
+                // outdated, or the walk down missed the last final block. Retry. This ends when no more become
+                // final, at the latest with the newest of them.
                 Err(LedgerError::Local(_) | LedgerError::Abandoned { .. })
                     if self.has_moved_beyond(before).await => {}
                 reached => return reached,
@@ -200,8 +200,8 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         }
     }
 
-    /// Whether a block above `height` is final. Where one is being committed, it waits for the end of that: the store
-    /// is ahead of the forks meanwhile.
+    /// Whether a block above `height` is final. Waits for a commit in progress, during which the store is ahead
+    /// of the forks.
     pub(crate) async fn has_moved_beyond(&self, height: u64) -> bool {
         drop(self.settling.lock().await);
         self.tip().header.number > height
@@ -229,9 +229,9 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         Ok(tip)
     }
 
-    /// Makes a block final, and answers when it is durable. `None` where it was final already.
+    /// Makes a block final. Returns when it is durable, or `None` if it was final already.
     ///
-    /// Whatever the clock says: a quorum has accepted it.
+    /// Ignores the clock: a quorum has accepted the block.
     pub async fn finalize(
         &self,
         block: &Block,
@@ -254,13 +254,13 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         Ok(Some(made))
     }
 
-    /// Proves values in the state after the last final block, all of the same one.
+    /// Proves values in the state after the last final block, all of the same block.
     pub async fn prove(&self, keys: &[StateKey]) -> Result<Proven, ProveError> {
         let mut tries = 1;
         loop {
             let tip = self.tip();
             match self.application.prove(&tip, keys).await {
-                // The store is ahead by a block that has just been committed.
+                // The store is ahead by a block that was just committed.
                 Err(ProveError::Stale { .. }) if tries < PROVE_TRIES_MAX => {
                     self.wait_for(tip.header.number.saturating_add(1)).await;
                 }
@@ -273,7 +273,7 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
     /// Waits until the block at `height` is final.
     pub async fn wait_for(&self, height: u64) {
         let mut heights = self.final_height.subscribe();
-        // The sender lives in this very ledger, so it cannot be gone.
+        // Cannot fail: the sender lives in this ledger.
         let _ = heights.wait_for(|reached| *reached >= height).await;
     }
 

@@ -1,8 +1,8 @@
-//! When a validator that does not know what it has signed may sign again.
+//! When a validator that does not know its past votes may sign again.
 //!
-//! Simplex writes every vote to disk before it sends it. A validator without those files could sign another block, or
-//! both sides of a question, in a view that it voted in before; so it must not sign in any view that it may have been
-//! in. The time of a final block bounds these views:
+//! Simplex writes every vote to disk before it sends it. A validator without those files could sign another
+//! block, or conflicting votes, in a view in which it voted before; so it must not sign in any view that it may
+//! have been in. The time of a final block bounds these views:
 //!
 //! - A validator leaves a view with the certificate of a block that it has verified itself, or with a quorum's
 //!   certificate that the view has failed or is final. Honest validators verify no block before its time (`voter.rs`).
@@ -14,11 +14,11 @@
 
 use almanac_primitives::{DurationMs, Header, TimestampMs};
 
-/// How far apart the clocks of honest validators may be, with the tolerance for blocks that come early: twenty times
-/// what a clock may be off before it counts as a fault.
+/// How far apart the clocks of honest validators may be, including the tolerance for early blocks: twenty times
+/// what counts as a clock fault.
 pub const CLOCKS_APART_MAX: DurationMs = DurationMs(10_000);
 
-/// What a node may sign.
+/// The period in which a node must not sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
     /// A block with a later time ends it.
@@ -26,14 +26,14 @@ pub struct Silence {
 }
 
 impl Silence {
-    /// Begins when the node starts. `tip` is the newest final block that peers knew then: where this node's clock is
-    /// behind, that block's time counts.
+    /// Begins when the node starts. `tip` is the newest final block that peers knew then: its time counts if
+    /// this node's clock is behind.
     pub fn new(start: TimestampMs, tip: &Header) -> Self {
         let latest = start.max(tip.timestamp);
         Self { until: TimestampMs(latest.0.saturating_add(CLOCKS_APART_MAX.0)) }
     }
 
-    /// Whether a validator that was silent so far may sign in the views after that of this final block.
+    /// Whether a validator may sign in the views after that of this final block.
     pub fn ends_with(&self, block: &Header) -> bool {
         block.timestamp > self.until
     }
@@ -56,7 +56,7 @@ mod tests {
         assert!(silence.ends_with(&at(110_001)));
     }
 
-    /// With a clock that is an hour behind, a block of half an hour ago would look as if it came after the start.
+    /// If the clock is an hour behind, a block of half an hour ago would seem to come after the start.
     #[test]
     fn a_clock_that_is_behind_does_not_end_it_early() {
         let tip = at(3_700_000);

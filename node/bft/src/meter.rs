@@ -1,4 +1,4 @@
-//! Meters the answers that peers get, in bytes. A peer that used up its share has to wait.
+//! Meters the answers to peers, in bytes. A peer that has used up its share has to wait.
 //!
 //! A request is charged before anything is read for it, by the size of the last answer to that peer; the answer then
 //! settles the difference. Answers that nobody requested are dropped before they are queued.
@@ -18,18 +18,17 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Bytes that a peer is given each second, and at once: some full blocks, or all the small ones that it may ask for.
+/// Bytes that a peer gets per second, and at once: some full blocks, or all the small ones that it may request.
 /// A node that is behind asks several peers.
 const ANSWERS: Allowance = Allowance { per_second: 16 << 20, burst: 32 << 20 };
 
-/// Least that a question is charged: looking for what is not there takes time as well.
+/// Least charge of a request: searching for what does not exist takes time as well.
 const QUESTION_BYTES: usize = 4 << 10;
 
-/// Questions of a peer that may wait for their answers, and those of this node to a peer. Beyond, the oldest count as
-/// never answered.
+/// Unanswered requests of a peer, and of this node to a peer. Beyond that, the oldest count as never answered.
 const UNANSWERED_MAX: usize = 256;
 
-/// What each peer was given lately on one channel.
+/// What each peer got recently on one channel.
 #[derive(Debug)]
 pub(crate) struct Meter<P, C> {
     accounts: Arc<Mutex<Accounts<P>>>,
@@ -43,14 +42,14 @@ struct Accounts<P> {
     peers: BTreeMap<P, Account>,
 }
 
-/// What one peer asks for.
+/// The account of one peer.
 #[derive(Debug, Default)]
 struct Account {
-    /// What was charged for each question that has no answer yet.
+    /// The charge of each request that has no answer yet.
     charged: VecDeque<usize>,
     /// The size of the last answer.
     last_bytes: usize,
-    /// Questions of this node that the peer has not answered.
+    /// Requests of this node that the peer has not answered.
     asked: usize,
 }
 
@@ -61,13 +60,13 @@ impl<P, C: Clone> Clone for Meter<P, C> {
 }
 
 impl<P: Ord + Clone, C: Clock> Meter<P, C> {
-    /// Nobody was given anything yet.
+    /// A meter without usage.
     pub(crate) fn new(questions: Questions, clock: C) -> Self {
         let accounts = Accounts { credits: Credits::new(ANSWERS), peers: BTreeMap::new() };
         Self { accounts: Arc::new(Mutex::new(accounts)), questions, clock }
     }
 
-    /// Whether a message may be worked on. A question is charged if so.
+    /// Whether a message may be processed. If so, a request is charged.
     pub(crate) fn admits(&self, peer: &P, message: &[u8]) -> bool {
         if !self.questions.are_asked {
             return true;
@@ -78,7 +77,7 @@ impl<P: Ord + Clone, C: Clock> Meter<P, C> {
         self.lock().is_asked_for(peer)
     }
 
-    /// What to tell a peer whose message was dropped, if it was a question.
+    /// The answer to a peer whose message was dropped, if it was a request.
     pub(crate) fn busy(&self, peer: &P, message: &[u8]) -> Option<Vec<u8>> {
         if !(self.questions.is_question)(message) {
             return None;
@@ -87,7 +86,7 @@ impl<P: Ord + Clone, C: Clock> Meter<P, C> {
         (self.questions.busy)(message, Duration::from_millis(wait_ms))
     }
 
-    /// Charges what was sent to a peer. Its own questions cost this node nothing.
+    /// Charges what was sent to a peer. This node's own requests are not charged.
     fn sent(&self, peer: P, message: &IoBufs, now: TimestampMs) {
         if (self.questions.is_question)(message.chunk_at(0).unwrap_or_default()) {
             let mut accounts = self.lock();
@@ -118,7 +117,7 @@ impl<P: Ord + Clone> Accounts<P> {
         true
     }
 
-    /// Whether a peer has a question to answer. One answer fewer, then.
+    /// Whether a peer owes an answer, which it then no longer does.
     fn is_asked_for(&mut self, peer: &P) -> bool {
         let Some(account) = self.peers.get_mut(peer).filter(|account| account.asked > 0) else {
             return false;
@@ -133,14 +132,14 @@ impl<P: Ord + Clone> Accounts<P> {
             account.charged.pop_front()
         });
         let charged = charged.unwrap_or(0);
-        // The least charge stays, however short the answer is.
+        // The minimum charge stays, however short the answer.
         let cost = bytes.max(charged.min(QUESTION_BYTES));
         self.credits.refund(&peer, charged.saturating_sub(cost));
         self.credits.charge(peer, cost.saturating_sub(charged), now);
     }
 }
 
-/// Sends, and notes how much.
+/// A sender that counts the bytes.
 #[derive(Clone)]
 pub(crate) struct MeteredSender<S: LimitedSender, C: Clone> {
     pub(crate) sender: S,
@@ -157,7 +156,7 @@ impl<S: LimitedSender, C: Clock> LimitedSender for MeteredSender<S, C> {
     }
 }
 
-/// A message on its way.
+/// A message to be sent.
 pub(crate) struct Metered<'a, S: LimitedSender + 'a, C: Clone> {
     checked: S::Checked<'a>,
     meter: &'a Meter<S::PublicKey, C>,
@@ -222,7 +221,7 @@ mod tests {
 
     type TestMeter = Meter<PublicKey, ManualClock>;
 
-    /// A meter of the channel of missing blocks, and what answers there.
+    /// A meter of the channel of block requests, with its sender.
     fn meter() -> (ManualClock, TestMeter, MeteredSender<ToEveryone, ManualClock>) {
         let clock = ManualClock::new(TimestampMs(1_000));
         let meter = Meter::new(Questions::BLOCKS, clock.clone());
@@ -245,7 +244,7 @@ mod tests {
 
     const BURST: usize = ANSWERS.burst as usize;
 
-    /// Both sides of what is given at once, and a moment later a little of it is forgotten.
+    /// Both sides of the burst; some credit returns a moment later.
     #[test]
     fn who_was_given_too_much_may_not_ask_until_time_has_passed() {
         let (clock, meter, mut sender) = meter();
@@ -259,7 +258,7 @@ mod tests {
         assert!(meter.admits(&greedy, &QUESTION));
     }
 
-    /// Without a charge in advance, all questions that come before the first answer would be free.
+    /// Without a charge in advance, all requests before the first answer would be free.
     #[test]
     fn questions_are_charged_before_their_answers_are_made() {
         let admitted =
@@ -272,7 +271,7 @@ mod tests {
         assert_eq!(admitted(&large), 7, "32 MiB at 4 MiB each, one of which was answered");
     }
 
-    /// In the end a peer is charged for what it was given, or the least that a question costs.
+    /// In the end a peer is charged for the bytes it got, or the minimum charge of a request.
     #[test]
     fn answers_settle_what_questions_were_charged() {
         let (_, meter, mut sender) = meter();
@@ -291,7 +290,7 @@ mod tests {
         assert!(!is_good());
     }
 
-    /// One answer for each question. Late ones count; whose turn it is does not matter.
+    /// One answer per request. Late ones count, in any order.
     #[test]
     fn answers_that_nobody_asked_for_are_dropped() {
         let (_, meter, mut sender) = meter();
@@ -306,7 +305,7 @@ mod tests {
         assert!(none.admits(&other, &answer(20)), "a channel without questions");
     }
 
-    /// Both sides of how many answers a peer may hold back, to send them all at once later.
+    /// Both sides of how many answers a peer may withhold to send them all at once later.
     #[test]
     fn answers_cannot_be_saved_up() {
         let (_, meter, mut sender) = meter();

@@ -1,7 +1,7 @@
-//! A node on a real network: a validator, or a follower, which is the same without a vote.
+//! A node on a real network: a validator, or a follower, which does not vote.
 //!
-//! All types are concrete here, so that the engine is compiled in this crate and not again in those above. `wiring.rs`
-//! has everything that does not depend on the transport.
+//! All types are concrete here, so that the engine is compiled in this crate and not again in those above.
+//! `wiring.rs` holds everything that does not depend on the transport.
 
 use crate::{
     evidence::EvidenceStore,
@@ -25,7 +25,7 @@ use tokio::sync::{oneshot, watch};
 /// The ledger of a node on disk.
 pub type DiskLedger = Ledger<QmdbStore<Context>>;
 
-/// What a node works on.
+/// The components of a node.
 pub struct Parts<S: StateStore = QmdbStore<Context>> {
     /// The chain.
     pub ledger: Arc<Ledger<S>>,
@@ -33,34 +33,34 @@ pub struct Parts<S: StateStore = QmdbStore<Context>> {
     pub history: History,
     /// The header of block 0.
     pub genesis: Header,
-    /// Where the chain starts, if its beginning is not here.
+    /// The block from which the chain starts, if earlier blocks are missing.
     pub floor: Option<Floor>,
     /// What it may sign.
     pub voice: Voice,
     /// What it knows of its own votes.
     pub standing: Standing,
-    /// Keeps what it signs.
+    /// Records what it signs.
     pub book: Arc<dyn VoteBook>,
-    /// Keeps what others should not have signed.
+    /// Stores evidence of conflicting votes.
     pub evidence: Arc<dyn EvidenceStore>,
     /// Who may propose and vote.
     pub validators: ValidatorSet,
     /// The way into the pool.
     pub admission: Admission,
-    /// The names of the values in the state, for nodes that copy it.
+    /// The keys of the values in the state, for nodes that copy it.
     pub keys: Arc<dyn KnownKeys>,
-    /// Hear of every final block, in this order.
+    /// Receive every final block, in this order.
     pub sinks: Vec<Arc<dyn Sink>>,
 }
 
 /// What a node may sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Voice {
-    /// Nothing: it follows, whatever its key is.
+    /// Nothing: it is a follower, whatever its key is.
     None,
     /// Votes and proposals, if its key is a validator's.
     Votes {
-        /// After the view of this block only. Without one: in every view, as what it signed before is on its disk.
+        /// Only after the view of this block. `None` allows every view, because its past votes are on its disk.
         after: Option<Box<Floor>>,
     },
 }
@@ -74,8 +74,8 @@ pub struct Bft {
 }
 
 impl Bft {
-    /// A node, which votes if its key is a validator's. The future is the node itself and must be run by the
-    /// caller, as the root of a runtime that ends with it: what was durable by then stays.
+    /// Creates a node, which votes if its key is a validator's. The caller must run the returned future as the
+    /// root of a runtime that ends with it; data that was durable by then stays.
     pub fn start(
         context: Context,
         config: NetworkConfig,
@@ -92,13 +92,13 @@ impl Bft {
                 error = run(context, config, peers, parts, signals) => Err(error),
                 _ = stopped => Ok(()),
             };
-            // Where nobody listens any more, there is nobody to tell.
+            // Ignore the error: nobody listens any more.
             let _ = end.send(result);
         };
         Ok((Self { stop: Some(stop), ended, finality, leave: left }, node))
     }
 
-    /// Finds what shows that blocks are final.
+    /// Finds proofs of finality.
     pub fn finality(&self) -> &FinalityReader {
         &self.finality
     }
@@ -108,7 +108,7 @@ impl Bft {
         &self.leave
     }
 
-    /// Waits until the node ends by itself, which it does only when something broke.
+    /// Waits until the node ends by itself, which happens only after a failure.
     pub async fn ended(&mut self) -> Result<(), EngineError> {
         match (&mut self.ended).await {
             Ok(result) => result,
@@ -118,7 +118,7 @@ impl Bft {
 }
 
 impl Engine for Bft {
-    /// Blocks come by the clock: whoever proposes next looks into the pool.
+    /// Does nothing: blocks are proposed by the clock, and the proposer reads the pool then.
     fn pool_changed(&self) {}
 
     async fn stop(mut self) -> Result<(), EngineError> {
@@ -129,7 +129,7 @@ impl Engine for Bft {
     }
 }
 
-/// Runs until something breaks, and answers what.
+/// Runs until something fails, and returns the error.
 async fn run(
     context: Context,
     config: NetworkConfig,
@@ -144,6 +144,6 @@ async fn run(
     network.start();
     let links = Links { ends, peers: oracle.clone(), blocker: oracle };
     let identity = Identity::of_disk(config.key.private().clone(), config.time, config.ns_per_gas);
-    // On the heap: what a node runs is larger than what a thread's stack should hold.
+    // Boxed: the future is larger than a thread's stack should hold.
     Box::pin(wiring::run(context, identity, links, parts, signals, |voter| voter, |next| next)).await
 }

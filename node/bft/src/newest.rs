@@ -1,4 +1,4 @@
-//! The newest final block that has its own certificate, for those who ask.
+//! Finds the newest final block with its own certificate, to answer peers.
 
 use crate::{engine::Marshal, ledger::Ledger, sync::Floor};
 use almanac_state::StateStore;
@@ -6,14 +6,14 @@ use commonware_codec::Encode as _;
 use commonware_consensus::{marshal::Identifier, types::Height};
 use std::{ops::RangeInclusive, sync::Arc};
 
-/// Blocks below the last one that are looked at for a certificate. Without faults each block has its own.
+/// Blocks below the last one that are searched for a certificate. Without faults each block has its own.
 const LOOK_BACK: u64 = 256;
 
-/// Blocks that are looked at again: their certificates may have come after them.
+/// Blocks to search again, because their certificates may have arrived later.
 const LOOK_AGAIN: u64 = 4;
 
-/// Finds it, and remembers how far it has looked: a node that catches up has many blocks without a certificate, and
-/// questions must not make it look at all of them each time.
+/// Remembers how far it has searched: a node that catches up has many blocks without a certificate, and
+/// requests must not cause it to search all of them each time.
 pub(crate) struct Newest<S: StateStore> {
     ledger: Arc<Ledger<S>>,
     marshal: Marshal,
@@ -31,7 +31,7 @@ impl<S: StateStore<Batch: Send + 'static>> Newest<S> {
         self.ledger.tip().header.number
     }
 
-    /// The newest that is committed here, or `None` where none is known.
+    /// The newest one committed here, or `None` if none is known.
     pub(crate) async fn find(&mut self) -> Option<&Floor> {
         let height = self.height();
         let known = self.found.as_ref().map_or(0, |floor| floor.header.number);
@@ -47,7 +47,7 @@ impl<S: StateStore<Batch: Send + 'static>> Newest<S> {
     }
 }
 
-/// The blocks of a chain that may have a certificate newer than the one that is known.
+/// The blocks that may have a newer certificate than the known one.
 fn to_look_at(height: u64, looked_up_to: u64, known: u64) -> RangeInclusive<u64> {
     let new = looked_up_to.min(height.saturating_sub(LOOK_AGAIN));
     height.saturating_sub(LOOK_BACK).max(known).max(new) + 1..=height

@@ -1,4 +1,4 @@
-//! Makes proofs on the validator's own runtime, because its store must not be read from another one.
+//! Proves values on the validator's own runtime, because its store must not be read from another one.
 
 use crate::ledger::Ledger;
 use almanac_consensus::Proven;
@@ -7,10 +7,10 @@ use almanac_state::{ProveError, StateStore};
 use std::{future::Future, sync::Arc};
 use tokio::sync::{mpsc, oneshot};
 
-/// Requests that may wait. Whoever comes after them waits to be let in.
+/// Queued requests. Further callers wait for room.
 const WAITING_MAX: usize = 16;
 
-/// Asks a validator for proofs. Cloning asks the same one.
+/// Requests proofs from a validator. Clones use the same one.
 #[derive(Clone, Debug)]
 pub struct Prover(mpsc::Sender<Request>);
 
@@ -21,8 +21,8 @@ struct Request {
 }
 
 impl Prover {
-    /// A way to ask, and what answers: the future has to be run where the ledger's store lives. One request at a time,
-    /// so that commits find the store free in between.
+    /// Returns a handle, and a future that must run where the ledger's store lives. It handles one request at a
+    /// time, so that commits can access the store in between.
     pub fn new<S: StateStore<Batch: Send + 'static>>(
         ledger: Arc<Ledger<S>>,
     ) -> (Self, impl Future<Output = ()> + Send) {
@@ -31,7 +31,7 @@ impl Prover {
             while let Some(Request { keys, mut reply }) = inbox.recv().await {
                 tokio::select! {
                     proven = ledger.prove(&keys) => {
-                        // Whoever asked may have gone since.
+                        // The caller may have gone.
                         let _ = reply.send(proven);
                     }
                     () = reply.closed() => {}
@@ -41,7 +41,7 @@ impl Prover {
         (Self(requests), answering)
     }
 
-    /// Proves values in the state after the last final block; `None` where the validator has ended.
+    /// Proves values in the state after the last final block; `None` if the validator has ended.
     pub async fn prove(&self, keys: Vec<StateKey>) -> Option<Result<Proven, ProveError>> {
         let (reply, answer) = oneshot::channel();
         self.0.send(Request { keys, reply }).await.ok()?;
@@ -100,7 +100,7 @@ mod tests {
         people.chain([StateKey::Account(BLOCK_HASH_HISTORY)]).collect()
     }
 
-    /// Blocks become final while proofs are made: what is answered together is of one block, and it holds.
+    /// Blocks become final while proofs are made: each answer is of one block, and valid.
     #[test]
     fn one_answer_is_of_one_block_while_others_become_final() {
         deterministic::Runner::default().start(|context| async move {
@@ -110,7 +110,7 @@ mod tests {
             let chain = ledger.clone();
             let chain = context.child("chain").spawn(|context| async move {
                 for _ in 0..BLOCKS / 3 {
-                    // Three at once come between the proofs of one answer, and then there is time for one.
+                    // Three in a row interrupt the proofs of one answer, then there is time for one.
                     for _ in 0..3 {
                         finalize_next(&chain).await;
                         reschedule().await;
@@ -134,7 +134,7 @@ mod tests {
         });
     }
 
-    /// A store in which a block is always committed just before a proof, so many times.
+    /// A store that commits a block just before each of the first proofs.
     struct Hurried {
         store: MemoryStore,
         times: AtomicU32,
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// `Unsupported` stands for a proof that is reached: a store in memory makes none.
+    /// `Unsupported` stands for a proof that was reached, because a memory store makes none.
     #[test]
     fn blocks_that_come_between_are_waited_for_and_not_for_ever() {
         let proven_after = |times: u32| {

@@ -18,10 +18,10 @@ use commonware_runtime::{Clock, Metrics, Spawner};
 use commonware_utils::channel::oneshot;
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-/// Longest sleep between two looks at the clock: it may be set right meanwhile.
+/// Longest sleep between two reads of the clock, which may be corrected in the meantime.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What a vote needs to know of time.
+/// The timing rules of a vote.
 #[derive(Clone)]
 pub struct Punctuality {
     /// This node's clock.
@@ -37,20 +37,20 @@ impl fmt::Debug for Punctuality {
 }
 
 impl Punctuality {
-    /// Lets blocks be ahead of a clock by what the node tolerates, and by the time in which it has to judge one.
+    /// Allows blocks ahead of the clock by the node's tolerance plus the time it has to judge one.
     pub fn new(clock: impl Time, tolerance: DurationMs, timeouts: &Timeouts) -> Self {
         let ahead_max = Duration::from_millis(tolerance.0) + timeouts.certification;
         Self { now: Arc::new(move || clock.now()), ahead_max }
     }
 
-    /// How long a block has to wait for its vote; `None` where it need not.
+    /// How long the vote for a block must wait; `None` if it need not.
     fn wait_for(&self, block: TimestampMs) -> Option<Duration> {
         let ahead = Duration::from_millis(block.0.saturating_sub((self.now)().0));
         ahead.checked_sub(self.ahead_max).filter(|wait| !wait.is_zero())
     }
 }
 
-/// An automaton whose votes wait for blocks that are too far ahead.
+/// An automaton that delays votes for blocks that are too far ahead.
 pub(crate) struct Punctual<E, A> {
     context: Arc<E>,
     inner: A,
@@ -88,7 +88,7 @@ where
 
     async fn verify(&mut self, context: Self::Context, payload: Self::Digest) -> oneshot::Receiver<bool> {
         let block = self.marshal.subscribe_by_digest(payload, DigestFallback::Wait);
-        // The judgement begins at once: only the answer waits.
+        // Verification begins at once: only the answer waits.
         let answer = self.inner.verify(context, payload).await;
         let (mut sender, receiver) = oneshot::channel();
         let punctuality = self.punctuality.clone();
@@ -104,7 +104,7 @@ where
                 biased;
                 () = sender.closed() => {}
                 voted = voted => if let Some(voted) = voted {
-                    // Consensus may have gone on this very moment.
+                    // Consensus may have moved on.
                     let _ = sender.send(voted);
                 }
             }

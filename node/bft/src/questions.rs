@@ -3,27 +3,27 @@
 use crate::sync;
 use std::time::Duration;
 
-/// The questions of a channel.
+/// The request format of a channel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Questions {
-    /// Whether there are any. Then every other message is an answer.
+    /// Whether the channel has requests. If so, every other message is an answer.
     pub(crate) are_asked: bool,
-    /// Whether a message is one.
+    /// Whether a message is a request.
     pub(crate) is_question: fn(&[u8]) -> bool,
-    /// The answer to a question that has to wait so long.
+    /// The answer to a request that has to wait for this long.
     pub(crate) busy: fn(&[u8], Duration) -> Option<Vec<u8>>,
 }
 
 impl Questions {
-    /// A channel without questions.
+    /// A channel without requests.
     pub(crate) const NONE: Self = Self { are_asked: false, is_question: |_| false, busy: |_, _| None };
 
     /// The channel of state sync.
     pub(crate) const STATE: Self =
         Self { are_asked: true, is_question: sync::message::is_question, busy: sync::message::busy };
 
-    /// The channel of missing blocks. The library's form is private: a number of eight bytes, then 0 for a question, 1
-    /// for an answer, or 2 for "no answer", after which the asker turns to another peer at once.
+    /// The channel of block requests. The library's format is private: a number of eight bytes, then 0 for a
+    /// request, 1 for an answer, or 2 for "no answer", after which the requester turns to another peer at once.
     pub(crate) const BLOCKS: Self = Self {
         are_asked: true,
         is_question: |message| message.get(8) == Some(&0),
@@ -31,7 +31,7 @@ impl Questions {
     };
 }
 
-/// The library's own resolver shows that its messages have the form that [`Questions::BLOCKS`] knows.
+/// Checks with the library's own resolver that its messages have the format of [`Questions::BLOCKS`].
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,10 +57,10 @@ mod tests {
 
     const QUOTA: commonware_runtime::Quota = crate::CHANNEL_QUOTA;
 
-    /// How long the resolver waits for an answer: longer than any of these tests.
+    /// The resolver's timeout: longer than any of these tests.
     const FETCH_TIMEOUT: Duration = Duration::from_secs(600);
 
-    /// Has the value of key 7, and takes any value.
+    /// Has the value of key 7, and accepts any value.
     #[derive(Clone)]
     struct Values;
 
@@ -91,7 +91,7 @@ mod tests {
 
     type Channel = (simulated::Sender<PublicKey, Context>, simulated::Receiver<PublicKey>);
 
-    /// A resolver of the library, and a peer of it that writes and reads bytes.
+    /// A resolver of the library, and a peer that exchanges raw bytes with it.
     struct Pair {
         resolver: Mailbox<U64, PublicKey, ()>,
         key: PublicKey,
@@ -153,8 +153,8 @@ mod tests {
         oracle
     }
 
-    /// What a resolver asks is a question. Told that the peer is busy, it asks again at once; bytes that it does not
-    /// know it leaves unanswered, and waits.
+    /// A resolver sends requests. If told that the peer is busy, it asks again at once; unknown bytes it
+    /// ignores, and waits.
     #[test]
     fn a_resolver_understands_that_a_peer_is_busy() {
         for is_known in [true, false] {
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// What a resolver answers is no question, and where it has nothing, it says the same as one that is busy.
+    /// A resolver's answers are not requests; without a value it answers the same as a busy one.
     #[test]
     fn a_resolver_answers_as_expected() {
         deterministic::Runner::default().start(|context| async move {
@@ -187,7 +187,7 @@ mod tests {
             let form = pair.receive().await;
             let mut answers = BTreeMap::new();
             for key in [7_u64, 8] {
-                // The question of the resolver itself, with another number and key.
+                // The resolver's own request, with another number and key.
                 let question = [&key.to_be_bytes()[..], &form[8..9], &key.to_be_bytes()].concat();
                 assert_eq!(question.len(), form.len());
                 pair.send(question.clone());

@@ -30,12 +30,12 @@ use std::{
     sync::Arc,
 };
 
-/// Bytes gathered before they go to the disk, and read from it at a time.
+/// Write buffer and read-ahead, in bytes.
 const BUFFER_BYTES: NonZeroUsize = NZUsize!(64 << 10);
 
-/// Knows the heights of committed blocks by their hashes.
+/// Looks up the heights of committed blocks by hash.
 pub trait BlockNumbers: Send + Sync {
-    /// Height of the block with a hash, or `None` where there is none.
+    /// Height of the block with a hash, or `None` if there is none.
     fn number_of(&self, hash: BlockHash) -> Result<Option<u64>, String>;
 }
 
@@ -75,8 +75,8 @@ impl History {
     }
 }
 
-/// The height below which marshal need not keep what it has, once the block at `height` is acknowledged. `None` where
-/// the last pruning is not long enough ago.
+/// The height below which marshal may prune, once the block at `height` is acknowledged. `None` if the last
+/// pruning was recent.
 pub(crate) fn prune_to(height: u64, recent_blocks: NonZeroU64) -> Option<u64> {
     let kept_from = height.checked_sub(recent_blocks.get())?;
     kept_from.is_multiple_of(recent_blocks.get()).then_some(kept_from)
@@ -84,7 +84,7 @@ pub(crate) fn prune_to(height: u64, recent_blocks: NonZeroU64) -> Option<u64> {
 
 type Window<E, V> = prunable::Archive<EightCap, E, BlockDigest, V>;
 
-/// What a window is opened with.
+/// Configuration of a window.
 pub(crate) struct WindowConfig<'a> {
     /// Prefix of its files.
     pub partition: &'a str,
@@ -119,7 +119,7 @@ impl WindowConfig<'_> {
     }
 }
 
-/// Final blocks, the newest first in a window of their own.
+/// Final blocks: the newest in a separate window, older ones in the archive.
 pub(crate) struct Blocks<E: Storage + Metrics + Clock> {
     recent: Window<E, Arc<ConsensusBlock>>,
     genesis: Arc<ConsensusBlock>,
@@ -195,7 +195,7 @@ impl<E: Clock + Spawner + Storage + Metrics> store::Blocks for Blocks<E> {
 
 type Signed = Finalization<Scheme, BlockDigest>;
 
-/// Certificates of final blocks, the newest in a window of their own.
+/// Certificates of final blocks: the newest in a separate window, older ones in the archive.
 pub(crate) struct Certificates<E: Storage + Metrics + Clock> {
     recent: Window<E, Signed>,
     history: History,
@@ -257,7 +257,7 @@ impl<E: Clock + Spawner + Storage + Metrics> store::Certificates for Certificate
     }
 }
 
-/// The library's identifier cannot be copied.
+/// Copies the library's identifier, which is not `Copy`.
 fn copy<'a>(id: &Identifier<'a, BlockDigest>) -> Identifier<'a, BlockDigest> {
     match id {
         Identifier::Index(height) => Identifier::Index(*height),
@@ -330,7 +330,7 @@ mod tests {
                     "block {number} is pruned or not there yet"
                 );
             }
-            // Gaps are those of the window: marshal asks above what was delivered only.
+            // Gaps are those of the window: marshal asks only above the last delivered block.
             let height = Height::new;
             assert_eq!(store.next_gap(height(19)), (None, Some(height(22))));
             assert_eq!(store.missing_items(height(19), 9), [19, 20, 21].map(height));

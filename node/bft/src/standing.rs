@@ -44,23 +44,23 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// The channel of questions and answers, after that of state sync.
+/// The channel of this protocol, after that of state sync.
 pub(crate) const CHANNEL: u64 = crate::sync::CHANNEL + 1;
 
-/// Messages that a peer may send: a question each pause, and an answer to each of ours.
+/// Messages that a peer may send: a question per interval, and an answer to each of ours.
 pub(crate) const QUOTA: Quota = Quota::per_second(NZU32!(8)).allow_burst(NZU32!(8));
 
-/// What is kept of a peer's messages while others are read: more than it has reason to send.
+/// Queue of a peer's messages: more than an honest one sends.
 pub(crate) const SHARE: Share = Share { messages: NZUsize!(8), bytes: 1 << 20 };
 
 /// Time between two questions.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
-/// How long those are waited for who have not answered, when enough have. Connections are dialled meanwhile: an honest
-/// peer that knows more must not be late because it is called last.
+/// How long to wait for further peers when enough have answered. Connections are still being dialled: an honest
+/// peer that knows more must not be missed because it is dialled last.
 const STRAGGLERS: Duration = Duration::from_secs(5);
 
-/// Time between two lines about too few answers.
+/// Time between two log lines about too few answers.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// The version of both messages.
@@ -69,11 +69,11 @@ const VERSION: u8 = 1;
 /// What a validator knows of its own votes when it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// All of them, for sure.
+    /// All of them, certainly.
     Sure,
-    /// These, unless they are of an older copy.
+    /// These, unless the files are an older copy.
     Ask(VotesOnDisk),
-    /// Not all.
+    /// Some are missing.
     Lost,
 }
 
@@ -82,10 +82,10 @@ pub enum Standing {
 pub enum Leave {
     /// At once.
     Given {
-        /// In views after that of this final block only. Without one: in every view that its files allow.
+        /// Only in views after that of this final block. `None` allows every view that its files allow.
         after: Option<Box<Floor>>,
     },
-    /// After a while of silence.
+    /// After a period without voting.
     Denied {
         /// Why.
         reason: String,
@@ -101,7 +101,7 @@ struct Known {
     vote: Option<OwnVote>,
 }
 
-/// Asks and answers.
+/// Sends questions and answers.
 pub(crate) struct Registrar<E, S: StateStore> {
     pub(crate) clock: E,
     pub(crate) own: PublicKey,
@@ -116,7 +116,7 @@ where
     E: Clock + CryptoRng,
     S: StateStore<Batch: Send + 'static>,
 {
-    /// Answers others until the network ends, and tells `decide` as soon as enough of them have answered.
+    /// Answers peers until the network ends, and calls `decide` as soon as enough have answered.
     pub(crate) async fn run(
         mut self,
         mut sender: impl Sender<PublicKey = PublicKey>,
@@ -139,7 +139,7 @@ where
             }
             let pause = if asking.is_some() { ASK_EVERY / 4 } else { COMPLAIN_EVERY };
             let received = tokio::select! {
-                // In a fixed order, so that a simulation can be replayed.
+                // A fixed order, so that a simulation can be replayed.
                 biased;
                 received = receiver.recv() => received,
                 () = self.clock.sleep(pause) => continue,
@@ -153,7 +153,7 @@ where
                     }
                 }
                 Ok(Message::Answer { newest, vote }) => {
-                    // Checking takes long, and nobody has to be heard twice.
+                    // Verifying takes long, and each peer needs to be heard only once.
                     let Some(asking) = asking.as_mut() else { continue };
                     if let Some(known) = self.check(&peer, newest.map(|newest| *newest), &vote) {
                         asking.heard(peer, known);
@@ -164,7 +164,7 @@ where
         }
     }
 
-    /// `None` where this node does not know itself yet.
+    /// `None` while this node does not know its own state yet.
     async fn answer(&mut self, peer: &PublicKey) -> Option<Vec<u8>> {
         let newest = match self.newest.height() {
             0 => None,
@@ -175,7 +175,7 @@ where
         Some(answer(newest, &vote))
     }
 
-    /// Believes what is signed, by validators only.
+    /// Accepts only what validators have signed.
     fn check(&mut self, peer: &PublicKey, newest: Option<Floor>, vote: &Bytes) -> Option<Known> {
         self.validators.keys().position(peer)?;
         if let Some(floor) = &newest
@@ -213,8 +213,8 @@ where
 struct Asking {
     standing: Standing,
     peers: usize,
-    /// With this validator, so many are a quorum: without them nothing goes on in any case. Fewer may all have been away
-    /// when the newest blocks became final.
+    /// Number of answers that, together with this validator, form a quorum: without it the chain cannot
+    /// continue in any case. A smaller group may all have been away when the newest blocks became final.
     needed: usize,
     heard: BTreeMap<PublicKey, Known>,
     begun: SystemTime,
@@ -243,7 +243,7 @@ impl Asking {
     }
 
     fn is_time_to_ask(&mut self, now: SystemTime) -> bool {
-        // A clock that was set back is no reason to wait until it is as late again.
+        // Ask again if the clock was set back, instead of waiting until it catches up.
         let is_time = self.asked.is_none_or(|asked| asked > now || since(asked, now) >= ASK_EVERY);
         if is_time {
             self.asked = Some(now);
@@ -262,7 +262,7 @@ impl Asking {
         is_time
     }
 
-    /// The decision, once there are answers enough.
+    /// The decision, once there are enough answers.
     fn leave(&mut self, now: SystemTime) -> Option<Leave> {
         if self.standing == Standing::Sure {
             return Some(Leave::Given { after: None });
@@ -298,7 +298,7 @@ impl Asking {
                 denied(format!("a peer has its vote in view {view} ({kind:?}), which is not on its disk"))
             }
             None if final_view <= votes.newest => Leave::Given { after: None },
-            // What is missing, if anything, is in views that are over.
+            // Missing votes, if any, are in views that are over.
             _ => Leave::Given { after: newest.cloned().map(Box::new) },
         }
     }
@@ -308,13 +308,13 @@ fn since(earlier: SystemTime, now: SystemTime) -> Duration {
     now.duration_since(earlier).unwrap_or_default()
 }
 
-/// What is said on the channel.
+/// The messages of the channel.
 enum Message {
     Question,
     Answer { newest: Option<Box<Floor>>, vote: Bytes },
 }
 
-/// Largest message in a network of so many validators: a header, a certificate and a vote.
+/// Largest message in a network of this many validators: a header, a certificate and a vote.
 pub(crate) fn message_bytes_max(validators: u32) -> usize {
     2 * crate::engine::vote_bytes_max(validators) + (4 << 10)
 }
@@ -348,7 +348,7 @@ fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
     Ok(message)
 }
 
-/// For fuzz targets: decodes a message, and encodes again what that gives.
+/// Entry point for fuzz targets: decodes a message and checks that a success encodes back to the same bytes.
 #[cfg(feature = "fuzzing")]
 pub fn decodes_to_itself(bytes: &[u8]) {
     match decode(bytes) {
@@ -389,7 +389,7 @@ mod tests {
         VotesOnDisk { oldest: newest.saturating_sub(10), newest, own }
     }
 
-    /// What validator 0 of so many may do when the others know this.
+    /// The rights of validator 0 when the others know this.
     fn leave(standing: Standing, validators: usize, known: &[Known]) -> Option<Leave> {
         let mut asking = Asking::new(standing, validators, SystemTime::UNIX_EPOCH);
         for (seed, known) in (1u64..).zip(known) {
@@ -399,7 +399,7 @@ mod tests {
         early.or_else(|| asking.leave(SystemTime::UNIX_EPOCH + STRAGGLERS))
     }
 
-    /// At once, in views after this one only, or in every view its files allow.
+    /// Voting at once: in views after this one only, or in every view its files allow.
     fn given(after: Option<u64>) -> Leave {
         Leave::Given { after: after.and_then(final_in).map(Box::new) }
     }
@@ -477,8 +477,8 @@ mod tests {
         assert_eq!(leave(ask(), 1, &[]), Some(given(None)), "a validator alone has nobody to ask");
     }
 
-    /// With seven validators, a final block needs five. This one signed it, and lost that; so one Byzantine validator, or
-    /// none, and the two honest ones that were away know nothing of it.
+    /// With seven validators, a final block needs five. This one signed it and lost that vote; so one Byzantine
+    /// validator and the two honest ones that were away may know nothing of it.
     #[test]
     fn answers_of_those_who_were_away_are_not_enough() {
         let away = [knows(50), knows(50), Known::default()];
@@ -488,7 +488,7 @@ mod tests {
         assert_eq!(decided, Some(given(Some(100))), "it votes in no view that it may have voted in");
     }
 
-    /// A clock that is set back by an hour does not stop the questions, nor the wait for stragglers.
+    /// Setting the clock back by an hour stops neither the questions nor the wait for stragglers.
     #[test]
     fn a_clock_that_is_set_back_costs_no_time() {
         let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);

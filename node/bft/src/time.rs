@@ -1,7 +1,8 @@
 //! Block times between nodes: which time a proposer writes, and how verifiers treat it.
 //!
-//! A block's time is agreed, but each node has its own clock. A verdict must be the same on every honest node forever,
-//! so no clock can refuse a block: a node waits for a block from the future, and the view may time out meanwhile.
+//! A block's time is agreed, but each node has its own clock. A verdict must be the same on every honest node
+//! forever, so no clock may reject a block: a node waits for a block from the future, and the view may time out
+//! meanwhile.
 
 use almanac_consensus::Clock;
 use almanac_primitives::{DurationMs, TimestampMs};
@@ -12,35 +13,35 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-/// How a node treats time. A preference of the node, not a rule of the chain.
+/// How a node handles time. A setting of the node, not a rule of the chain.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeConfig {
-    /// Time between a block and the one before, where nothing delays it.
+    /// Time between a block and its parent without delays.
     pub block_time: DurationMs,
-    /// How far ahead of this node's clock a block may be without being waited for.
+    /// How far ahead of this node's clock a block may be before the node waits for its time.
     pub tolerance: DurationMs,
 }
 
 impl Default for TimeConfig {
-    /// Half a second: clocks kept by NTP differ by less, and no proposer gains more by running ahead.
+    /// Half a second: clocks synchronized by NTP differ by less, and no proposer gains more by running ahead.
     fn default() -> Self {
         Self { block_time: DurationMs(500), tolerance: DurationMs(500) }
     }
 }
 
-/// What to do with a block, by its time alone.
+/// The verdict on a block's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeVerdict {
-    /// Go on and execute it.
+    /// Execute it.
     Accept,
-    /// It is not after its parent: refuse it for good.
+    /// It is not after its parent: reject it permanently.
     NotAfterParent,
-    /// It is from the future: look again at this moment of the own clock.
+    /// It is from the future: check again at this time of the local clock.
     WaitUntil(TimestampMs),
 }
 
 impl TimeConfig {
-    /// Judges a block's time. Only the parent's time can refuse it.
+    /// Judges a block's time. Only the parent's time can lead to a rejection.
     pub fn judge(&self, block: TimestampMs, parent: TimestampMs, now: TimestampMs) -> TimeVerdict {
         if block <= parent {
             return TimeVerdict::NotAfterParent;
@@ -49,26 +50,26 @@ impl TimeConfig {
         if now < acceptable { TimeVerdict::WaitUntil(acceptable) } else { TimeVerdict::Accept }
     }
 
-    /// The moment to propose at: a block time after the parent, but never more than a block time from now, so that
-    /// a parent from a clock that runs ahead does not cost this node its turn.
+    /// When to propose: a block time after the parent, but at most a block time from now, so that a parent from
+    /// a fast clock does not cost this node its turn.
     pub fn propose_at(&self, parent: TimestampMs, now: TimestampMs) -> TimestampMs {
         let after = |from: TimestampMs| TimestampMs(from.0.saturating_add(self.block_time.0));
         after(parent).min(after(now))
     }
 
-    /// How long a proposer chooses transactions, after so many views in a row that gave no block.
+    /// How long a proposer chooses transactions, given the number of consecutive views without a block.
     ///
-    /// Half of a block time, since the others need as long to judge what it chose. Each view that failed just
-    /// before may have failed because a block asked too much of somebody, so each halves the time once more: blocks
-    /// shrink until one passes. A leader that is down costs the one behind it half a block at most.
+    /// Half of a block time, since the others need as long to verify the block. Each view that just failed may
+    /// have failed because a block was too much work, so each halves the time again: blocks shrink until one
+    /// passes. A leader that is down costs the next one half a block at most.
     pub fn choose_for(&self, failed_views: u64) -> DurationMs {
         let halvings = u32::try_from(failed_views.saturating_add(1)).unwrap_or(u32::MAX);
         DurationMs(self.block_time.0.checked_shr(halvings).unwrap_or(0))
     }
 }
 
-/// The time of a block that is proposed now: the clock's, or just after the parent's where the clock is behind.
-/// `None` where no time is left.
+/// The time of a block that is proposed now: the clock's, or just after the parent's if the clock is behind.
+/// `None` if no later time exists.
 pub fn block_time(parent: TimestampMs, now: TimestampMs) -> Option<TimestampMs> {
     Some(now.max(TimestampMs(parent.0.checked_add(1)?)))
 }
@@ -95,7 +96,7 @@ impl<E: RuntimeClockSource> Clock for RuntimeClock<E> {
     }
 
     async fn sleep_until(&self, deadline: TimestampMs) {
-        /// The wall clock may be set while we sleep, so look again now and then.
+        /// The wall clock may be set while we sleep, so wake up at this interval.
         const LONGEST_SLEEP: Duration = Duration::from_secs(1);
         while self.now() < deadline {
             let wake = UNIX_EPOCH + Duration::from_millis(deadline.0);

@@ -32,62 +32,62 @@ use std::{
     time::Duration,
 };
 
-/// How two nodes make sure of each other.
+/// The handshake between two nodes.
 type Handshake = SakeCups<PrivateKey, ChaCha20Poly1305>;
 
-/// Most followers that a node lets in.
+/// Most followers that a node accepts.
 pub const FOLLOWERS_MAX: usize = 256;
 
-/// Messages that wait for a peer that does not read, of those that are urgent and of the others. Each may be as large
-/// as a block.
+/// Messages queued for a peer that does not read, separately for urgent and other messages. Each may be as
+/// large as a block.
 const OUTBOX: NonZeroUsize = NZUsize!(64);
 
-/// How a node takes part.
+/// A node's network configuration.
 #[derive(Clone, Debug)]
 pub struct NetworkConfig {
     /// Its key. It votes if the key is a validator's, and follows otherwise.
     pub key: ValidatorKey,
-    /// Where it listens for peers.
+    /// The address on which it listens for peers.
     pub listen: SocketAddr,
-    /// Where the validators are, itself included or not.
+    /// The addresses of the validators. May include itself.
     pub peers: Vec<Peer>,
-    /// Keys of the followers that it lets in, itself included or not.
+    /// Keys of the followers that it accepts. May include itself.
     pub followers: Vec<B256>,
-    /// How it treats time.
+    /// How it handles time.
     pub time: TimeConfig,
-    /// Nanoseconds that a gas may take: timeouts are no shorter than a full block takes by it. 0 switches that off.
+    /// Nanoseconds per gas: timeouts are at least as long as a full block takes at this rate. 0 disables this.
     pub ns_per_gas: u64,
 }
 
-/// Where a validator is.
+/// The address of a validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Its public key.
     pub public_key: B256,
-    /// Where it listens.
+    /// The address on which it listens.
     pub address: SocketAddr,
 }
 
 /// Why a node cannot start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    /// A peer that is no validator, or a validator without an address.
+    /// A peer is not a validator, or a validator has no address.
     #[error("the peers must be the other validators of the genesis, each once: {public_key} is {problem}")]
     Peer {
-        /// Whose key.
+        /// The key.
         public_key: B256,
         /// What is wrong.
         problem: &'static str,
     },
-    /// Something in the list of followers that does not belong there.
+    /// An entry of the followers is invalid.
     #[error("the followers must be nodes without a vote, each once: {public_key} is {problem}")]
     Follower {
-        /// Whose key.
+        /// The key.
         public_key: B256,
         /// What is wrong.
         problem: &'static str,
     },
-    /// A longer list of followers than a node can serve.
+    /// Too many followers.
     #[error("{given} followers are listed, at most {FOLLOWERS_MAX} are allowed")]
     TooManyFollowers {
         /// How many there are.
@@ -95,7 +95,7 @@ pub enum NetworkError {
     },
 }
 
-/// Everybody that a node talks to, by key, the node itself included.
+/// All nodes that a node talks to, by key, including itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Peers {
     validators: Map<PublicKey, Address>,
@@ -125,7 +125,7 @@ fn is_validator(validators: &ValidatorSet, key: &PublicKey) -> bool {
     validators.fee_recipient(key).is_some()
 }
 
-/// Where all validators are.
+/// The addresses of all validators.
 fn validators_at(
     peers: impl Iterator<Item = Peer>,
     validators: &ValidatorSet,
@@ -146,7 +146,7 @@ fn validators_at(
     Ok(known.into_iter().try_collect().expect("each key was checked to be there once"))
 }
 
-/// The followers, with an address that nobody calls.
+/// The followers, with a dummy address, because nothing connects to them.
 fn followers(
     keys: impl Iterator<Item = B256>,
     validators: &ValidatorSet,
@@ -172,7 +172,7 @@ fn followers(
     Ok(known.into_iter().try_collect().expect("each key was checked to be there once"))
 }
 
-/// A network that is not started yet, and what knows its peers.
+/// A network that is not started yet, and the provider of its peers.
 pub(crate) fn open(
     context: &Context,
     config: &NetworkConfig,
@@ -205,18 +205,18 @@ fn network_config(config: &NetworkConfig, namespace: &Namespace, peers: &Peers) 
         message_bytes_max(validators),
         OUTBOX,
     );
-    // There is one set, and each that could be remembered makes every queue longer.
+    // There is only one set, and each tracked set makes every queue longer.
     network.tracked_peer_sets = NZUsize!(1);
-    // Nodes may share a machine or a private network; keys, not addresses, tell who they are.
+    // Nodes may share a machine or a private network; keys, not addresses, identify them.
     network.allow_private_ips = true;
     network.bypass_ip_check = true;
     network.allowed_handshake_rate_per_ip = Quota::per_second(NZU32!(16));
     network.allowed_handshake_rate_per_subnet = Quota::per_second(NZU32!(64));
-    // Strangers of one subnet can hold 128 of these at most, so that there is one left for a validator that comes
-    // back.
+    // Strangers of one subnet can occupy at most 128 of these, so that there is room for a validator that
+    // reconnects.
     network.handshake_timeout = Duration::from_secs(2);
     network.max_concurrent_handshakes = NZU32!(2_048);
-    // One that restarts should be back within seconds.
+    // A restarted node should be back within seconds.
     network.peer_connection_cooldown = Duration::from_secs(1);
     network.dial_frequency = Duration::from_millis(200);
     network.ping_frequency = Duration::from_secs(5);
@@ -246,7 +246,7 @@ mod tests {
         ValidatorSet::new(&Genesis { validators, ..genesis() }).unwrap()
     }
 
-    /// Validators 1 to 3 of a network, and a node with key `own` that was told of `peers` and `followers`.
+    /// Validators 1 to 3 of a network, and a node with key `own` configured with `peers` and `followers`.
     fn peers(own: u8, peers: &[u8], followers: &[u8]) -> Result<Peers, NetworkError> {
         let config = NetworkConfig {
             key: key(own),

@@ -14,7 +14,7 @@ use commonware_cryptography::{
 use commonware_utils::{TryCollect as _, ordered::Set};
 use std::collections::BTreeMap;
 
-/// Who may propose and vote.
+/// The validators, who may propose and vote.
 #[derive(Clone, Debug)]
 pub struct ValidatorSet {
     keys: Set<PublicKey>,
@@ -24,31 +24,31 @@ pub struct ValidatorSet {
 /// What is wrong with the validators of a genesis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValidatorSetError {
-    /// A network needs somebody.
+    /// There are no validators.
     #[error("the genesis names no validators: a network needs at least 1")]
     Empty,
-    /// Not a key.
+    /// A key is invalid.
     #[error("validator {name:?} has the public key {given}, which is not an ed25519 key")]
     NotAKey {
         /// The validator's name.
         name: String,
-        /// What it has.
+        /// The given key.
         given: B256,
     },
-    /// A key that keeps nobody out.
+    /// A key with which anyone can sign.
     #[error(
         "validator {name:?} has {given} as its public key, with which anyone can sign: make one with almanac keys new"
     )]
     Everyones {
         /// The validator's name.
         name: String,
-        /// What it has.
+        /// The given key.
         given: B256,
     },
-    /// One key, two validators.
+    /// Two validators have the same key.
     #[error("a validator's key occurs twice")]
     Duplicate,
-    /// A private key that belongs to nobody here.
+    /// The private key does not belong to a validator.
     #[error("the key {given} belongs to none of the {count} validators of the genesis")]
     NotAValidator {
         /// The public part of the key.
@@ -59,7 +59,7 @@ pub enum ValidatorSetError {
 }
 
 impl ValidatorSet {
-    /// Reads the validators of a genesis.
+    /// Decodes the validators of a genesis.
     pub fn new(genesis: &Genesis) -> Result<Self, ValidatorSetError> {
         if genesis.validators.is_empty() {
             return Err(ValidatorSetError::Empty);
@@ -79,40 +79,40 @@ impl ValidatorSet {
         Ok(Self { keys, fee_recipients: fee_recipients.collect() })
     }
 
-    /// The keys, in the order that certificates number them.
+    /// The keys, in the order of their indices in certificates.
     pub fn keys(&self) -> &Set<PublicKey> {
         &self.keys
     }
 
-    /// Who gets the tips of the blocks that a validator proposes.
+    /// The recipient of the tips of a validator's blocks.
     pub fn fee_recipient(&self, leader: &PublicKey) -> Option<Address> {
         self.fee_recipients.get(&key_bytes(leader)).copied()
     }
 
-    /// Signs and checks votes as the validator with this key.
+    /// A scheme that signs and verifies votes as the validator with this key.
     pub fn signer(&self, namespace: &Namespace, key: &PrivateKey) -> Result<Scheme, ValidatorSetError> {
         Scheme::signer(&namespace.consensus(), self.keys.clone(), key.clone()).ok_or_else(|| {
             ValidatorSetError::NotAValidator { given: key_bytes(&key.public_key()), count: self.keys.len() }
         })
     }
 
-    /// Checks votes and certificates, and signs nothing.
+    /// A scheme that verifies votes and certificates, and cannot sign.
     pub fn verifier(&self, namespace: &Namespace) -> Scheme {
         Scheme::verifier(&namespace.consensus(), self.keys.clone())
     }
 }
 
-/// What keeps the signatures of one chain apart from those of any other: the hash of its block 0.
+/// Separates the signatures of one chain from those of any other: the hash of its block 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Namespace(pub BlockHash);
 
 impl Namespace {
-    /// Goes before every signed vote.
+    /// The prefix of every signed vote.
     pub fn consensus(&self) -> Vec<u8> {
         self.with("consensus")
     }
 
-    /// Goes into the handshake between peers.
+    /// The namespace of the handshake between peers.
     pub fn network(&self) -> Vec<u8> {
         self.with("network")
     }
@@ -139,7 +139,7 @@ mod tests {
         ValidatorSet::new(&Genesis { validators, ..testing::genesis() })
     }
 
-    /// The points of a small order, and another encoding of one of them: with these, everybody can sign everything.
+    /// The points of small order, and another encoding of one of them: anyone can sign anything with these.
     const EVERYONES: [B256; 5] = [
         B256::ZERO,
         b256!("0100000000000000000000000000000000000000000000000000000000000000"),

@@ -1,4 +1,5 @@
-//! Answers consensus: a block when this node leads, and a verdict on other nodes' blocks.
+//! The application of consensus: builds a block when this node leads, and gives a verdict on other nodes'
+//! blocks.
 //!
 //! A verdict is forever. If this node cannot decide, because of its clock, its disk, or a parent that is being
 //! committed, it gives no verdict and retries until it can, or until consensus drops the question: consensus asks only
@@ -28,19 +29,19 @@ use std::{
     sync::Arc,
 };
 
-/// Attempts at a proposal after the first: about a third of a second, well within a view. Then the view is given up
-/// at once, rather than when its time has run out.
+/// Retries of a proposal: about a third of a second, well within a view. After that the view is given up at
+/// once, instead of when it times out.
 const PROPOSE_AGAIN_MAX: usize = 5;
 
-/// One validator's judgement.
+/// The votes and proposals of one validator.
 pub struct Voter<S: StateStore, C> {
     /// The chain as this node knows it.
     pub ledger: Arc<Ledger<S>>,
-    /// Where proposals get transactions from.
+    /// The source of transactions for proposals.
     pub pool: Arc<SharedPool>,
     /// This node's clock.
     pub clock: C,
-    /// How it treats time.
+    /// How it handles time.
     pub time: TimeConfig,
     /// Who may propose.
     pub validators: Arc<ValidatorSet>,
@@ -165,7 +166,7 @@ where
         ancestry: impl Ancestry<ConsensusBlock>,
     ) -> Result<(), LedgerError> {
         let header = &block.block().header;
-        // Made final by the others while this node could not tell: a quorum has judged it.
+        // The others made it final while this node could not decide: a quorum has judged it.
         if self.ledger.tip().hash == block.block().hash() {
             return Ok(());
         }
@@ -195,7 +196,7 @@ where
         Ok(())
     }
 
-    /// Whether a block was executed on a parent that became history meanwhile.
+    /// Whether a block failed only because the chain moved past its parent in the meantime.
     async fn has_moved_on(&self, error: &LedgerError, height: u64) -> bool {
         matches!(error, LedgerError::Abandoned { .. }) && self.ledger.has_moved_beyond(height).await
     }
@@ -211,8 +212,8 @@ async fn first(mut ancestry: impl Ancestry<ConsensusBlock>) -> Result<Arc<Consen
     Ok(newest.inner_shared())
 }
 
-/// Executes where nothing else waits for the thread, and where the work stays on one: the fiber under the EVM
-/// must not change threads while foreign code is on its stack.
+/// Executes on a thread for blocking work, and stays on it: the fiber under the EVM must not change threads while
+/// foreign code is on its stack.
 async fn on_own_thread<E: Spawner, T: Send + 'static>(
     runtime: &E,
     work: impl Future<Output = Result<T, LedgerError>> + Send + 'static,

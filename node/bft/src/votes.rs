@@ -1,4 +1,5 @@
-//! A validator's own votes: those that consensus has on disk, and the record of each that is made before it is sent.
+//! A validator's own votes: those in the files of consensus, and a record of each that is written before it is
+//! sent.
 
 use crate::{
     digest::BlockDigest,
@@ -27,7 +28,7 @@ use commonware_storage::{
 };
 use std::{collections::BTreeSet, io, sync::Arc, time::SystemTime};
 
-/// What a vote says about its view.
+/// The kind of a vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VoteKind {
     /// This block may come next.
@@ -38,12 +39,12 @@ pub enum VoteKind {
     Finalize,
 }
 
-/// A vote of this validator. Which block it is about does not matter: there is one of each kind in a view.
+/// A vote of this validator, without its block: there is at most one of each kind per view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OwnVote {
     /// The view.
     pub view: u64,
-    /// What it says.
+    /// Its kind.
     pub kind: VoteKind,
 }
 
@@ -58,31 +59,32 @@ impl OwnVote {
     }
 }
 
-/// Keeps what a validator has signed, apart from the files of consensus.
+/// Records what a validator has signed, separately from the files of consensus.
 pub trait VoteBook: Send + Sync {
-    /// A vote is about to be sent. It is on the disk of consensus already.
+    /// Called before a vote is sent. The files of consensus contain it already.
     fn sent(&self, vote: OwnVote) -> io::Result<()>;
 
-    /// The validator votes after the view of this block only: its files tell what it signs from there on.
+    /// From now on the validator votes only after the view of this block, and its files contain all votes from
+    /// there on.
     fn begin_after(&self, floor: &Floor) -> io::Result<()>;
 
-    /// The validator goes on without voting: from now on, its files do not tell what it has signed.
+    /// The validator continues without voting: from now on, its files do not show what it has signed.
     fn distrust(&self) -> io::Result<()>;
 }
 
 /// The votes of a validator that are on its disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VotesOnDisk {
-    /// The first view that is not forgotten.
+    /// The first view that is not pruned.
     pub oldest: u64,
-    /// The last view that the files say anything about.
+    /// The last view in the files.
     pub newest: u64,
     /// Votes in those views.
     pub own: BTreeSet<OwnVote>,
 }
 
 impl VotesOnDisk {
-    /// Reads the files of consensus. What is torn at their ends is cut off, as consensus itself does it.
+    /// Reads the files of consensus. Truncates torn writes at their ends, as consensus itself does.
     pub async fn read(
         context: impl Context,
         partition: &str,
@@ -119,13 +121,13 @@ impl VotesOnDisk {
         self
     }
 
-    /// Whether a vote that was sent is here, or in a view that nobody votes in any more.
+    /// Whether a sent vote is in the files, or in a view that is over.
     pub fn accounts_for(&self, vote: &OwnVote) -> bool {
         vote.view < self.oldest || self.own.contains(vote)
     }
 }
 
-/// Reads files of consensus from their beginning to their end.
+/// Reads files of consensus from beginning to end.
 pub(crate) async fn read_journal(
     context: impl Context,
     partition: String,
@@ -144,7 +146,7 @@ pub(crate) async fn read_journal(
     Ok(())
 }
 
-/// How consensus keeps its files.
+/// The configuration of consensus's journal.
 pub(crate) fn journal_config(
     partition: String,
     validators: &ValidatorSet,
@@ -159,11 +161,11 @@ pub(crate) fn journal_config(
     }
 }
 
-/// Sends, and notes votes before.
+/// A sender that records votes before it sends them.
 #[derive(Clone)]
 pub(crate) struct NotingSender<S> {
     pub(crate) sender: S,
-    /// Where to, on the channel of votes.
+    /// The record; `None` on channels other than votes.
     pub(crate) book: Option<Arc<dyn VoteBook>>,
 }
 
@@ -182,7 +184,7 @@ impl<S: LimitedSender> LimitedSender for NotingSender<S> {
     }
 }
 
-/// A message on its way.
+/// A message to be sent.
 pub(crate) struct Noting<'a, S: LimitedSender + 'a> {
     checked: S::Checked<'a>,
     book: Option<&'a dyn VoteBook>,
@@ -200,7 +202,7 @@ impl<S: LimitedSender> CheckedSender for Noting<'_, S> {
         if let Some(book) = self.book {
             let bytes = message.coalesce();
             let vote = Vote::<Scheme, BlockDigest>::decode(bytes.clone()).expect("consensus sends votes");
-            // As consensus does where it cannot write: a vote that is not noted must not be sent.
+            // Panic as consensus does on a failed write: a vote that is not recorded must not be sent.
             book.sent(OwnVote::of(&vote)).unwrap_or_else(|error| panic!("io error: {error}"));
             message = bytes.into();
         }

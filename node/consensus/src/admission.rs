@@ -1,4 +1,4 @@
-//! Admits transactions to the pool: every rule that needs no block, then local policy.
+//! Admits transactions to the pool: checks every rule that needs no block, then local policy.
 
 use crate::application::MadeBlock;
 use alloy_consensus::Transaction as _;
@@ -22,11 +22,11 @@ use std::{
 };
 use tokio::sync::{Notify, broadcast};
 
-/// Pending transactions, shared between those who submit and those who make blocks.
+/// Pending transactions, shared between submitters and block builders.
 #[derive(Debug)]
 pub struct SharedPool {
     pool: Mutex<Pool>,
-    /// Transactions that are not tried for a while, with the blocks to go.
+    /// Transactions that are not tried for a while, with the number of blocks left.
     set_aside: Mutex<BTreeMap<TxHash, u32>>,
     /// Gas of the last block.
     block_gas: AtomicU64,
@@ -35,18 +35,21 @@ pub struct SharedPool {
     is_prompt: AtomicBool,
 }
 
-/// Arrivals that a listener may be behind before it misses some.
+/// Notifications of new transactions that a listener may be behind before it misses some.
 const ARRIVALS_HELD: usize = 8_192;
 
-/// A candidate is wide if it asks for more than this part of a block's gas. One that uses little of it leaves no room
-/// for the next wide one, so that a crowd of them would be offered to every block and hardly ever run.
+/// A candidate is wide if its gas limit exceeds a block's gas divided by this. A wide transaction that uses
+/// little gas still leaves no room for the next wide one, so many of them would be offered to every block and
+/// hardly ever run.
 const WIDE_PART: u64 = 16;
 
-/// Blocks whose gas the wide candidates of a proposal may ask for together. The rest of the places are for others.
+/// The wide candidates of a proposal may request the gas of this many blocks together. The remaining places are
+/// for others.
 const WIDE_BLOCKS: u64 = 8;
 
-/// Final blocks for which a transaction is not tried again after the state could not be read for it. Long enough
-/// that a value which stays unreadable does not keep this node's blocks empty, and short enough for one that does not.
+/// Final blocks for which a transaction is not tried again after reading the state for it failed. Long enough
+/// that a value that stays unreadable does not keep this node's blocks empty, and short enough for a transient
+/// failure.
 const SET_ASIDE_BLOCKS: u32 = 16;
 
 impl SharedPool {
@@ -63,12 +66,12 @@ impl SharedPool {
         })
     }
 
-    /// The pool itself, for a moment.
+    /// Locks the pool. Hold it briefly.
     pub fn lock(&self) -> MutexGuard<'_, Pool> {
         self.pool.lock().expect("nobody panics while holding the pool")
     }
 
-    /// Those of a block's transactions that are in the pool, with their senders, by hash.
+    /// The transactions of a block that are in the pool, with their senders, by hash.
     pub fn known(&self, transactions: &[UserTransaction]) -> BTreeMap<TxHash, RecoveredTransaction> {
         let pool = self.lock();
         let found = transactions.iter().filter_map(|tx| pool.get(tx.hash()));
@@ -80,28 +83,28 @@ impl SharedPool {
         self.changed.notify_one();
     }
 
-    /// Hashes of transactions that come in from here on.
+    /// Hashes of transactions that arrive from now on.
     pub fn listen(&self) -> broadcast::Receiver<TxHash> {
         self.arrivals.subscribe()
     }
 
-    /// Whether whatever is ready goes into a block at once, so that it is worth waiting for.
+    /// Whether ready transactions go into a block at once, so that waiting for their receipts makes sense.
     pub fn is_prompt(&self) -> bool {
         self.is_prompt.load(Ordering::Relaxed)
     }
 
-    /// Says whether whatever is ready goes into a block at once.
+    /// Sets whether ready transactions go into a block at once.
     pub fn set_prompt(&self, is_prompt: bool) {
         self.is_prompt.store(is_prompt, Ordering::Relaxed);
     }
 
-    /// What a proposer may choose from, best first.
+    /// The candidates of a proposer, best first.
     pub fn candidates(&self) -> Vec<RecoveredTransaction> {
         self.candidates_except(&BTreeSet::new())
     }
 
-    /// The same without transactions that are in blocks which the pool has not heard of yet. One of them would be
-    /// refused, and everything of its sender with it.
+    /// Like [`Self::candidates`], without transactions in blocks that the pool does not know yet. Such a
+    /// transaction would be rejected, together with the rest of its sender's.
     pub fn candidates_except(&self, included: &BTreeSet<TxHash>) -> Vec<RecoveredTransaction> {
         let (pool, set_aside) = (self.lock(), self.set_aside());
         let block_gas = self.block_gas.load(Ordering::Relaxed);
@@ -120,7 +123,7 @@ impl SharedPool {
                     wide_gas_left = left;
                     open.push(candidate.clone());
                 }
-                // Those after it would meet a gap.
+                // Later ones of the sender would leave a gap.
                 _ => best.skip_sender(candidate.sender()),
             }
         }
@@ -136,7 +139,8 @@ impl SharedPool {
         let mut pool = self.lock();
         let now = made.block.header.timestamp;
         pool.on_block(now, next_base_fee, changed_accounts(&made.output.diff));
-        // What a full block or a low cap keeps out may come later; any other rule will not change its mind.
+        // Keep those that a full block or a low cap kept out: they may be included later. Other rules stay
+        // broken.
         for (hash, error) in &made.refused {
             if !matches!(
                 error,
@@ -156,9 +160,9 @@ impl SharedPool {
         self.note_faults(made);
     }
 
-    /// Sees to it that the next proposal does not try again what met a fault in this one. A broken invariant is about
-    /// the transaction, which is dropped. A state that cannot be read may be readable again soon: the transaction
-    /// only waits.
+    /// Keeps the next proposal from retrying what caused a fault in this one. A broken invariant is tied to the
+    /// transaction, which is dropped. A state that cannot be read may recover soon, so the transaction only
+    /// waits.
     pub fn note_faults<B>(&self, made: &MadeBlock<B>) {
         for (hash, error) in &made.faulted {
             match error {
@@ -173,38 +177,38 @@ impl SharedPool {
     }
 
     fn announce(&self, hash: TxHash) {
-        // Nobody may be listening.
+        // There may be no listener.
         let _ = self.arrivals.send(hash);
         self.wake();
     }
 
-    /// Waits for the next [`wake`](Self::wake), or for one that nobody has heard yet.
+    /// Waits for the next [`wake`](Self::wake), or returns at once after one that nobody has received.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }
 }
 
-/// The accounts that a block changed, as the pool needs to know them.
+/// The accounts that a block changed, in the pool's form.
 fn changed_accounts(diff: &StateDiff) -> impl Iterator<Item = (Address, SenderState)> {
     diff.changes().iter().filter_map(|change| {
         let StateKey::Account(address) = change.key else { return None };
         let account = change.new.as_deref().map_or_else(Account::default, |stored| {
             Account::decode(stored).expect("execution encodes what it changes")
         });
-        // Contracts send nothing, so the code of a sender is a delegation.
+        // Contracts cannot send, so the code of a sender is a delegation.
         let is_delegated = account.code_hash != KECCAK256_EMPTY;
         let state = SenderState { nonce: account.nonce, balance: Wei(account.balance), is_delegated };
         Some((address, state))
     })
 }
 
-/// Where the state after the last final block can be read.
+/// Provides the state after the last final block.
 pub trait TipState: Send + Sync {
     /// That state. It does not change while it is held.
     fn tip_state(&self) -> Box<dyn StateRead + Send>;
 }
 
-/// Takes transactions from anywhere into the pool.
+/// Admits transactions from any source to the pool.
 #[derive(Clone)]
 pub struct Admission {
     chain_id: u64,
@@ -212,16 +216,16 @@ pub struct Admission {
     state: Arc<dyn TipState>,
 }
 
-/// Why a transaction is not taken.
+/// Why a transaction is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// The bytes are no transaction of this chain.
+    /// The bytes do not decode as a transaction of this chain.
     #[error(transparent)]
     Decode(#[from] TransactionDecodeError),
     /// It breaks a rule.
     #[error(transparent)]
     Invalid(#[from] TransactionError),
-    /// The pool's policy is against it.
+    /// The pool's policy rejects it.
     #[error(transparent)]
     Pool(#[from] PoolError),
     /// The state cannot be read.
@@ -230,7 +234,7 @@ pub enum SubmitError {
 }
 
 impl Admission {
-    /// Admission to `pool` by the state that `state` has.
+    /// Admission to `pool`, based on the state that `state` provides.
     pub fn new(chain_id: u64, pool: Arc<SharedPool>, state: Arc<dyn TipState>) -> Self {
         Self { chain_id, pool, state }
     }
@@ -240,29 +244,29 @@ impl Admission {
         &self.pool
     }
 
-    /// Takes an encoded transaction that someone signed into the pool and wakes the engine.
+    /// Adds an encoded, signed transaction to the pool and wakes the engine.
     pub fn submit(&self, encoded: &[u8]) -> Result<TxHash, SubmitError> {
         self.submit_counted(encoded).outcome
     }
 
-    /// The same, and counts what it took.
+    /// Like [`Self::submit`], and counts the effort.
     pub fn submit_counted(&self, encoded: &[u8]) -> Submitted {
         let mut effort = Effort::default();
         let outcome = decode_signed(encoded).and_then(|transaction| self.try_admit(transaction, &mut effort));
         Submitted { outcome, effort }
     }
 
-    /// Takes a transaction into the pool and wakes the engine. One that nobody signed passes on a developer's
-    /// chain: it must come from the developer's own tools, never from a connection as it is.
+    /// Adds a transaction to the pool and wakes the engine. Accepts an unsigned one on a developer chain: it
+    /// must come from the developer's own tools, never directly from a connection.
     pub fn admit(&self, transaction: UserTransaction) -> Result<TxHash, SubmitError> {
         self.try_admit(transaction, &mut Effort::default())
     }
 
-    /// In order of what a check costs us, and never more than what the sender has to have: the signatures of
-    /// authorisations, which take as long as a block if there are many, come last.
+    /// Checks in the order of their cost, and does no work that the sender cannot fund: the signatures of
+    /// authorizations, which can take as long as a block, come last.
     fn try_admit(&self, transaction: UserTransaction, effort: &mut Effort) -> Result<TxHash, SubmitError> {
         let hash = transaction.hash();
-        // Peers send what others sent already: that must not cost a recovery each time.
+        // Peers repeat transactions: a duplicate must not cost a recovery.
         if self.pool.lock().contains(hash) {
             return Err(PoolError::AlreadyKnown { hash }.into());
         }
@@ -293,8 +297,8 @@ impl Admission {
 
     /// What the pool needs to know of a transaction's sender, if the sender may send it.
     ///
-    /// Call it under the pool's lock: the engine updates the pool under it after the state, so what we tell the pool of
-    /// the account is never older than what it knows.
+    /// Call it under the pool's lock. The engine updates the state first and then the pool, under that lock, so
+    /// this is never older than what the pool knows.
     fn account(
         &self,
         transaction: &UserTransaction,
@@ -308,21 +312,21 @@ impl Admission {
     }
 }
 
-/// What became of a transaction, and what that took.
+/// The result of a submission, and its cost.
 #[derive(Clone, Debug)]
 pub struct Submitted {
-    /// Its hash, or why it is not taken.
+    /// Its hash, or why it is rejected.
     pub outcome: Result<TxHash, SubmitError>,
-    /// What it took.
+    /// The effort.
     pub effort: Effort,
 }
 
-/// What looking at a transaction took.
+/// The cost of checking a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
-    /// Signatures that were recovered, of the transaction and of its authorisations, by far the most expensive part.
+    /// Recovered signatures, of the transaction and of its authorizations: by far the most expensive part.
     pub recoveries: usize,
-    /// Whether another transaction left for it, so that the pool holds no more than before.
+    /// Whether it displaced another transaction, so that the pool did not grow.
     pub has_displaced: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Proposes, verifies and commits blocks, in the same way for every engine.
+//! Proposes, verifies and commits blocks, the same for every engine.
 
 use crate::{
     admission::SharedPool,
@@ -21,17 +21,17 @@ use almanac_state::{
 };
 use std::sync::Arc;
 
-/// The chain's rules over a store of its state.
+/// The chain's rules on top of a state store.
 pub struct Application<S> {
     store: S,
     agenda: Arc<dyn Agenda>,
     chain_id: u64,
-    /// Block 0, if that is where it started.
+    /// Block 0, if the chain started there.
     origin: Option<Header>,
     archive: Option<Arc<dyn BlockArchive>>,
-    /// Knows senders that need not be recovered again.
+    /// Provides senders that were recovered before.
     pool: Option<Arc<SharedPool>>,
-    /// How many candidates a proposal takes, while a fault of a whole block is being looked for.
+    /// How many candidates a proposal takes while the cause of a block's fault is being searched.
     narrow: Narrow,
 }
 
@@ -51,28 +51,29 @@ pub struct Tip<B> {
 pub struct Proposal {
     /// The block's time. It must be after the parent's.
     pub timestamp: TimestampMs,
-    /// Gets the tips.
+    /// Receives the tips.
     pub fee_recipient: Address,
-    /// The place in consensus.
+    /// Its position in consensus.
     pub consensus: ConsensusContext,
     /// Transactions to choose from, best first.
     pub candidates: Vec<RecoveredTransaction>,
-    /// When it stops choosing.
+    /// When to stop choosing.
     pub deadline: Deadline,
 }
 
-/// A block that was executed on its parent, and can be committed or built on.
+/// An executed block, which can be committed or built on.
 #[derive(Clone, Debug)]
 pub struct MadeBlock<B> {
     /// The block.
     pub block: Arc<Block>,
-    /// What executing it gave.
+    /// The result of executing it.
     pub output: Arc<BlockOutput>,
-    /// The tip that it makes.
+    /// The tip after it.
     pub tip: Tip<B>,
-    /// Candidates that a proposer had to leave out, and why. Empty for a verified block.
+    /// Candidates that a proposer left out, and why. Empty for a verified block.
     pub refused: Vec<(TxHash, TransactionError)>,
-    /// Candidates that met a fault of our own or of the state when a proposer tried them. Empty for a verified block.
+    /// Candidates that caused an internal fault or a state failure when a proposer tried them. Empty for a
+    /// verified block.
     pub faulted: Vec<(TxHash, BlockError)>,
 }
 
@@ -81,30 +82,30 @@ pub struct MadeBlock<B> {
 pub struct Proven {
     /// The block.
     pub header: Header,
-    /// The proofs, in the order in which they were asked for.
+    /// The proofs, in the order of the request.
     pub proofs: Vec<StateProof>,
 }
 
-/// Why a block cannot be made, verified or committed.
+/// Why a block cannot be built, verified or committed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplicationError {
     /// The block is invalid on its parent.
     #[error(transparent)]
     Block(#[from] BlockError),
-    /// Its header does not say what executing it gives.
+    /// Its header does not match the result of executing it.
     #[error(transparent)]
     Header(#[from] HeaderMismatch),
-    /// It does not belong on this parent.
+    /// It has another parent.
     #[error("block {hash} names the parent {given}, but is offered on {parent}")]
     WrongParent {
         /// The block.
         hash: BlockHash,
-        /// The parent that it names.
+        /// The parent in its header.
         given: BlockHash,
-        /// The parent that it was offered on.
+        /// The given parent.
         parent: BlockHash,
     },
-    /// The state store refused what execution gave it.
+    /// The state store rejected the changes.
     #[error("the state cannot be sealed: {0}")]
     Seal(#[from] SealError),
     /// The state store could not commit.
@@ -113,7 +114,7 @@ pub enum ApplicationError {
     /// The block could not be archived.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The store does not hold the state that the block's header names.
+    /// The store's state differs from the one in the block's header.
     #[error(
         "the store holds the state {found}, block {number} has {expected}: restore a backup, or sync again"
     )]
@@ -125,7 +126,7 @@ pub enum ApplicationError {
         /// The root of the store.
         found: B256,
     },
-    /// The genesis makes no first block.
+    /// The genesis is invalid.
     #[error(transparent)]
     Genesis(#[from] GenesisError),
 }
@@ -137,7 +138,7 @@ impl From<StateReadError> for ApplicationError {
 }
 
 impl<S: StateStore<Batch: Send + 'static>> Application<S> {
-    /// An application over a store that holds the genesis state, and the tip that the genesis makes.
+    /// An application over a store with the genesis state, and the tip at genesis.
     pub fn new(
         genesis: &Genesis,
         store: S,
@@ -147,7 +148,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         Self::resume(genesis, store, agenda, header)
     }
 
-    /// An application over a store that holds the state after the block with this header.
+    /// An application over a store with the state after the block with this header.
     pub fn resume(
         genesis: &Genesis,
         store: S,
@@ -169,8 +170,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         Ok((Self { store, agenda, chain_id, origin, archive: None, pool: None, narrow }, tip))
     }
 
-    /// Takes everything back and answers with block 0, or changes nothing where what was committed is kept for
-    /// good.
+    /// Resets to block 0 and returns that tip, or `None` without any change if the store cannot reset.
     pub fn reset(&self) -> Option<Tip<S::Batch>> {
         let header = self.origin.clone().filter(|_| self.archive.is_none())?;
         let state = self.store.reset()?;
@@ -182,12 +182,12 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         &self.store
     }
 
-    /// Appends every block that is committed from here on to `archive`, before anyone hears of it.
+    /// Appends every block committed from now on to `archive`, before it is announced.
     pub fn keep_archive(&mut self, archive: Arc<dyn BlockArchive>) {
         self.archive = Some(archive);
     }
 
-    /// Takes the senders of transactions that are in `pool` from there, instead of recovering them with every block.
+    /// Takes the senders of transactions in `pool` from there, instead of recovering them again in every block.
     pub fn know_senders(&mut self, pool: Arc<SharedPool>) {
         self.pool = Some(pool);
     }
@@ -197,8 +197,9 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         self.chain_id
     }
 
-    /// Makes a block on `parent` from the candidates that pass. One that meets a fault is left out. Where a fault
-    /// remains, the body is empty, and the next proposals take fewer until it is known which candidate it was.
+    /// Builds a block on `parent` from the candidates that pass. Leaves out candidates that cause a fault. If a
+    /// fault remains, the body is empty, and the next proposals take fewer candidates until the culprit is
+    /// known.
     pub async fn propose(
         &self,
         parent: &Tip<S::Batch>,
@@ -230,7 +231,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
             taken.len()
         );
         let mut made = self.make(parent, input, InTime::new(Vec::new(), deadline, 0)).await?;
-        // A read that failed says nothing of the candidates, and an empty body that fails as well acquits them.
+        // A failed read says nothing about the candidates, and an empty body that also fails clears them.
         if let Some(fault) = fault_of_candidates(error) {
             made.faulted.extend(self.narrow.after_fault(&taken).map(|culprit| (culprit, fault)));
         }
@@ -262,8 +263,8 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         Ok(MadeBlock { refused, faulted, ..made(block, output, state) })
     }
 
-    /// Executes a block on `parent` and compares all that its header says. The answer is the same on every
-    /// honest node, for ever.
+    /// Executes a block on `parent` and checks its whole header. The result is the same on every honest node,
+    /// forever.
     pub async fn verify(
         &self,
         parent: &Tip<S::Batch>,
@@ -292,13 +293,13 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         Ok(made(block, output, state))
     }
 
-    /// Makes a block final: in the archive first, where there is one, then in the state. After a crash between
-    /// the two, the archive is ahead, and executing its last block again brings the state up to it.
+    /// Makes a block final: first in the archive, if there is one, then in the state. After a crash in between,
+    /// the archive is ahead, and executing its last block again brings the state up to it.
     pub async fn commit(&self, made: &MadeBlock<S::Batch>) -> Result<(), ApplicationError> {
         self.commit_certified(made, None).await
     }
 
-    /// The same, with what a quorum of validators signed.
+    /// The same, with the quorum's certificate.
     pub async fn commit_certified(
         &self,
         made: &MadeBlock<S::Batch>,
@@ -326,7 +327,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         Ok(rules.map_err(BlockError::State)?)
     }
 
-    /// What the next block on `tip` would be executed in, if it came a millisecond later.
+    /// The environment of the next block on `tip`, if it came a millisecond later.
     pub async fn next_environment(&self, tip: &Tip<S::Batch>) -> Result<Environment, ApplicationError> {
         let input = BlockInput {
             chain_id: self.chain_id,
@@ -340,7 +341,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         Ok(derived?)
     }
 
-    /// The earliest moment at which anything becomes due after `tip`.
+    /// The earliest time at which anything becomes due after `tip`.
     pub async fn next_due(&self, tip: &Tip<S::Batch>) -> Result<Option<TimestampMs>, ApplicationError> {
         let agenda = self.agenda.clone();
         let next = with_reader(&tip.state, &[], move |state| {
@@ -348,7 +349,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
             match agenda.next_due(state, &parameters) {
                 Ok(next) => Ok(next),
                 Err(CalendarError::Read(error)) => Err(StateFault::Read(error).into()),
-                // Nothing to wait for: the next block meets the same calendar and pauses the lane.
+                // Nothing to wait for: the next block hits the same error and pauses the lane.
                 Err(_) => Ok(None),
             }
         });
@@ -362,10 +363,10 @@ fn made<B>(block: Block, output: BlockOutput, state: B) -> MadeBlock<B> {
     MadeBlock { block, output, tip, refused: Vec::new(), faulted: Vec::new() }
 }
 
-/// A block that could not be made.
+/// A block that could not be built.
 struct Unmade {
     error: ApplicationError,
-    /// The candidates that would have been in it.
+    /// The candidates it would have contained.
     taken: Vec<TxHash>,
 }
 
@@ -381,7 +382,7 @@ impl From<Unmade> for ApplicationError {
     }
 }
 
-/// The fault of a whole block that a candidate may have brought about: not a disk that gave no answer.
+/// The fault of a whole block, if a candidate may have caused it. A failed disk read is not one.
 fn fault_of_candidates(error: ApplicationError) -> Option<BlockError> {
     match error {
         ApplicationError::Block(BlockError::State(StateFault::Read(_))) => None,
@@ -390,7 +391,7 @@ fn fault_of_candidates(error: ApplicationError) -> Option<BlockError> {
     }
 }
 
-/// Whether something is wrong with this node or its state, rather than with what it was given.
+/// Whether an error is about this node or its state, not about its input.
 fn is_fault(error: &ApplicationError) -> bool {
     matches!(
         error,

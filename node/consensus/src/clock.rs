@@ -8,7 +8,7 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// Tells the time and waits for it.
+/// Reads the time and waits for it.
 pub trait Clock: Clone + Send + Sync + 'static {
     /// Now.
     fn now(&self) -> TimestampMs;
@@ -23,23 +23,23 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> TimestampMs {
-        // A clock set before 1970 counts as 1970: blocks then follow their parents by a millisecond each.
+        // A clock before 1970 counts as 1970: blocks then follow their parents by a millisecond each.
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         TimestampMs(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 
     async fn sleep_until(&self, deadline: TimestampMs) {
-        // The wall clock may be set while we sleep, so look again before answering.
+        // The wall clock may be set while we sleep, so check again before returning.
         while let Some(left) = deadline.since(self.now()).filter(|left| left.0 > 0) {
             tokio::time::sleep(Duration::from_millis(left.0.min(LONGEST_SLEEP.0))).await;
         }
     }
 }
 
-/// Longest sleep before the wall clock is looked at again.
+/// Longest sleep between two reads of the wall clock.
 const LONGEST_SLEEP: DurationMs = DurationMs(1_000);
 
-/// A clock that stands still until it is moved.
+/// A clock that moves only by hand.
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<watch::Sender<TimestampMs>>);
 
@@ -49,7 +49,7 @@ impl ManualClock {
         Self(Arc::new(watch::Sender::new(now)))
     }
 
-    /// Moves the clock forward and wakes whoever waits for a moment up to then.
+    /// Moves the clock forward and wakes tasks whose deadline has passed.
     pub fn advance(&self, by: DurationMs) {
         self.0.send_modify(|now| *now = TimestampMs(now.0.saturating_add(by.0)));
     }
@@ -62,7 +62,7 @@ impl Clock for ManualClock {
 
     async fn sleep_until(&self, deadline: TimestampMs) {
         let mut now = self.0.subscribe();
-        // The sender lives in this very clock, so it cannot be gone.
+        // Cannot fail: the sender lives in this clock.
         let _ = now.wait_for(|now| *now >= deadline).await;
     }
 }

@@ -1,6 +1,7 @@
 //! Ends a proposer's choice of transactions in time: a block that others cannot verify before their timeout is lost.
 //!
-//! Only the choice of transactions ends. Due runs happen in any case, since no proposer may leave them out.
+//! Only the choice of transactions ends. Due runs are executed in any case, since a proposer cannot leave them
+//! out.
 
 use crate::clock::Clock;
 use alloy_primitives::TxHash;
@@ -13,10 +14,10 @@ use std::{fmt, sync::Arc};
 pub struct Deadline(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
 
 impl Deadline {
-    /// The block is full when it is full.
+    /// No deadline: only the block's own limits apply.
     pub const NEVER: Self = Self(None);
 
-    /// The moment at which `clock` shows `moment`.
+    /// The deadline at `moment` on `clock`.
     pub fn at(clock: impl Clock, moment: TimestampMs) -> Self {
         Self(Some(Arc::new(move || clock.now() >= moment)))
     }
@@ -32,43 +33,43 @@ impl fmt::Debug for Deadline {
     }
 }
 
-/// Candidates that are tried past the deadline while none is taken: a slow node's blocks are small, not empty, and a
-/// pool full of what is refused still comes to an end.
+/// Candidates to try past the deadline while none is taken. So a slow node's blocks are small but not empty,
+/// and a pool full of invalid transactions still comes to an end.
 const LATE_TRIES_MAX: usize = 8;
 
-/// Failed views from which on nothing is tried past the deadline: a single transaction may have been too much.
+/// Failed views from which nothing is tried past the deadline: a single transaction may have been too much.
 const STRICT_FAILED_VIEWS: u64 = 2;
 
 /// Offers candidates until a deadline, and a few more while none is taken.
 pub(crate) struct InTime {
     candidates: Candidates,
     deadline: Deadline,
-    /// Those that were offered and neither refused nor met a fault.
+    /// Those that were offered and neither rejected nor caused a fault.
     taken: Vec<TxHash>,
     taken_max: usize,
     late_tries_left: usize,
 }
 
 impl InTime {
-    /// Offers `candidates` until `deadline`, after so many views in a row that gave no block.
+    /// Offers `candidates` until `deadline`, after this many consecutive views without a block.
     pub(crate) fn new(candidates: Vec<RecoveredTransaction>, deadline: Deadline, failed_views: u64) -> Self {
         let late_tries_left = if failed_views < STRICT_FAILED_VIEWS { LATE_TRIES_MAX } else { 0 };
         let candidates = Candidates::new(candidates);
         Self { candidates, deadline, taken: Vec::new(), taken_max: usize::MAX, late_tries_left }
     }
 
-    /// Offers no more once so many are taken.
+    /// Limits how many are taken.
     pub(crate) fn at_most(mut self, taken_max: usize) -> Self {
         self.taken_max = taken_max;
         self
     }
 
-    /// Those that would be in the block.
+    /// The candidates that would be in the block.
     pub(crate) fn taken(&self) -> &[TxHash] {
         &self.taken
     }
 
-    /// Which candidates were refused, and why; and which met a fault.
+    /// Which candidates were rejected, and why; and which caused a fault.
     pub(crate) fn left_out(&self) -> LeftOut {
         LeftOut { refused: self.candidates.refusals().to_vec(), faulted: self.candidates.faults().to_vec() }
     }
@@ -83,7 +84,7 @@ impl InTime {
     }
 }
 
-/// Candidates that are not in the block although they were tried.
+/// Candidates that were tried but are not in the block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeftOut {
     pub(crate) refused: Vec<(TxHash, TransactionError)>,

@@ -7,52 +7,53 @@ use std::{future::Future, sync::Arc};
 
 /// Orders blocks: a single sequencer, or one validator among many.
 pub trait Engine: Send + Sync {
-    /// Hears that the pool may have something to include. Returns at once.
+    /// Notifies the engine that the pool may have something to include. Returns at once.
     fn pool_changed(&self);
 
-    /// Finishes the block at hand and stops. Answers with what ended the engine, if something did.
+    /// Finishes the current block and stops. Returns the error that ended the engine, if any.
     fn stop(self) -> impl Future<Output = Result<(), EngineError>> + Send;
 }
 
 /// Why an engine ended.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// A block could not be made or committed.
+    /// A block could not be built or committed.
     #[error(transparent)]
     Application(#[from] ApplicationError),
-    /// A listener could not take a final block.
+    /// A sink rejected a final block.
     #[error(transparent)]
     Sink(#[from] SinkError),
     /// The engine's task died.
     #[error("the engine's task ended unexpectedly: {reason}")]
     Died {
-        /// How.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Hears of every final block, in order, once each. The engine goes on when it returns.
+/// Receives every final block, in order, once each. The engine continues when it returns.
 pub trait Sink: Send + Sync {
-    /// Takes a block that is final.
+    /// Processes a final block.
     fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError>;
 
-    /// Whether it could forget the blocks above `height`. Asked before anything is changed.
+    /// Whether it could revert the blocks above `height`. Called before anything is changed.
     fn can_revert(&self, _height: u64) -> bool {
         true
     }
 
-    /// Forgets the blocks above `height`: a developer went back to a snapshot. Only a solo sequencer does that.
+    /// Reverts the blocks above `height`, when a developer goes back to a snapshot. Only a solo sequencer calls
+    /// this.
     fn reverted(&self, height: u64) -> Result<(), SinkError>;
 }
 
-/// A listener failed to take a block.
+/// A sink failed to process a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{sink} cannot take block {number}: {reason}")]
 pub struct SinkError {
-    /// Which listener.
+    /// The sink.
     pub sink: &'static str,
-    /// Which block.
+    /// The block's height.
     pub number: u64,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }

@@ -21,17 +21,17 @@ impl Default for Narrow {
 }
 
 impl Narrow {
-    /// Has a source offer no more than a proposal takes.
+    /// Limits a source to the number of candidates that a proposal takes.
     pub(crate) fn limit(&self, source: InTime) -> InTime {
         source.at_most(self.0.load(Relaxed))
     }
 
-    /// Learns that a proposal passed.
+    /// Records that a proposal passed.
     pub(crate) fn widen(&self) {
         self.0.store(self.0.load(Relaxed).saturating_mul(2), Relaxed);
     }
 
-    /// Learns that a proposal with these candidates met a fault, and answers with the culprit if it is known.
+    /// Records that a proposal with these candidates caused a fault. Returns the culprit if it is known.
     pub(crate) fn after_fault(&self, taken: &[TxHash]) -> Option<TxHash> {
         self.0.store((taken.len() / 2).max(1), Relaxed);
         match taken {
@@ -45,8 +45,8 @@ impl Narrow {
 mod tests {
     use super::*;
 
-    /// However many candidates there are, the culprit is found after a number of faults that grows with its logarithm,
-    /// wherever it stands; and nobody else is accused.
+    /// Whatever its position, the culprit is found after a number of faults logarithmic in the number of
+    /// candidates; and no other candidate is dropped.
     #[test]
     fn the_culprit_is_found_wherever_it_stands() {
         const COUNT: usize = 1_000;

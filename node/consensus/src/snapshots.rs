@@ -16,21 +16,21 @@ use crate::{
 use almanac_mempool::Pool;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most blocks that are held. Beyond it the oldest are committed and snapshots at them are given up: reads and
-/// roots look through every held block, so their number bounds what a block costs.
+/// Most blocks to hold. Beyond that the oldest are committed and snapshots at them are dropped. Reads and roots
+/// go through every held block, so their number bounds the cost of a block.
 pub const HELD_BLOCKS_MAX: usize = 1_024;
 
-/// Most snapshots that are kept: a test suite takes one per test and nests a few.
+/// Most snapshots to keep: a test suite takes one per test and nests a few.
 pub const SNAPSHOTS_MAX: usize = 1_024;
 
-/// What is held, and the points to go back to.
+/// The held blocks, and the points to revert to.
 pub(crate) struct Snapshots<B> {
     held: VecDeque<MadeBlock<B>>,
     points: BTreeMap<u64, Point<B>>,
     next_id: u64,
 }
 
-/// Everything as it was when a snapshot was taken.
+/// The sequencer's state when a snapshot was taken.
 pub(crate) struct Point<B> {
     pub(crate) tip: Tip<B>,
     pub(crate) pool: Pool,
@@ -50,7 +50,7 @@ impl<B> Snapshots<B> {
         !self.points.is_empty()
     }
 
-    /// Remembers a point, giving up the oldest where there are too many.
+    /// Stores a point, and drops the oldest if there are too many.
     pub(crate) fn take(&mut self, point: Point<B>) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
@@ -61,12 +61,12 @@ impl<B> Snapshots<B> {
         id
     }
 
-    /// The height of a point, if there is one with this number.
+    /// The height of the point with this id.
     pub(crate) fn height(&self, id: u64) -> Option<u64> {
         self.points.get(&id).map(|point| point.tip.header.number)
     }
 
-    /// Uses up a point: it and all later ones are gone, and so is what was held above it.
+    /// Reverts to a point: removes it and all later ones, and the blocks held above it.
     pub(crate) fn go_back(&mut self, id: u64) -> Option<Point<B>> {
         let mut later = self.points.split_off(&id);
         let Some(point) = later.remove(&id) else {
@@ -83,7 +83,7 @@ impl<B> Snapshots<B> {
         self.held.push_back(made);
     }
 
-    /// The oldest held block that need not be held any more, if there is one.
+    /// The oldest held block that need not be held any longer.
     pub(crate) fn release(&mut self) -> Option<MadeBlock<B>> {
         let oldest = self.held.front()?.tip.header.number;
         let is_full = self.held.len() > HELD_BLOCKS_MAX;
@@ -94,7 +94,7 @@ impl<B> Snapshots<B> {
         if is_needed { None } else { self.held.pop_front() }
     }
 
-    /// All that is held, oldest first, for a stop.
+    /// All held blocks, oldest first, for shutdown.
     pub(crate) fn release_all(&mut self) -> impl Iterator<Item = MadeBlock<B>> {
         self.points.clear();
         self.held.drain(..)

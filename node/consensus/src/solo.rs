@@ -1,7 +1,7 @@
-//! The solo sequencer: one process makes all blocks, with the application that validators run.
+//! The solo sequencer: one process builds all blocks, with the application that validators run.
 //!
-//! It makes a block when the pool has a transaction (on demand), at an interval, or on request; and, unless only on
-//! request, as soon as something is due.
+//! It builds a block when the pool has a transaction (on demand), at an interval, or on request. Except in
+//! manual mode, it also builds one as soon as something is due.
 
 mod acts;
 mod controls;
@@ -27,18 +27,18 @@ use std::{future::Future, sync::Arc};
 use time::Time;
 use tokio::sync::oneshot;
 
-/// When blocks are made.
+/// When blocks are built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// As soon as the pool has something to include.
     OnDemand,
-    /// Every so often, empty or not.
+    /// At this interval, empty or not.
     Interval(DurationMs),
     /// Only by [`Controls::mine`].
     Manual,
 }
 
-/// A block's height and name.
+/// A block's height and hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockId {
     /// Its height.
@@ -47,12 +47,12 @@ pub struct BlockId {
     pub hash: BlockHash,
 }
 
-/// How a sequencer works.
+/// Configuration of a sequencer.
 #[derive(Clone, Copy, Debug)]
 pub struct SoloConfig {
-    /// When blocks are made.
+    /// When blocks are built.
     pub mode: Mode,
-    /// Gets the tips.
+    /// Receives the tips.
     pub fee_recipient: Address,
 }
 
@@ -65,8 +65,8 @@ pub struct Solo {
 }
 
 impl Solo {
-    /// A sequencer that goes on from `tip`. The future is the sequencer itself and must be run by the caller;
-    /// on a thread of its own, nothing else can delay blocks.
+    /// Creates a sequencer that continues from `tip`. The caller must run the returned future; on a dedicated
+    /// thread, nothing else can delay blocks.
     pub fn start<S, C>(
         application: Arc<Application<S>>,
         tip: Tip<S::Batch>,
@@ -95,18 +95,18 @@ impl Solo {
         };
         let task = async move {
             let result = sequencer.run(inbox).await;
-            // Where nobody listens any more, there is nobody to tell.
+            // Ignore the error: nobody listens any more.
             let _ = end.send(result);
         };
         (Self { controls, pool, ended }, task)
     }
 
-    /// What a developer can ask of it.
+    /// The controls for developers.
     pub fn controls(&self) -> &Controls {
         &self.controls
     }
 
-    /// Waits until the sequencer ends by itself, which it does only when something broke.
+    /// Waits until the sequencer ends by itself, which happens only after a failure.
     pub async fn ended(&mut self) -> Result<(), EngineError> {
         match (&mut self.ended).await {
             Ok(result) => result,

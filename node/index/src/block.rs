@@ -1,4 +1,4 @@
-//! What is remembered of a block, and how to point into it.
+//! What the index stores of a block, and positions within blocks.
 
 use crate::logs::LogEntry;
 use alloy_primitives::{Address, BlockHash, TxHash};
@@ -6,7 +6,7 @@ use almanac_primitives::{Block, Receipt, RunTransaction, TimestampMs, run::PROLO
 use almanac_schedule::life::LifeEvent;
 use std::sync::Arc;
 
-/// What is remembered of one block.
+/// What the index stores of one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexedBlock {
     /// The block.
@@ -15,14 +15,14 @@ pub struct IndexedBlock {
     pub hash: BlockHash,
     /// The receipts of everything that ran in it.
     pub receipts: Vec<Receipt>,
-    /// Who sent each of these, and to whom.
+    /// The sender and recipient of each of these.
     pub parties: Vec<Parties>,
-    /// What happened to schedules, in order.
+    /// Schedule events, in order.
     pub events: Vec<LifeEvent>,
 }
 
 impl IndexedBlock {
-    /// A block of which nothing but itself is known.
+    /// A block without receipts, parties and events.
     pub fn alone(block: Arc<Block>) -> Self {
         Self { hash: block.hash(), block, receipts: Vec::new(), parties: Vec::new(), events: Vec::new() }
     }
@@ -32,7 +32,7 @@ impl IndexedBlock {
         self.block.header.number
     }
 
-    /// About how many bytes it has, as it is stored.
+    /// Approximate stored size in bytes.
     pub fn weight(&self) -> usize {
         const RECEIPT_BYTES: usize = 256;
         const LOG_BYTES: usize = 160;
@@ -47,18 +47,18 @@ impl IndexedBlock {
         transactions.chain(logs).chain(runs).fold(fixed, usize::saturating_add)
     }
 
-    /// How many of its receipts are not shown to people; these come first.
+    /// How many of its receipts are hidden from clients; these come first.
     pub fn unseen(&self) -> usize {
         self.receipts.first().map_or(0, unseen)
     }
 
-    /// The logs of the transaction with this receipt index, with their places.
+    /// The logs of the transaction with this receipt index, with their positions.
     pub fn logs_of(&self, index: usize) -> impl Iterator<Item = LogEntry> {
         let before = self.receipts.iter().take(index).map(|receipt| receipt.logs.len()).sum();
         (0..).map_while(move |nth| self.log_at(index, nth, before))
     }
 
-    /// One of them. `before` is how many logs the transactions before it have.
+    /// One log of a transaction. `before` is the number of logs of earlier transactions.
     pub fn log_at(&self, index: usize, nth: usize, before: usize) -> Option<LogEntry> {
         let receipt = self.receipts.get(index)?;
         Some(LogEntry {
@@ -73,39 +73,39 @@ impl IndexedBlock {
     }
 }
 
-/// How many receipts are not shown where this is the first one of a block: a prologue which did nothing that
-/// can be seen would only puzzle people.
+/// How many receipts of a block are hidden, given the first one. A prologue without visible effects is hidden,
+/// because it would only confuse clients.
 pub(crate) fn unseen(first: &Receipt) -> usize {
     (first.transaction_type == PROLOGUE_TYPE && first.logs.is_empty()).into()
 }
 
-/// What is known of the place of a receipt without its block.
+/// What is known of a receipt's position without its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Where it is.
+    /// Its position.
     pub location: Location,
     /// Hash of the block.
     pub block_hash: BlockHash,
     /// Time of the block.
     pub timestamp: TimestampMs,
-    /// Receipts of the block that are not shown; these come first.
+    /// Hidden receipts of the block; these come first.
     pub unseen: usize,
     /// The transaction's hash.
     pub transaction_hash: TxHash,
 }
 
-/// The two ends of a transaction, and the call itself where no body has it.
+/// The sender and recipient of a transaction, and the run if the transaction is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parties {
     /// The sender.
     pub from: Address,
     /// The recipient; `None` for a creation.
     pub to: Option<Address>,
-    /// The run of a schedule, which every node derives and no block carries.
+    /// The run of a schedule. Every node derives it; block bodies do not contain it.
     pub run: Option<RunTransaction>,
 }
 
-/// Where a transaction ran. Sorts in the order in which things happened.
+/// Where a transaction ran. Sorts in execution order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
     /// Height of the block.

@@ -1,16 +1,16 @@
-//! A few decoded blocks, since clients ask about the same ones again and again.
+//! A few decoded blocks, since clients often ask about the same ones.
 
 use crate::block::IndexedBlock;
 use alloy_primitives::BlockHash;
 use std::sync::{Arc, Mutex};
 
-/// How many blocks are held. Full ones take a few megabytes each.
+/// Number of cached blocks. Full ones take a few megabytes each.
 const SLOTS: usize = 32;
 
-/// Blocks by their hash. A block never changes, so an entry is never wrong, whatever becomes of the chain.
+/// Blocks by their hash. A block never changes, so an entry stays valid even if the chain is reverted.
 #[derive(Debug, Default)]
 pub(crate) struct BlockCache {
-    /// Each hash has one slot; a newer block with the same slot takes it over.
+    /// Each hash maps to one slot; a newer block with the same slot replaces the older.
     slots: Mutex<[Option<Arc<IndexedBlock>>; SLOTS]>,
 }
 
@@ -21,7 +21,7 @@ impl BlockCache {
     }
 
     pub(crate) fn put(&self, block: Arc<IndexedBlock>) {
-        // Nobody waits to fill a cache, least of all whoever adds a block.
+        // Never wait to fill the cache, least of all in the thread that adds blocks.
         if let Ok(mut slots) = self.slots.try_lock() {
             let slot = slot(block.hash);
             slots[slot] = Some(block);

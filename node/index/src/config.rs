@@ -1,19 +1,19 @@
 //! How much is kept, and how much memory that may take.
 
-/// Preferences of one node. None of them changes an answer, only whether there is one and how fast it comes.
+/// Settings of one node. They never change an answer, only whether it is available and how fast.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexConfig {
     /// State stays readable for this many blocks before the tip; `u64::MAX` keeps all.
     pub history_depth: u64,
-    /// Memory for what was read from the disk.
+    /// Memory for caching disk reads.
     pub cache_bytes: u64,
-    /// Memory for what was written and is not in its final place on the disk yet. While that much is put there,
-    /// as much again can come.
+    /// Memory for the write buffer. While one buffer is flushed, a second of this size can fill.
     pub buffer_bytes: u64,
-    /// Rows that one search for logs, or for a page of schedules, may look at. A filter whose parts are common, but
-    /// never in one log, would otherwise go through the whole chain; the default takes about a second.
+    /// Most rows that one search for logs or schedules may read. Without it, a filter whose terms are common
+    /// but never match the same log would scan the whole chain. The default takes about a second.
     pub search_rows_max: usize,
-    /// Bytes of these rows, for logs: a receipt may be megabytes. The default takes about a second.
+    /// Most bytes that one search for logs may read, since a receipt may be megabytes. The default takes about
+    /// a second.
     pub search_bytes_max: usize,
 }
 

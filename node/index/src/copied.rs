@@ -1,4 +1,4 @@
-//! Starts an index from a state that was copied: the chain's beginning is not here, only what it led to.
+//! Starts an index from a copied state, without the earlier blocks.
 
 use crate::{
     IndexConfig,
@@ -14,17 +14,17 @@ use alloy_primitives::Bytes;
 use almanac_primitives::{Block, Header, StateKey};
 use std::{path::Path, sync::Arc};
 
-/// Schedules that are written at once.
+/// Schedules to write per batch.
 const SCHEDULES_AT_ONCE: usize = 1_000;
 
-/// An index on its way: it counts only once it is finished. What a crash leaves of it must be removed.
+/// An index under construction. It is usable only once finished; what a crash leaves of it must be removed.
 pub struct CopiedIndex {
     store: Store,
     genesis: Header,
 }
 
 impl CopiedIndex {
-    /// Begins one in a directory that is empty or not there, for the chain with this block 0.
+    /// Begins one in an empty or missing directory, for the chain with this block 0.
     pub fn begin(path: &Path, config: &IndexConfig, genesis: Header) -> Result<Self, OpenError> {
         let store = Store::open(path, config)?;
         let mut batch = Batch::default();
@@ -34,7 +34,7 @@ impl CopiedIndex {
         Ok(Self { store, genesis })
     }
 
-    /// Adds values, each key once in the list, and answers how many of them were not there yet.
+    /// Adds values, each key once in the list, and returns how many of them were new.
     pub fn add(&mut self, values: Vec<(StateKey, Bytes)>) -> Result<u64, StoreError> {
         let mut batch = Batch::default();
         let mut added = 0;
@@ -50,8 +50,8 @@ impl CopiedIndex {
         Ok(added)
     }
 
-    /// Makes it the index of a chain whose last block has this header, and whose state was added. On return it
-    /// survives a power cut.
+    /// Makes it the index of a chain whose last block has this header and whose state was added. On return it
+    /// is durable across a power cut.
     pub fn finish(self, floor: Header) -> Result<(), StoreError> {
         self.add_schedules(floor.number)?;
         let block_zero = block(self.genesis.clone());
@@ -67,7 +67,7 @@ impl CopiedIndex {
         self.store.sync()
     }
 
-    /// Lists the schedules that live. What became of others is not in the state.
+    /// Lists the live schedules. The state does not contain ended ones.
     fn add_schedules(&self, floor: u64) -> Result<(), StoreError> {
         let ids = self.store.ask(schedules::living)?;
         for ids in ids.chunks(SCHEDULES_AT_ONCE) {

@@ -1,9 +1,9 @@
-//! One hash over everything, to compare two indexes by.
+//! One hash over all rows, to compare two indexes.
 
 use crate::{error::Fault, store::View};
 use alloy_primitives::{B256, Keccak256};
 
-/// Keccak-256 over all rows of all tables in their order, each as key and value behind their lengths.
+/// Keccak-256 over all rows of all tables in order, keys and values each prefixed with their length.
 pub(crate) fn digest(view: &View<'_>) -> Result<B256, Fault> {
     let mut hasher = Keccak256::new();
     for row in view.all() {

@@ -1,22 +1,22 @@
-//! What can go wrong, one enum per operation.
+//! The errors of the index, one enum per operation.
 
 use alloy_primitives::BlockHash;
 use almanac_primitives::{StateReadError, codec::DecodeError};
 
-/// The disk under the index failed, or does not hold what it must.
+/// The disk failed, or its content is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {reason}; if it stays so, delete that directory and run `almanac index rebuild`")]
 pub struct StoreError {
     /// Directory of the index.
     pub path: String,
-    /// What happened there.
+    /// What went wrong.
     pub reason: String,
 }
 
 /// Why an index cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// It was made from the blocks of another chain.
+    /// It belongs to another chain.
     #[error(
         "{path} is the index of the chain with genesis {found}, not {expected}: \
          delete that directory and run `almanac index rebuild`"
@@ -29,7 +29,7 @@ pub enum OpenError {
         /// The genesis of this chain.
         expected: BlockHash,
     },
-    /// Its format is one that this build no longer reads.
+    /// Its format is too old for this build.
     #[error(
         "{path} has index format {found}, this build uses {known}: delete that directory and run `almanac index rebuild`"
     )]
@@ -41,7 +41,7 @@ pub enum OpenError {
         /// The format of this build.
         known: u32,
     },
-    /// Its format is one that this build does not know yet.
+    /// Its format is too new for this build.
     #[error(
         "{path} has index format {found}, this build knows up to {known}: use the newer build that wrote it, \
          or delete that directory and run `almanac index rebuild`"
@@ -54,34 +54,34 @@ pub enum OpenError {
         /// The format of this build.
         known: u32,
     },
-    /// It is not what was once written.
+    /// Its content is damaged.
     #[error("{path} is damaged ({reason}): delete that directory and run `almanac index rebuild`")]
     Damaged {
         /// Its directory.
         path: String,
-        /// How that shows.
+        /// How the damage shows.
         reason: String,
     },
-    /// Somebody has it open.
+    /// Another process has it open.
     #[error("{path} is in use by another process: stop that one first")]
     InUse {
         /// Its directory.
         path: String,
     },
-    /// The disk refused.
+    /// The disk failed.
     #[error("{path} cannot be opened: {reason}")]
     Io {
         /// Its directory.
         path: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
 }
 
-/// Why a block is not taken.
+/// Why a block is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// Blocks between are missing.
+    /// Blocks in between are missing.
     #[error("the index is at block {tip} and takes block {} next, not {given}", .tip + 1)]
     Gap {
         /// Height of the index.
@@ -89,28 +89,28 @@ pub enum ApplyError {
         /// Height of the block.
         given: u64,
     },
-    /// The height is taken by another block.
+    /// Another block has this height.
     #[error("the index has {known} at block {number}, not {given}: run `almanac index rebuild`")]
     OtherBlock {
         /// The height.
         number: u64,
-        /// The block that is there.
+        /// The known block.
         known: BlockHash,
         /// The block given.
         given: BlockHash,
     },
-    /// It does not follow the block before.
+    /// It does not follow the tip.
     #[error("block {number} follows {parent}, but the index has {known} there: run `almanac index rebuild`")]
     OtherParent {
         /// Height of the block.
         number: u64,
         /// The parent it names.
         parent: BlockHash,
-        /// The block that is there.
+        /// The known block.
         known: BlockHash,
     },
-    /// Receipts and parties do not go together.
-    #[error("block {number} comes with {receipts} receipts and the parties of {parties} transactions")]
+    /// The numbers of receipts and parties differ.
+    #[error("block {number} has {receipts} receipts, but the parties of {parties} transactions")]
     Uneven {
         /// Height of the block.
         number: u64,
@@ -124,25 +124,25 @@ pub enum ApplyError {
     Store(#[from] StoreError),
 }
 
-/// Why blocks cannot be taken back.
+/// Why blocks cannot be reverted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RevertError {
-    /// There is nothing above to take back.
+    /// The height is above the tip.
     #[error("the index is at block {tip}, it cannot go back to {given}")]
     AboveTip {
-        /// The height asked for.
+        /// The requested height.
         given: u64,
         /// Height of the index.
         tip: u64,
     },
-    /// The state of that height is gone.
+    /// The state of that height has been pruned.
     #[error(
         "the state of block {given} is no longer kept, the oldest is {oldest}: run `almanac index rebuild`"
     )]
     Pruned {
-        /// The height asked for.
+        /// The requested height.
         given: u64,
-        /// The lowest that works.
+        /// The lowest possible height.
         oldest: u64,
     },
     /// The disk failed.
@@ -150,47 +150,47 @@ pub enum RevertError {
     Store(#[from] StoreError),
 }
 
-/// Why a search for logs has no answer.
+/// Why a search for logs failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogsError {
-    /// More logs match than were asked for.
+    /// More logs match than allowed.
     #[error("more than {max} logs match{}", narrower(.complete_to))]
     TooMany {
-        /// The most that were asked for.
+        /// The most allowed.
         max: usize,
-        /// Up to here there are few enough.
+        /// Up to this block the result stays within the limit.
         complete_to: Option<u64>,
     },
-    /// Too much had to be looked at.
-    #[error("the filter is too wide: {looked_at} places were looked at{}", narrower(.complete_to))]
+    /// The search read too many rows.
+    #[error("the filter is too wide: the search read {looked_at} rows{}", narrower(.complete_to))]
     TooWide {
         /// Rows read.
         looked_at: usize,
-        /// Up to here the search got.
+        /// The last block that was searched completely.
         complete_to: Option<u64>,
     },
-    /// Too many bytes had to be looked at.
-    #[error("the filter is too wide: {bytes} bytes were looked at{}", narrower(.complete_to))]
+    /// The search read too many bytes.
+    #[error("the filter is too wide: the search read {bytes} bytes{}", narrower(.complete_to))]
     TooHeavy {
         /// Bytes of the rows read.
         bytes: usize,
-        /// Up to here the search got.
+        /// The last block that was searched completely.
         complete_to: Option<u64>,
     },
-    /// What matches is larger than whoever asked can take.
-    #[error("the logs that match are larger than an answer may be{}", narrower(.complete_to))]
+    /// The result is larger than the caller accepts.
+    #[error("the matching logs exceed the size limit of an answer{}", narrower(.complete_to))]
     TooLarge {
-        /// Up to here it fits.
+        /// Up to this block the result fits.
         complete_to: Option<u64>,
     },
-    /// Blocks that this node never had.
+    /// This node does not have the first blocks of the range.
     #[error(
-        "logs from block {from} on are asked for, this node has blocks from {first} on: start the range there"
+        "the range begins at block {from}, but this node has blocks only from {first} on: start the range there"
     )]
     NotKept {
-        /// First height that was asked for.
+        /// First requested height.
         from: u64,
-        /// First height that is kept.
+        /// First available height.
         first: u64,
     },
     /// The disk failed.
@@ -205,7 +205,7 @@ fn narrower(complete_to: &Option<u64>) -> String {
     }
 }
 
-/// What an operation on the rows came upon; [`crate::store::Store`] adds where that was.
+/// An error of an operation on rows; [`crate::store::Store`] adds the path.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     #[error("{0}")]

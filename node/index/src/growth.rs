@@ -1,4 +1,4 @@
-//! A test of what a run costs the index: little, however large its calldata is.
+//! Tests how much a run adds to the index: little, however large its calldata is.
 
 use crate::{
     block::{IndexedBlock, Parties},
@@ -23,7 +23,7 @@ const OWNER: Address = Address::repeat_byte(1);
 const TARGET: Address = Address::repeat_byte(2);
 const RUNS: u64 = 1_000;
 
-/// Bytes that a run may add: its receipt, where to find it, and the header of a block of its own. The calldata is eight
+/// Bytes that a run may add: its receipt, its index rows, and the header of its block. The calldata is eight
 /// times as much.
 const RUN_BYTES_MAX: usize = 2_000;
 
@@ -125,7 +125,7 @@ impl Chain {
     }
 }
 
-/// Every run repeated the calldata of its schedule: 16 KiB for 21,000 gas.
+/// Regression: every run repeated the calldata of its schedule, 16 KiB for 21,000 gas.
 #[test]
 fn a_thousand_runs_keep_their_calldata_once() {
     let mut chain = Chain::new();
@@ -139,7 +139,7 @@ fn a_thousand_runs_keep_their_calldata_once() {
     assert!(each < RUN_BYTES_MAX, "a run adds {each} bytes, {RUN_BYTES_MAX} at most are allowed");
 }
 
-/// The row does not rely on what it cannot know: calldata that the body does not have stays with the run.
+/// Calldata that the schedule's body does not have is stored with the run.
 #[test]
 fn calldata_that_the_body_does_not_have_is_kept_with_the_run() {
     let mut chain = Chain::new();

@@ -1,4 +1,4 @@
-//! The index: takes final blocks, answers about them.
+//! The index: stores final blocks and answers queries about them.
 
 use crate::{
     block::{IndexedBlock, Location, Parties, Place},
@@ -29,35 +29,35 @@ use std::{
     },
 };
 
-/// Heights that one block may make the index forget. More than one, so that a node whose depth was made smaller
-/// catches up; few, so that no block waits for it.
+/// Heights that one block may prune. More than one, so that a node with a newly reduced depth catches up; few,
+/// so that no block is delayed.
 const FORGET_PER_BLOCK: u64 = 4;
 
-/// Everything that RPC asks for.
+/// The index that RPC queries.
 #[derive(Clone)]
 pub struct Index(Arc<Shared>);
 
-/// What the index shares with its states. Locks are taken in the order of the fields.
+/// What the index shares with its historical states. Locks are taken in the order of the fields.
 pub(crate) struct Shared {
     config: IndexConfig,
-    /// Whoever adds blocks or takes them back. Holds the lowest height whose state is there.
+    /// Serializes adding and reverting blocks. Holds the lowest height whose state is kept.
     feeding: Mutex<u64>,
-    /// The height of every going back, oldest first. While it is read, nobody goes back.
+    /// The target height of every revert, oldest first. No revert happens while it is read-locked.
     reverts: RwLock<Vec<u64>>,
-    /// Swapped without a lock: a reader that the system puts aside must not make a block wait.
+    /// Swapped without a lock: a reader thread that the system suspends must not delay a block.
     tip: ArcSwap<IndexedBlock>,
-    /// Lowest height whose state may be asked for.
+    /// Lowest height whose state may be read.
     oldest: AtomicU64,
-    /// The block behind which the kept ones begin: 0, or the one whose state was copied.
+    /// The block before the first stored one: 0, or the block whose state was copied.
     floor: u64,
     blocks: BlockCache,
     pub(crate) store: Store,
 }
 
 impl Index {
-    /// Opens the index in a directory, or starts one there for a chain that is at its genesis.
+    /// Opens the index in a directory, or creates one for a chain at its genesis.
     ///
-    /// One of another chain, of another format, or a damaged one is refused with what to do about it.
+    /// Rejects an index of another chain, of another format, or a damaged one; the error says what to do.
     pub fn open(
         path: &Path,
         config: IndexConfig,
@@ -67,7 +67,7 @@ impl Index {
         Self::start(Store::open(path, &config)?, config, genesis, state)
     }
 
-    /// An index that is gone with the process.
+    /// An index in memory.
     pub fn in_memory(
         config: IndexConfig,
         genesis: Header,
@@ -96,10 +96,10 @@ impl Index {
         })))
     }
 
-    /// Takes a final block. One that it has already changes nothing.
+    /// Adds a final block. Does nothing if the index has it already.
     ///
-    /// It is taken whole or not at all, and survives the end of the process. After a power cut the last few may
-    /// be missing: [`Self::height`] says from where on to feed again.
+    /// The write is atomic and survives the end of the process. After a power cut the last few blocks may be
+    /// missing: feed again from [`Self::height`].
     pub fn apply(
         &self,
         block: &Arc<Block>,
@@ -137,7 +137,7 @@ impl Index {
         Ok(())
     }
 
-    /// Whether a block is there already. An error if it neither is nor follows the tip.
+    /// Whether the index has a block. An error if it neither has it nor the block follows the tip.
     fn has(&self, block: &Block, hash: BlockHash) -> Result<bool, ApplyError> {
         let (number, parent) = (block.header.number, block.header.parent_hash);
         let tip = self.tip();
@@ -157,8 +157,8 @@ impl Index {
         Ok(false)
     }
 
-    /// Takes back the blocks above `height`. Every table is then what it was at that height, except that state
-    /// which was forgotten since stays forgotten. States of higher blocks say so when they are read.
+    /// Reverts the blocks above `height`. Every table then equals its content at that height, except that
+    /// pruned state stays pruned. States of reverted blocks fail when read.
     pub fn revert_to(&self, height: u64) -> Result<(), RevertError> {
         let forgotten_to = self.0.feed();
         let tip = self.height();
@@ -184,18 +184,18 @@ impl Index {
         self.0.tip.load_full()
     }
 
-    /// The block behind which the kept ones begin: 0, or the one whose state was copied. Of that one only the
+    /// The block before the first stored one: 0, or the block whose state was copied. Of the latter only the
     /// header is known.
     pub fn floor(&self) -> u64 {
         self.0.floor
     }
 
-    /// The bytes of up to `limit` names of values after the last block, ascending, behind one of them.
+    /// Up to `limit` encoded state keys at the tip, ascending, after the given one.
     pub fn names_after(&self, after: Option<&StateKey>, limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {
         self.0.store.ask(|view| read::names_after(view, after, limit))
     }
 
-    /// The bytes of the names of the values that a block changed, ascending, or `None` where that is not kept.
+    /// The encoded state keys that a block changed, ascending, or `None` if they are not kept.
     pub fn changed_in(&self, height: u64) -> Result<Option<Vec<Vec<u8>>>, StoreError> {
         self.0.store.ask(|view| read::changed_in(view, height))
     }
@@ -206,7 +206,7 @@ impl Index {
         self.0.block(number)
     }
 
-    /// The header of the block at a height, also of the one whose state was copied.
+    /// The header of the block at a height, including the one whose state was copied.
     pub fn header(&self, number: u64) -> Result<Option<Header>, StoreError> {
         let _reverts = self.0.reverts();
         self.0
@@ -236,7 +236,7 @@ impl Index {
         self.0.store.ask(|view| read::location_of(view, hash))
     }
 
-    /// What is known of a receipt's place, without reading the block.
+    /// What is known of a receipt's position, without reading the block.
     pub fn place(&self, location: Location) -> Result<Place, StoreError> {
         self.0.store.ask(|view| read::place_at(view, location))
     }
@@ -249,7 +249,7 @@ impl Index {
         Ok(self.0.block(location.number)?.map(|block| (location, block)))
     }
 
-    /// The state after the block at a height, or `None` where it is unknown or no longer kept.
+    /// The state after the block at a height, or `None` if it is unknown or no longer kept.
     pub fn state_at(&self, number: u64) -> Option<HistoricalState> {
         let reverts = self.0.reverts();
         let is_kept = number <= self.height() && number >= self.0.oldest();
@@ -262,18 +262,17 @@ impl Index {
         HistoricalState::new(self.0.clone(), self.height(), reverts.len())
     }
 
-    /// Every account and every slot after the last block, accounts first. Takes as much memory as they do.
+    /// Every account and every slot after the last block, accounts first. Loads all of them into memory.
     pub fn tip_accounts(&self) -> Result<Vec<(StateKey, Bytes)>, StoreError> {
         self.0.store.ask(read::accounts_and_slots)
     }
 
-    /// Lowest height whose state may be asked for.
+    /// Lowest height whose state may be read.
     pub fn oldest_state(&self) -> u64 {
         self.0.oldest()
     }
 
-    /// The logs that a filter asks for, in the order in which they happened, or an error if there are more
-    /// than `max`.
+    /// The logs that match a filter, in execution order, or an error if there are more than `max`.
     pub fn logs(&self, filter: &LogFilter, max: usize) -> Result<Vec<LogEntry>, LogsError> {
         let mut found = Vec::new();
         self.search_logs(filter, max, |entry| {
@@ -283,7 +282,7 @@ impl Index {
         Ok(found)
     }
 
-    /// The same, one by one: `take` answers false where a log does not fit any more, and that ends the search.
+    /// Like [`Self::logs`], one by one: `take` returns false to end the search.
     pub fn search_logs(
         &self,
         filter: &LogFilter,
@@ -302,8 +301,8 @@ impl Index {
         }
     }
 
-    /// Up to `limit` transactions that `sender` sent in a range. To go on from a page, begin the range beside
-    /// its last location.
+    /// Up to `limit` transactions that `sender` sent in a range. To continue after a page, begin the range next
+    /// to its last location.
     pub fn transactions_of(
         &self,
         sender: Address,
@@ -314,7 +313,7 @@ impl Index {
         self.0.store.ask(|view| participants::transactions_of(view, sender, SENDER, range, order, limit))
     }
 
-    /// Up to `limit` transactions in a range that `address` sent or received, or that made it as a contract.
+    /// Up to `limit` transactions in a range that `address` sent or received, or that created it as a contract.
     pub fn transactions_involving(
         &self,
         address: Address,
@@ -336,7 +335,7 @@ impl Index {
         self.0.store.ask(|view| read::changes_of(view, key, heights, order, limit))
     }
 
-    /// The transaction that made a contract, unless another contract did.
+    /// The transaction that created a contract, unless another contract did.
     pub fn creation_of(&self, contract: Address) -> Result<Option<Sent>, StoreError> {
         self.0.store.ask(|view| participants::creation_of(view, contract))
     }
@@ -349,13 +348,13 @@ impl Index {
         })
     }
 
-    /// A schedule, also one that has ended, as it is after the last block.
+    /// A schedule as of the last block, including ended ones.
     pub fn schedule(&self, id: ScheduleId) -> Result<Option<KnownSchedule>, StoreError> {
         self.0.store.ask(|view| schedules::known(view, id))
     }
 
-    /// Up to `limit` schedules that a filter asks for, by birth, after one with the id `after`. A page can be
-    /// shorter although there is more: so much is looked at, and no more. Its `next` says from where to go on.
+    /// Up to `limit` schedules that match a filter, by creation, after the one with the id `after`. A page can
+    /// be shorter although more match, because the rows read are bounded. Continue from its `next`.
     pub fn schedules(
         &self,
         filter: &ScheduleFilter,
@@ -377,13 +376,13 @@ impl Index {
         self.0.store.ask(|view| schedules::runs_of(view, id, range, order, limit))
     }
 
-    /// On return, every block so far survives a power cut.
+    /// On return, every block so far is durable across a power cut.
     pub fn sync(&self) -> Result<(), StoreError> {
         self.0.store.sync()
     }
 
-    /// One hash over every entry of every table. Two indexes that were fed the same blocks, with the same
-    /// depth, have the same.
+    /// One hash over every row of every table. Two indexes fed with the same blocks and the same depth have the
+    /// same hash.
     pub fn digest(&self) -> Result<B256, StoreError> {
         self.0.store.ask(digest)
     }
@@ -398,7 +397,8 @@ impl fmt::Debug for Index {
 
 impl Shared {
     fn feed(&self) -> MutexGuard<'_, u64> {
-        // It is set after a commit only, so it is right even where somebody panicked before one.
+        // Ignore poisoning: the value is set only after a commit, so it is correct even if a thread panicked
+        // earlier.
         self.feeding.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -415,14 +415,14 @@ impl Shared {
         self.oldest.store(oldest, Ordering::Release);
     }
 
-    /// The lowest height to keep once the tip is `tip`, where `forgotten_to` was the lowest so far. The last
-    /// block can always be taken back.
+    /// The lowest height to keep once the tip is `tip`; `forgotten_to` was the lowest so far. Always keeps
+    /// enough to revert the last block.
     fn forget_to(&self, forgotten_to: u64, tip: u64) -> u64 {
         let wanted = tip.saturating_sub(self.config.history_depth.max(1));
         wanted.clamp(forgotten_to, forgotten_to.saturating_add(FORGET_PER_BLOCK))
     }
 
-    /// Block by block, so that a crash on the way leaves a whole index too.
+    /// Reverts block by block, so that a crash in between leaves a consistent index.
     fn take_back(&self, height: u64, forgotten_to: u64) -> Result<(), StoreError> {
         let mut reverts = self.reverts.write().expect("nobody panics while taking blocks back");
         reverts.push(height);
@@ -453,7 +453,7 @@ impl Shared {
         })
     }
 
-    /// A block that is there.
+    /// Loads a stored block.
     fn load(&self, view: &View<'_>, number: u64, hash: BlockHash) -> Result<Arc<IndexedBlock>, Fault> {
         if let Some(block) = self.blocks.get(hash) {
             return Ok(block);

@@ -1,8 +1,8 @@
 //! Finds logs by contract and topics.
 //!
-//! For each term, that is a contract or a topic at a position, there is a list of the blocks and receipts that
-//! have it. A filter is a number of constraints, each a choice of terms. Only where all constraints name the same
-//! receipt is that receipt read and compared.
+//! For each term (a contract, or a topic at a position) there is a list of the blocks and receipts that contain
+//! it. A filter is a list of constraints, each a set of alternative terms. Only receipts that satisfy all
+//! constraints are read and compared.
 
 use crate::{
     block::{Location, unseen},
@@ -28,7 +28,7 @@ pub struct LogFilter {
 }
 
 impl LogFilter {
-    /// Whether a log is one to find, wherever it is.
+    /// Whether a log matches, ignoring its block.
     pub fn matches(&self, log: &Log) -> bool {
         let topics = log.topics();
         let mut positions = self.topics.iter().enumerate();
@@ -36,7 +36,7 @@ impl LogFilter {
             && positions.all(|(position, allowed)| allows(allowed, topics.get(position)))
     }
 
-    /// What a log must have, one list of alternatives per constraint.
+    /// The filter's constraints, each a list of alternative terms.
     fn constraints(&self) -> Vec<Vec<Term>> {
         let addresses = self.addresses.iter().map(|address| Term::Address(*address)).collect();
         let topics = (0u8..)
@@ -55,12 +55,12 @@ fn allows<T: PartialEq>(allowed: &[T], given: Option<&T>) -> bool {
     allowed.is_empty() || given.is_some_and(|given| allowed.contains(given))
 }
 
-/// A log with its place.
+/// A log with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {
     /// The transaction that emitted it.
     pub location: Location,
-    /// Receipts of the block that come before and are not shown.
+    /// Hidden receipts of the block; these come first.
     pub unseen: usize,
     /// That transaction's hash.
     pub transaction_hash: TxHash,
@@ -74,32 +74,32 @@ pub struct LogEntry {
     pub log: Log,
 }
 
-/// A search that is going on.
+/// A search in progress.
 pub(crate) struct Search<'a> {
     filter: &'a LogFilter,
     bounds: Bounds,
-    /// Rows and their bytes so far.
+    /// Rows read so far.
     looked_at: usize,
     bytes: usize,
     found: usize,
-    /// Takes what is found, or says that it does not fit.
+    /// Receives each match. Returns false to end the search.
     take: &'a mut dyn FnMut(LogEntry) -> bool,
-    /// The last block whose logs were all taken.
+    /// The last block whose logs were all returned.
     complete_to: Option<u64>,
 }
 
-/// How far a search goes.
+/// The limits of a search.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Logs that match.
+    /// Most matching logs.
     pub(crate) found_max: usize,
-    /// Rows that are read.
+    /// Most rows to read.
     pub(crate) looked_at_max: usize,
-    /// Bytes of these: one receipt may be megabytes.
+    /// Most bytes to read: one receipt may be megabytes.
     pub(crate) bytes_max: usize,
 }
 
-/// A search ends early because of its limits, or because of the file.
+/// Why a search ended early: a limit, or a failure of the store.
 pub(crate) enum Stop {
     Limit(LogsError),
     Fault(Fault),
@@ -126,7 +126,7 @@ impl<'a> Search<'a> {
         Self { filter, bounds, looked_at: 0, bytes: 0, found: 0, take, complete_to: None }
     }
 
-    /// Goes through the filter's range, in the order in which things happened.
+    /// Searches the filter's range in execution order.
     pub(crate) fn run(&mut self, view: &View<'_>) -> Result<(), Stop> {
         let to = self.filter.to;
         let mut constraints: Vec<_> = self.filter.constraints().into_iter().map(Constraint::new).collect();
@@ -145,7 +145,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// The lowest height from `height` on that every constraint names, if it is not above `to`.
+    /// The lowest height from `height` on that satisfies every constraint, if it is not above `to`.
     fn next_common(
         &mut self,
         constraints: &mut [Constraint],
@@ -227,7 +227,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What was read.
+/// The amount read.
 #[derive(Clone, Copy, Default)]
 struct Looked {
     rows: usize,
@@ -242,7 +242,7 @@ struct Constraint {
 /// The next block that has a term.
 struct Sought {
     prefix: Vec<u8>,
-    /// `None` where no block is left.
+    /// `None` if no block is left.
     next: Option<(u64, Vec<u32>)>,
     is_started: bool,
 }
@@ -253,7 +253,7 @@ impl Constraint {
         Self { terms: terms.into_iter().map(sought).collect() }
     }
 
-    /// Moves every term to its first block in `height..=to`. Says what was read for that.
+    /// Moves every term to its first block in `height..=to`. Returns the amount read.
     fn seek(&mut self, view: &View<'_>, height: u64, to: u64) -> Result<Looked, Fault> {
         let mut looked = Looked::default();
         for sought in &mut self.terms {
@@ -286,7 +286,7 @@ impl Constraint {
 }
 
 impl Sought {
-    /// Says how many bytes were read.
+    /// Returns the number of bytes read.
     fn seek(&mut self, view: &View<'_>, height: u64, to: u64) -> Result<usize, Fault> {
         let (first, last) = (rows::at_height(&self.prefix, height), rows::at_height(&self.prefix, to));
         let row = view.range(Table::Postings, &first..=&last).next().transpose()?;
@@ -298,7 +298,7 @@ impl Sought {
     }
 }
 
-/// The receipts of a block that every constraint names.
+/// The receipts of a block that satisfy every constraint.
 fn common_receipts(constraints: &[Constraint], height: u64) -> Vec<u32> {
     let lists = constraints.iter().map(|constraint| constraint.receipts(height));
     let both = |mut common: Vec<u32>, other: Vec<u32>| {

@@ -1,4 +1,4 @@
-//! Starts an index from a genesis, or finds out where one stopped.
+//! Creates an index from a genesis, or opens one and finds where it stopped.
 
 use crate::{
     block::IndexedBlock,
@@ -12,26 +12,27 @@ use alloy_primitives::{BlockHash, Bytes};
 use almanac_primitives::{Block, Header, StateKey};
 use std::sync::Arc;
 
-/// Version of everything that [`rows`] and [`Table`] say. Raised with any change of theirs.
+/// Version of the layout in [`rows`] and [`Table`]. Raise it with any change of theirs.
 pub(crate) const FORMAT: u32 = 5;
 
-/// A genesis can be large. It is written in pieces of this many rows, and counts only once all are there.
+/// A genesis can be large, so it is written in batches of this many rows. It is valid only once all are
+/// written.
 const GENESIS_ROWS: usize = 20_000;
 
-/// Blocks before the tip whose headers must all be there. A journal that was damaged in its middle could have
-/// lost some of those that came last.
+/// Blocks before the tip whose headers are checked on opening. A journal damaged in the middle could have lost
+/// some of the most recent ones.
 const HEADERS_CHECKED: u64 = 100_000;
 
-/// Where an index stands.
+/// The position of an index.
 pub(crate) struct Head {
     pub(crate) tip: IndexedBlock,
-    /// Lowest height whose state is there.
+    /// Lowest height whose state is kept.
     pub(crate) oldest: u64,
-    /// The block behind which the kept ones begin: 0, or the one whose state was copied.
+    /// The block before the first stored one: 0, or the block whose state was copied.
     pub(crate) floor: u64,
 }
 
-/// Opens what is there, or begins with the genesis.
+/// Opens an existing index, or begins one with the genesis.
 pub(crate) fn open(
     store: &Store,
     genesis: Header,
@@ -73,8 +74,8 @@ fn genesis_of(view: &View<'_>) -> Result<Option<BlockHash>, Fault> {
     Ok(genesis)
 }
 
-/// Writes the genesis. The name of the chain goes first and the format last, so that a crash between leaves
-/// something that is begun again, for the same chain.
+/// Writes the genesis. The chain's hash goes first and the format last, so that after a crash in between the
+/// next start begins again, for the same chain.
 fn begin(
     store: &Store,
     header: Header,
@@ -137,7 +138,7 @@ mod tests {
         store.ask(|view| view.all().collect()).unwrap()
     }
 
-    /// As many commits as a crash let through, then the start again.
+    /// Simulates a crash after each number of commits, then starts again.
     #[test]
     fn a_genesis_that_was_cut_short_is_begun_again() {
         let whole = Store::in_memory();

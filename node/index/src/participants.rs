@@ -1,4 +1,4 @@
-//! Finds the transactions that somebody had a part in, from either end.
+//! Finds the transactions in which an address took part, in either order.
 
 use crate::{
     block::Location,
@@ -30,7 +30,7 @@ impl Order {
         found
     }
 
-    /// The same things, from the end that comes first.
+    /// Puts items into this order.
     pub(crate) fn of<'a, T: 'a>(
         self,
         ascending: impl DoubleEndedIterator<Item = T> + 'a,
@@ -42,7 +42,7 @@ impl Order {
     }
 }
 
-/// A transaction that somebody had a part in.
+/// A transaction in which an address took part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// Where it ran.
@@ -51,26 +51,26 @@ pub struct Sent {
     pub hash: TxHash,
 }
 
-/// What an address has to do with a transaction. Nobody has a part in a prologue.
+/// The role of an address in a transaction. A prologue has no participants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Part {
     /// Its key signed it.
     Signed = 0,
-    /// It is the sender of a run, which nobody signed.
+    /// It is the sender of a run, which is not signed.
     Ran = 1,
     /// It was called or paid.
     Received = 2,
-    /// It is the contract that the transaction made.
+    /// It is the contract that the transaction created.
     Created = 3,
 }
 
-/// The parts of a sender.
+/// The roles of a sender.
 pub(crate) const SENDER: &[Part] = &[Part::Signed, Part::Ran];
-/// All parts.
+/// All roles.
 pub(crate) const ANYONE: &[Part] = &[Part::Signed, Part::Ran, Part::Received, Part::Created];
 
-/// At most `limit` transactions in a range in which an address had one of these parts, each once.
+/// At most `limit` transactions in a range in which an address had one of these roles, each once.
 pub(crate) fn transactions_of(
     view: &View<'_>,
     address: Address,
@@ -105,14 +105,14 @@ fn rows_of(
     found.take(limit).map(read).collect()
 }
 
-/// The transaction that made a contract, unless another contract did.
+/// The transaction that created a contract, unless another contract did.
 pub(crate) fn creation_of(view: &View<'_>, contract: Address) -> Result<Option<Sent>, Fault> {
     let whole = Location::first_of(0)..=Location::last_of(u64::MAX);
     Ok(rows_of(view, contract, Part::Created, &whole, Order::Ascending, 1)?.pop())
 }
 
-/// The transaction that an account signed with a nonce. Not every nonce has one: a delegation (EIP-7702) takes
-/// one too. Those that there are ascend, so the blocks are searched by halving.
+/// The transaction that an account signed with a nonce. Not every nonce has one, because a delegation
+/// (EIP-7702) uses a nonce too. Nonces ascend, so this is a binary search over blocks.
 pub(crate) fn signed_with_nonce(
     view: &View<'_>,
     sender: Address,
@@ -141,7 +141,7 @@ pub(crate) fn signed_with_nonce(
     Ok(None)
 }
 
-/// What somebody signed in a block, with the nonces.
+/// The transactions that an account signed in a block, with their nonces.
 fn signed_in(view: &View<'_>, sender: Address, number: u64) -> Result<Vec<(u64, Sent)>, Fault> {
     let block = Location::first_of(number)..=Location::last_of(number);
     let rows = rows_of(view, sender, Part::Signed, &block, Order::Ascending, usize::MAX)?;

@@ -1,4 +1,4 @@
-//! Finds state, blocks and transactions among the rows.
+//! Reads state, blocks and transactions from the rows.
 
 use crate::{
     block::{IndexedBlock, Location, Place, unseen},
@@ -17,10 +17,10 @@ pub(crate) const META_FORMAT: &[u8] = b"format";
 pub(crate) const META_GENESIS: &[u8] = b"genesis";
 pub(crate) const META_TIP: &[u8] = b"tip";
 pub(crate) const META_OLDEST: &[u8] = b"oldest";
-/// Only where the state was copied.
+/// Present only if the state was copied.
 pub(crate) const META_FLOOR: &[u8] = b"floor";
 
-/// What a row of `meta` says.
+/// Reads a row of `meta`.
 pub(crate) fn meta<T>(
     view: &View<'_>,
     name: &[u8],
@@ -30,10 +30,10 @@ pub(crate) fn meta<T>(
     found.ok_or_else(|| Fault::Missing(format!("{} in meta", String::from_utf8_lossy(name))))
 }
 
-/// The value of a state key at a height: what it was until the first change after that, or what it is.
+/// The value of a state key at a height: the old value of the first later change, or the current value.
 pub(crate) fn value_at(view: &View<'_>, key: &StateKey, height: u64) -> Result<Option<Bytes>, Fault> {
     let key = rows::state_key(key);
-    // Looking for a change is slower than the rest, and there is none after the tip.
+    // Skip the search for a change at the tip: it is the slowest part, and there is no later change.
     if height < meta(view, META_TIP, rows::read_tip)?.0 {
         let (first, last) = (rows::at_height(&key, height + 1), rows::at_height(&key, u64::MAX));
         if let Some(change) = view.range(Table::History, &first..=&last).next() {
@@ -50,19 +50,19 @@ pub(crate) fn accounts_and_slots(view: &View<'_>) -> Result<Vec<(StateKey, Bytes
     rows.map(|row| row.and_then(|(key, value)| Ok((rows::read_account_key(&key)?, value.into())))).collect()
 }
 
-/// The bytes of up to `limit` state keys at the tip after one of them, ascending.
+/// Up to `limit` encoded state keys at the tip after the given one, ascending.
 pub(crate) fn names_after(
     view: &View<'_>,
     after: Option<&StateKey>,
     limit: usize,
 ) -> Result<Vec<Vec<u8>>, Fault> {
-    // No key begins another, so what follows a key begins with it and one more byte.
+    // No key is a prefix of another, so the next key is above this key followed by a zero byte.
     let first = after.map_or_else(Vec::new, |after| [&rows::state_key(after)[..], &[0]].concat());
     let rows = view.range(Table::State, &first..=&[u8::MAX]);
     rows.take(limit).map(|row| Ok(row?.0)).collect()
 }
 
-/// The bytes of the state keys that a block changed, or `None` where that is not kept.
+/// The encoded state keys that a block changed, or `None` if they are not kept.
 pub(crate) fn changed_in(view: &View<'_>, height: u64) -> Result<Option<Vec<Vec<u8>>>, Fault> {
     view.get(Table::Changes, &height.to_be_bytes(), |row| {
         Ok(rows::read_changes(row)?.into_iter().map(<[u8]>::to_vec).collect())
@@ -106,7 +106,7 @@ pub(crate) fn location_of(view: &View<'_>, hash: TxHash) -> Result<Option<Locati
     view.get(Table::Locations, hash.as_slice(), rows::read_place)
 }
 
-/// One receipt, and how many bytes it has. Calldata that the body of a schedule has is not put in its place.
+/// One receipt and its size in bytes. Does not fill in calldata that is stored in a schedule's body.
 pub(crate) fn receipt_at(view: &View<'_>, location: Location) -> Result<(ReceiptRow, usize), Fault> {
     let read = |row: &[u8]| Ok((rows::read_receipt(row)?, row.len()));
     let row = view.get(Table::Receipts, &rows::place(location), read)?;
@@ -114,7 +114,7 @@ pub(crate) fn receipt_at(view: &View<'_>, location: Location) -> Result<(Receipt
     row.ok_or_else(|| Fault::Missing(format!("receipt {index} of block {number}")))
 }
 
-/// What is known of a receipt's place.
+/// What is known of a receipt's position.
 pub(crate) fn place_at(view: &View<'_>, location: Location) -> Result<Place, Fault> {
     let header = header_at(view, location.number)?;
     let (first, _) = receipt_at(view, Location::first_of(location.number))?;
@@ -127,7 +127,7 @@ pub(crate) fn place_at(view: &View<'_>, location: Location) -> Result<Place, Fau
     })
 }
 
-/// The block at a height, with all that belongs to it.
+/// The block at a height, with its receipts, parties and events.
 pub(crate) fn block_at(view: &View<'_>, number: u64) -> Result<IndexedBlock, Fault> {
     let key = number.to_be_bytes();
     let missing = |table| move || Fault::Missing(format!("block {number} in {table}"));
@@ -151,7 +151,7 @@ pub(crate) fn block_at(view: &View<'_>, number: u64) -> Result<IndexedBlock, Fau
     Ok(IndexedBlock { block: Arc::new(block), hash, receipts, parties, events })
 }
 
-/// The calldata of a schedule. Several of its runs in a block share it.
+/// The calldata of a schedule, cached for several runs in a block.
 fn input_of(
     view: &View<'_>,
     known: &mut BTreeMap<ScheduleId, Bytes>,

@@ -1,5 +1,5 @@
-//! How keys and values look. Keys sort as bytes, so numbers are big-endian and parts that vary in length are led
-//! by a tag which fixes it.
+//! The encoding of keys and values. Keys sort as bytes, so numbers are big-endian, and a tag precedes parts of
+//! variable length and determines the length.
 //!
 //! ```text
 //! state      state key                -> value           as it is at the tip
@@ -16,7 +16,7 @@
 //! meta       name                     -> format, genesis, tip, oldest, floor
 //! ```
 //!
-//! Those of schedules are in [`crate::schedules`].
+//! The tables of schedules are in [`crate::schedules`].
 
 use crate::{
     block::{Location, Parties},
@@ -34,12 +34,12 @@ use std::borrow::Cow;
 const ABSENT: u8 = 0;
 const PRESENT: u8 = 1;
 
-/// No run, a run with its calldata, and a run whose calldata is that of its schedule.
+/// Tags: no run, a run with its calldata, and a run whose calldata is in its schedule's body.
 const NO_RUN: u8 = 0;
 const WHOLE_RUN: u8 = 1;
 const RUN_OF_BODY: u8 = 2;
 
-/// What one run can take: its calldata, and its fields.
+/// Largest encoded run: its calldata and its other fields.
 const RUN_BYTES_MAX: usize = RUN_INPUT_BYTES_MAX + 256;
 
 /// Length of an encoded state key by its tag.
@@ -111,7 +111,7 @@ pub(crate) fn height_of(key: &[u8]) -> Result<u64, Fault> {
     Ok(u64::from_be_bytes(*tail))
 }
 
-/// What a value was.
+/// Encodes an old value.
 pub(crate) fn old(value: Option<&Bytes>) -> Vec<u8> {
     let Some(value) = value else { return vec![ABSENT] };
     let mut out = Vec::with_capacity(1 + value.len());
@@ -120,7 +120,7 @@ pub(crate) fn old(value: Option<&Bytes>) -> Vec<u8> {
     out
 }
 
-/// Reads what a value was.
+/// Decodes an old value.
 pub(crate) fn read_old(row: &[u8]) -> Result<Option<Bytes>, Fault> {
     match row {
         [ABSENT] => Ok(None),
@@ -151,7 +151,7 @@ pub(crate) fn read_changes(mut row: &[u8]) -> Result<Vec<&[u8]>, Fault> {
     Ok(keys)
 }
 
-/// A place in a block, as a key and as a value.
+/// Encodes a position in a block, for use as key and value.
 pub(crate) fn place(location: Location) -> [u8; 12] {
     let mut out = [0; 12];
     out[..8].copy_from_slice(&location.number.to_be_bytes());
@@ -159,12 +159,12 @@ pub(crate) fn place(location: Location) -> [u8; 12] {
     out
 }
 
-/// Indexes are far below this; where one stands for "the end of the block" it must sort last.
+/// Saturates: real indices are far lower, and one that stands for "the end of the block" must sort last.
 fn index_word(index: usize) -> [u8; 4] {
     u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes()
 }
 
-/// Reads a place in a block.
+/// Decodes a position in a block.
 pub(crate) fn read_place(row: &[u8]) -> Result<Location, Fault> {
     row_of("locations", row, |input| {
         let number = input.u64("number")?;
@@ -173,12 +173,12 @@ pub(crate) fn read_place(row: &[u8]) -> Result<Location, Fault> {
     })
 }
 
-/// The key of a transaction that somebody had a part in.
+/// The key of a transaction in which an address had a role.
 pub(crate) fn involved(address: Address, part: Part, location: Location) -> Vec<u8> {
     [address.as_slice(), &[part as u8], &place(location)].concat()
 }
 
-/// Reads where that transaction ran.
+/// Decodes where that transaction ran.
 pub(crate) fn read_involved(key: &[u8]) -> Result<Location, Fault> {
     read_place(key.get(21..).ok_or(short("involved", "address and part", 21, key.len()))?)
 }
@@ -193,19 +193,19 @@ pub(crate) fn read_height(table: &'static str, row: &[u8]) -> Result<u64, Fault>
     row_of(table, row, |input| input.u64("height"))
 }
 
-/// A receipt with what a log of it needs to be found and shown.
+/// A receipt with what is needed to find and show its logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiptRow {
     pub(crate) parties: Parties,
-    /// Whether the run's calldata is that of its schedule. Here it is then empty.
+    /// Whether the run's calldata is stored in its schedule's body; it is empty here then.
     pub(crate) is_input_in_body: bool,
-    /// How many logs of the block come before its own.
+    /// Number of logs of the block before its own.
     pub(crate) first_log: u32,
     pub(crate) receipt: Receipt,
 }
 
-/// A row of `receipts`. Calldata can be large and is the same in every run, so it is left out where the body of the
-/// schedule has it.
+/// Encodes a row of `receipts`. Calldata can be large and is the same in every run, so it is omitted if the
+/// schedule's body has it.
 pub(crate) fn receipt(
     parties: &Parties,
     is_input_in_body: bool,
@@ -254,10 +254,10 @@ fn read_receipt_row(row: &[u8]) -> Result<ReceiptRow, DecodeError> {
     Ok(ReceiptRow { parties, is_input_in_body: kind == RUN_OF_BODY, first_log, receipt })
 }
 
-/// What logs are looked up by.
+/// The terms by which logs are indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Term {
-    /// Any log at all.
+    /// Any log.
     Any,
     /// A log of this contract.
     Address(Address),
@@ -266,13 +266,13 @@ pub(crate) enum Term {
 }
 
 impl Term {
-    /// The terms that a log is found by.
+    /// The terms of a log.
     pub(crate) fn of(log: &Log) -> impl Iterator<Item = Self> {
         let topics = (0u8..).zip(log.topics()).map(|(position, topic)| Self::Topic(position, *topic));
         [Self::Any, Self::Address(log.address)].into_iter().chain(topics)
     }
 
-    /// The front of its keys in `postings`.
+    /// The prefix of its keys in `postings`.
     pub(crate) fn prefix(&self) -> Vec<u8> {
         let mut out = Writer::default();
         match self {
@@ -304,7 +304,7 @@ pub(crate) fn read_posting(row: &[u8]) -> Result<Vec<u32>, Fault> {
     Ok(words.iter().map(|word| u32::from_be_bytes(*word)).collect())
 }
 
-/// The tip as `meta` has it.
+/// Encodes the tip for `meta`.
 pub(crate) fn tip(height: u64, hash: TxHash) -> Vec<u8> {
     let mut out = Writer::default();
     out.u64(height);
@@ -333,7 +333,7 @@ pub(crate) fn row_of<T>(
     value.and_then(|value| input.finish(table).map(|()| value)).map_err(|error| Fault::Row { table, error })
 }
 
-/// A row that ends too early.
+/// The error of a row that is too short.
 pub(crate) fn short(table: &'static str, what: &'static str, needed: usize, left: usize) -> Fault {
     Fault::Row { table, error: DecodeError::TooShort { what, needed, left } }
 }
@@ -369,14 +369,14 @@ mod tests {
             prop_assert_eq!(read_changes(&row).unwrap(), expected);
         }
 
-        /// The bytes sort as the keys do, so that a sorted diff is written in the order of the file.
+        /// Bytes sort as the keys do, so that a sorted diff is written in the order of the store.
         #[test]
         fn keys_sort_as_their_bytes(a in any_key(), b in any_key()) {
             prop_assert_eq!(state_key(&a).cmp(&state_key(&b)), a.cmp(&b));
         }
 
-        /// No key of one kind is the front of another, so that looking for a key's last version cannot end
-        /// up at a version of another key.
+        /// No key is a prefix of another, so that a search for a key's last version cannot return a version of
+        /// another key.
         #[test]
         fn no_key_begins_another(a in any_key(), b in any_key()) {
             prop_assert!(a == b || !state_key(&a).starts_with(&state_key(&b)));

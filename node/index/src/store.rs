@@ -1,8 +1,7 @@
-//! The rows, on disk or in memory: read at one moment, written all or nothing.
+//! The rows, on disk or in memory, with snapshot reads and atomic writes.
 //!
-//! All tables share one ordered space, the table's number being the first byte of a key. What is written
-//! together is then found together after any crash: the engine guarantees that within a space, not across
-//! several.
+//! All tables share one keyspace, with the table's number as the first byte of a key. The engine guarantees
+//! that a batch survives a crash completely or not at all within one keyspace, but not across several.
 
 use crate::{
     config::IndexConfig,
@@ -19,13 +18,13 @@ use std::{
     sync::Arc,
 };
 
-/// Name of the space that holds everything.
+/// Name of the keyspace that holds everything.
 const SPACE: &str = "index";
 
-/// Written but not yet put in its place, the most that is read again after a crash. The engine's least is 64 MiB.
+/// Largest journal, which is replayed after a crash. The engine's minimum is 64 MiB.
 const JOURNAL_BYTES_MAX: u64 = 128 << 20;
 
-/// What rows are about; see [`crate::rows`] for how they look.
+/// The tables; see [`crate::rows`] for their encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Table {
@@ -48,7 +47,7 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    /// A key as it is in the shared space.
+    /// A key in the shared keyspace.
     fn key(self, key: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(1 + key.len());
         out.push(self as u8);
@@ -64,7 +63,7 @@ type Rows<'a> = Box<dyn DoubleEndedIterator<Item = Result<Row, Fault>> + 'a>;
 /// All rows.
 pub(crate) struct Store {
     backend: Backend,
-    /// What errors call it.
+    /// Its name in errors.
     name: String,
 }
 
@@ -77,17 +76,17 @@ enum Backend {
         /// without a lock: a reader that the system puts aside must not make a block wait.
         settled: ArcSwap<Snapshot>,
     },
-    /// Swapped likewise.
+    /// Swapped the same way.
     Memory(ArcSwap<Tree>),
 }
 
 impl Store {
-    /// Opens a directory, or makes it.
+    /// Opens or creates a directory.
     pub(crate) fn open(path: &Path, config: &IndexConfig) -> Result<Self, OpenError> {
         let name = path.display().to_string();
         clear_unfinished(path)
             .map_err(|error| OpenError::Io { path: name.clone(), reason: error.to_string() })?;
-        // The engine returns an error for nearly all damage. Where it trips over some instead, that is damage too.
+        // The engine returns an error for nearly all damage. Treat a panic as damage too.
         match catch_unwind(AssertUnwindSafe(|| open_engine(path, config))) {
             Ok(Ok((database, space))) => {
                 let settled = ArcSwap::from_pointee(database.snapshot());
@@ -100,18 +99,17 @@ impl Store {
         }
     }
 
-    /// An empty store that is gone with the process.
+    /// An empty store in memory.
     pub(crate) fn in_memory() -> Self {
         Self { backend: Backend::Memory(ArcSwap::default()), name: "the index in memory".to_owned() }
     }
 
-    /// What errors call it.
+    /// Its name in errors.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The rows as they are at this moment, whatever is written meanwhile. For one question: what a view could
-    /// still see cannot be cleaned up.
+    /// A snapshot of the rows. Use it for one query: rows that a view can still see cannot be cleaned up.
     pub(crate) fn view(&self) -> View<'_> {
         match &self.backend {
             Backend::Disk { space, settled, .. } => View::Disk(settled.load_full(), space),
@@ -119,7 +117,7 @@ impl Store {
         }
     }
 
-    /// Asks one question.
+    /// Runs one query on a snapshot.
     pub(crate) fn ask<T>(
         &self,
         question: impl FnOnce(&View<'_>) -> Result<T, Fault>,
@@ -127,9 +125,9 @@ impl Store {
         question(&self.view()).map_err(|fault| self.error(&fault))
     }
 
-    /// Writes a batch, all of it or nothing. It survives the end of the process, though perhaps not a power cut.
+    /// Writes a batch atomically. It survives the end of the process, but perhaps not a power cut.
     ///
-    /// Only one thread may do so at a time.
+    /// Only one thread may call this at a time.
     pub(crate) fn commit(&self, batch: Batch) -> Result<(), StoreError> {
         match &self.backend {
             Backend::Disk { database, space, settled } => {
@@ -158,7 +156,7 @@ impl Store {
         }
     }
 
-    /// On return, all that was written survives a power cut.
+    /// On return, everything written is durable across a power cut.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
         match &self.backend {
             Backend::Disk { database, .. } => {
@@ -173,8 +171,8 @@ impl Store {
     }
 }
 
-/// Removes what a crash in the very first moments left, before there was any row: the engine takes that for
-/// damage. Nothing is removed where there is anything else.
+/// Removes what a crash during creation left before there was any row: the engine would report it as damage.
+/// Removes nothing if there is anything else.
 fn clear_unfinished(path: &Path) -> io::Result<()> {
     const FIRST: [&str; 4] = ["lock", "0.jnl", "version", "keyspaces"];
     if !path.try_exists()? {
@@ -194,7 +192,7 @@ fn open_engine(path: &Path, config: &IndexConfig) -> Result<(Database, Keyspace)
     let database = Database::builder(path)
         .cache_size(config.cache_bytes)
         .max_journaling_size(JOURNAL_BYTES_MAX)
-        // One thread puts things in their place: it must not take the cores that blocks need.
+        // One background thread: it must not take the cores that blocks need.
         .worker_threads(1)
         .open()?;
     let options = || KeyspaceCreateOptions::default().max_memtable_size(config.buffer_bytes);
@@ -210,7 +208,7 @@ fn explain(error: fjall::Error, path: String) -> OpenError {
     }
 }
 
-/// Files that are missing, there without their companions, end too early or make no sense.
+/// Files that are missing, incomplete or invalid.
 fn is_damage(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -222,7 +220,7 @@ fn is_damage(error: &io::Error) -> bool {
     )
 }
 
-/// Changes to be written together, each row once.
+/// Changes to write together, each row at most once.
 #[derive(Default)]
 pub(crate) struct Batch(Vec<(Vec<u8>, Option<Vec<u8>>)>);
 
@@ -235,23 +233,23 @@ impl Batch {
         self.0.push((table.key(key), None));
     }
 
-    /// In the order of the keys, neighbours find their place together.
+    /// Sorted by key, so that neighbouring rows are written together.
     fn into_sorted(mut self) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
         self.0.sort();
-        // The engine would not say which of two counts.
+        // The engine does not define which of two writes of a key wins.
         assert!(self.0.windows(2).all(|pair| pair[0].0 < pair[1].0), "a batch changes each row once");
         self.0
     }
 }
 
-/// The rows at one moment.
+/// A snapshot of the rows.
 pub(crate) enum View<'a> {
     Disk(Arc<Snapshot>, &'a Keyspace),
     Memory(Arc<Tree>),
 }
 
 impl View<'_> {
-    /// What `read` makes of one row.
+    /// Reads and decodes one row.
     pub(crate) fn get<T>(
         &self,
         table: Table,
@@ -271,7 +269,7 @@ impl View<'_> {
         Box::new(rows.map(|row| row.map(|(key, value)| (key[1..].to_vec(), value))))
     }
 
-    /// Every row of every table, in order, each key led by its table.
+    /// Every row of every table, in order, each key prefixed with its table.
     pub(crate) fn all(&self) -> Rows<'_> {
         self.rows(vec![], vec![u8::MAX])
     }
@@ -297,7 +295,7 @@ mod tests {
     use super::*;
     use std::{sync::mpsc, thread, time::Duration};
 
-    /// A reader may hold its rows as long as it likes: no writer waits for it, and it sees none of what comes.
+    /// A reader may hold its rows for any time: no writer waits for it, and it sees no later writes.
     #[test]
     fn a_view_holds_no_writer_up() {
         let directory = tempfile::tempdir().unwrap();

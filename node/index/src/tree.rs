@@ -1,16 +1,17 @@
-//! Ordered rows in memory, of which a reader can keep a version while others are written.
+//! Ordered rows in memory with versions: a reader keeps its version while others are written.
 //!
-//! A B-tree whose nodes are shared between versions: a write copies the nodes on its way, unless they are its own
-//! already, and leaves those of older versions alone. So a reader needs no lock, and a writer waits for nobody.
+//! A B-tree whose nodes are shared between versions. A write copies the nodes on its path, unless only this
+//! version uses them, and leaves those of older versions unchanged. So readers need no lock, and the writer
+//! never waits.
 
 use std::{ops::Bound, sync::Arc};
 
-/// Most entries of a node. Larger ones make reading faster and copying slower.
+/// Most entries of a node. Larger nodes make reads faster and copies slower.
 const ENTRIES_MAX: usize = 32;
 
 type Bytes = Arc<[u8]>;
 
-/// One version. A clone costs nothing and stays as it is.
+/// One version. Cloning is cheap, and a clone never changes.
 #[derive(Clone)]
 pub(crate) struct Tree {
     root: Arc<Node>,
@@ -19,7 +20,7 @@ pub(crate) struct Tree {
 #[derive(Clone)]
 enum Node {
     Leaf(Vec<Entry>),
-    /// Each child with a key that is not above its own, and above those of the child before.
+    /// Each child with a key that is at most its smallest key, and above all keys of the child before.
     Inner(Vec<(Bytes, Arc<Node>)>),
 }
 
@@ -54,7 +55,7 @@ impl Tree {
         let entry = Entry { key: key.into(), value: value.into() };
         if let Some(right) = insert(&mut self.root, entry) {
             let left = std::mem::replace(&mut self.root, Arc::new(Node::Leaf(Vec::new())));
-            // Nothing is below the first child's key: it is never compared.
+            // The first child's key is never compared, since nothing is below it.
             self.root = Arc::new(Node::Inner(vec![(Bytes::from(&[][..]), left), right]));
         }
     }
@@ -80,12 +81,12 @@ impl Tree {
     }
 }
 
-/// The child in which a key is, if it is anywhere.
+/// The child that would contain a key.
 fn child_for(children: &[(Bytes, Arc<Node>)], key: &[u8]) -> usize {
     children[1..].partition_point(|(lowest, _)| **lowest <= *key)
 }
 
-/// Puts an entry in its place. A node that becomes too large hands its upper half back.
+/// Inserts an entry. Returns the upper half of a node that becomes too large.
 fn insert(node: &mut Arc<Node>, entry: Entry) -> Option<(Bytes, Arc<Node>)> {
     match Arc::make_mut(node) {
         Node::Leaf(entries) => {
@@ -110,7 +111,7 @@ fn upper_half<T>(entries: &mut Vec<T>) -> Option<Vec<T>> {
     (entries.len() > ENTRIES_MAX).then(|| entries.split_off(ENTRIES_MAX / 2))
 }
 
-/// Takes an entry out. Says whether nothing is left in the node.
+/// Removes an entry. Returns whether the node is empty.
 fn remove(node: &mut Arc<Node>, key: &[u8]) -> bool {
     match Arc::make_mut(node) {
         Node::Leaf(entries) => {
@@ -132,10 +133,10 @@ fn remove(node: &mut Arc<Node>, key: &[u8]) -> bool {
 /// Entries between two keys, read a leaf at a time.
 pub(crate) struct Range<'a> {
     root: &'a Node,
-    /// What is left lies between these.
+    /// The remaining entries lie between these bounds.
     low: Bound<Bytes>,
     high: Bound<Bytes>,
-    /// The next entries from either end; these may reach over the other end.
+    /// The next entries from either end; they may extend beyond the other bound.
     front: &'a [Entry],
     back: &'a [Entry],
     is_over: bool,
@@ -238,15 +239,15 @@ mod tests {
     enum Step {
         Insert(u16, u8),
         Remove(u16),
-        /// Removes all from the first key on, so many.
+        /// Removes a number of entries from the first key on.
         RemoveMany(u16, u16),
-        /// Keeps this version, to be looked at again at the end.
+        /// Keeps this version and checks it again at the end.
         Keep,
     }
 
     fn key(n: u16) -> Vec<u8> {
         let bytes = n.to_be_bytes();
-        // Keys of different lengths, some of which begin others.
+        // Keys of different lengths, some of them prefixes of others.
         if n.is_multiple_of(3) { bytes[..1].to_vec() } else { bytes.to_vec() }
     }
 

@@ -1,4 +1,4 @@
-//! Turns blocks into rows, forgets state that is too old, and takes blocks back.
+//! Turns blocks into rows, prunes old state, and reverts blocks.
 
 use crate::{
     block::{IndexedBlock, Location, Parties},
@@ -13,7 +13,7 @@ use alloy_primitives::TxHash;
 use almanac_primitives::{StateDiff, run::PROLOGUE_TYPE};
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-/// Adds a block that follows the tip, with what it changed.
+/// Adds a block that follows the tip, with its state changes.
 pub(crate) fn add(
     batch: &mut Batch,
     view: &View<'_>,
@@ -35,7 +35,7 @@ pub(crate) fn add(
     schedules::add(batch, view, indexed, diff)
 }
 
-/// Adds a block alone: genesis has no history.
+/// Adds a block without state changes: genesis has no history.
 pub(crate) fn add_block(batch: &mut Batch, view: &View<'_>, indexed: &IndexedBlock) -> Result<(), Fault> {
     let number = indexed.number().to_be_bytes();
     let (header, block) = (indexed.block.header.encode(), indexed.block.encode());
@@ -63,18 +63,18 @@ pub(crate) fn add_block(batch: &mut Batch, view: &View<'_>, indexed: &IndexedBlo
     Ok(())
 }
 
-/// Whether the body of a run's schedule has its calldata. It was kept with an earlier block, or it counts as unknown.
+/// Whether the body of a run's schedule has its calldata. Only bodies stored with an earlier block count.
 fn is_input_in_body(view: &View<'_>, parties: &Parties) -> Result<bool, Fault> {
     let Some(run) = &parties.run else { return Ok(false) };
     let body = schedules::body(view, run.schedule_ref.schedule)?;
     Ok(body.is_some_and(|body| body.call().input == run.input))
 }
 
-/// Gives up the states before the last of `heights`, which are the next ones to go.
+/// Prunes the states before the last of `heights`, which are the next ones to go.
 pub(crate) fn forget(batch: &mut Batch, view: &View<'_>, heights: RangeInclusive<u64>) -> Result<(), Fault> {
     batch.insert(Table::Meta, META_OLDEST, heights.end().to_be_bytes());
     for height in heights {
-        // What a value was until a height is of use to lower heights only.
+        // The old value at a height is needed only by lower heights.
         for key in changes(view, height)? {
             batch.remove(Table::History, &rows::at_height(&key, height));
         }
@@ -83,7 +83,7 @@ pub(crate) fn forget(batch: &mut Batch, view: &View<'_>, heights: RangeInclusive
     Ok(())
 }
 
-/// Takes the last block back.
+/// Reverts the last block.
 pub(crate) fn take_back(batch: &mut Batch, view: &View<'_>, indexed: &IndexedBlock) -> Result<(), Fault> {
     let number = indexed.number();
     for key in changes(view, number)? {
@@ -131,7 +131,7 @@ fn transactions(indexed: &IndexedBlock) -> impl Iterator<Item = (Location, TxHas
     receipts.map(move |(index, receipt)| (Location { number, index }, receipt.transaction_hash))
 }
 
-/// The keys under which those are found who had a part in a transaction, and its hash.
+/// The keys of a block's participants, with the transaction hashes.
 fn involved(indexed: &IndexedBlock) -> impl Iterator<Item = (Vec<u8>, TxHash)> {
     let both = transactions(indexed).zip(indexed.receipts.iter().zip(&indexed.parties));
     let by_people = both.filter(|(_, (receipt, _))| receipt.transaction_type != PROLOGUE_TYPE);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is there is what some readable height needs, and nothing else.
+        /// Everything stored is needed by some readable height.
         #[test]
         fn nothing_is_kept_that_no_height_needs(
             blocks in vec(vec((0..4u8, option::of(0..3u8)), 0..5), 1..12),

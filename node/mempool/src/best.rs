@@ -8,13 +8,13 @@ use alloy_primitives::Address;
 use almanac_primitives::RecoveredTransaction;
 use std::collections::{BinaryHeap, HashSet};
 
-/// Ready transactions, highest tip at the current base fee first, each sender's in order of their numbers,
-/// equals by arrival. Made in no time and paid for as it is read: never the whole pool.
+/// Ready transactions, highest tip at the current base fee first; each sender's in nonce order; equals by
+/// arrival. Lazy: reading a few does not sort the whole pool.
 #[derive(Clone, Debug)]
 pub struct Best<'a> {
     pool: &'a Pool,
     heads: HeadsIter<'a>,
-    /// What follows the transactions already given out, at most one per sender.
+    /// The next transaction of each sender that was returned before, at most one per sender.
     followers: BinaryHeap<(Rank, Slot)>,
     skipped: HashSet<Address>,
 }
@@ -24,8 +24,8 @@ impl<'a> Best<'a> {
         Self { pool, heads, followers: BinaryHeap::new(), skipped: HashSet::new() }
     }
 
-    /// Leaves out the rest of this sender: one of its transactions was refused or does not fit, so those
-    /// after it cannot run in this block.
+    /// Skips the rest of this sender: one of its transactions was rejected or does not fit, so those after it
+    /// cannot run in this block.
     pub fn skip_sender(&mut self, sender: Address) {
         self.skipped.insert(sender);
     }
@@ -45,7 +45,7 @@ impl<'a> Best<'a> {
             return;
         };
         let slot = Slot { nonce, ..slot };
-        // One that pays too little holds up those after it.
+        // A transaction that pays too little blocks those after it.
         if let Some(rank) =
             self.pool.ready(slot).and_then(|next| next.facts.offer.rank_at(self.pool.base_fee().0))
         {

@@ -1,4 +1,4 @@
-//! Limits of the pool. They are preferences of a node: changing one forks nothing.
+//! Limits of the pool. They are settings of a node: changing one does not fork the chain.
 
 use almanac_primitives::{DurationMs, params::BLOCK_GAS_DEFAULT};
 
@@ -8,7 +8,7 @@ pub struct PoolConfig {
     /// Most transactions of one sender, parked ones included. Keeps one account from filling the pool, and
     /// bounds the work that a change of one account can cause.
     pub sender_count_max: usize,
-    /// The same for a sender with an EIP-7702 delegation: others can spend its funds, and so void all of its
+    /// The same for a sender with an EIP-7702 delegation: others can spend its funds, and so invalidate all its
     /// transactions with one of theirs.
     pub delegated_count_max: usize,
     /// Most transactions in the pool: several full blocks, so that a burst is smoothed rather than lost.
@@ -18,14 +18,14 @@ pub struct PoolConfig {
     pub bytes_max: usize,
     /// Most parked transactions of one sender.
     pub parked_sender_count_max: usize,
-    /// Most parked transactions. They hold a place without being able to pay for it, so they get few.
+    /// Most parked transactions. They occupy places without being able to pay for them, so they get few.
     pub parked_count_max: usize,
     /// Most bytes of parked transactions.
     pub parked_bytes_max: usize,
-    /// A transaction is wide if it asks for more gas than this, a sixteenth of a block. One that uses little of it
-    /// keeps the next wide one out of its block, so a crowd of them stays for long and pays little.
+    /// A transaction is wide if its gas limit exceeds this, a sixteenth of a block. One that uses little of it
+    /// still keeps the next wide one out of its block, so many of them stay for long and pay little.
     pub wide_gas: u64,
-    /// Most wide transactions that are ready. The other places are for those that blocks take by the thousand.
+    /// Most ready wide transactions. The other places are for those of which a block holds thousands.
     pub wide_count_max: usize,
     /// How long a transaction may stay parked, in block time.
     pub parked_time_max: DurationMs,
@@ -34,11 +34,11 @@ pub struct PoolConfig {
     pub replacement_bump_percent: u32,
 }
 
-/// Of all places, one in so many may be taken by parked transactions, and as many by wide ones.
+/// Parked transactions may take the pool's places divided by this, and wide ones as many.
 const SHARE: usize = 10;
 
 impl PoolConfig {
-    /// For a developer's chain: scripts send thousands of transactions of one account ahead, in any order, and
+    /// For a developer chain: scripts send thousands of transactions of one account ahead, in any order, and
     /// move time by years.
     pub fn developer() -> Self {
         let default = Self::default();

@@ -1,26 +1,26 @@
-//! Why the pool refuses a transaction.
+//! Why the pool rejects a transaction.
 
 use alloy_primitives::{Address, TxHash};
 use almanac_primitives::{GasPrice, Wei};
 
-/// Why the pool refuses a transaction. Where Ethereum clients match on a phrase, the message starts with it.
+/// Why the pool rejects a transaction. If Ethereum clients match on a phrase, the message starts with it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
-    /// The very same transaction is in the pool.
+    /// The same transaction is in the pool.
     #[error("already known: transaction {hash} is pending")]
     AlreadyKnown {
         /// Its hash.
         hash: TxHash,
     },
-    /// Its sequence number was used by an earlier transaction.
+    /// Its nonce was used by an earlier transaction.
     #[error("nonce too low: {given} is below {account}, the next of the account")]
     NonceTooLow {
-        /// The transaction's number.
+        /// The transaction's nonce.
         given: u64,
-        /// The account's next number.
+        /// The account's next nonce.
         account: u64,
     },
-    /// It would not even fit an empty pool.
+    /// It is larger than the whole pool.
     #[error("transaction of {given} bytes is larger than the pool, which holds {max} bytes")]
     TooLarge {
         /// Its size.
@@ -28,15 +28,15 @@ pub enum PoolError {
         /// Size of the pool.
         max: usize,
     },
-    /// The sender has as many transactions in the pool as one may have, all with lower sequence numbers.
-    #[error("sender {sender} has {max} pending transactions, which is the most that one sender may have")]
+    /// The sender has the maximum number of transactions in the pool, all with lower nonces.
+    #[error("sender {sender} has {max} pending transactions, the maximum for one sender")]
     SenderFull {
         /// The sender.
         sender: Address,
         /// Most transactions of one sender.
         max: usize,
     },
-    /// It has the sequence number of a pending one and does not pay enough more.
+    /// It has the nonce of a pending one and does not pay enough more.
     #[error(
         "replacement transaction underpriced: to replace {old}, fee cap {given_cap} must be at least \
          {needed_cap} and priority fee {given_tip} at least {needed_tip}"
@@ -44,41 +44,41 @@ pub enum PoolError {
     ReplacementUnderpriced {
         /// Hash of the pending transaction.
         old: TxHash,
-        /// Fee cap of the refused one.
+        /// Fee cap of the rejected one.
         given_cap: GasPrice,
-        /// Lowest fee cap that replaces.
+        /// Lowest fee cap of a replacement.
         needed_cap: GasPrice,
-        /// Priority fee of the refused one.
+        /// Priority fee of the rejected one.
         given_tip: GasPrice,
-        /// Lowest priority fee that replaces.
+        /// Lowest priority fee of a replacement.
         needed_tip: GasPrice,
     },
-    /// The balance does not cover it, with the sender's earlier transactions that it would follow.
+    /// The balance does not cover it together with the sender's earlier transactions.
     #[error("insufficient funds for gas * price + value: needs {needed}, {sender} has {balance}")]
     InsufficientFunds {
         /// The sender.
         sender: Address,
-        /// What it and the earlier ones can cost at most.
+        /// The maximum cost of it and the earlier ones.
         needed: Wei,
-        /// What the sender has.
+        /// The sender's balance.
         balance: Wei,
     },
-    /// There is no room, and it would be the first to leave.
+    /// The pool is full, and this transaction pays least.
     #[error(
         "txpool is full: fee cap {given_cap} must be at least {needed_cap} and priority fee {given_tip} at \
          least {needed_tip} to displace another"
     )]
     PoolFull {
-        /// Fee cap of the refused one.
+        /// Fee cap of the rejected one.
         given_cap: GasPrice,
         /// Lowest fee cap that makes room for a transaction of its size.
         needed_cap: GasPrice,
-        /// Priority fee of the refused one.
+        /// Priority fee of the rejected one.
         given_tip: GasPrice,
         /// Lowest priority fee that makes room for a transaction of its size.
         needed_tip: GasPrice,
     },
-    /// It asks for much gas, takes the place of one that does not, and there are as many of those as there may be.
+    /// It is wide, replaces one that is not, and the pool has the maximum number of wide ones.
     #[error("txpool is full: it holds {max} transactions that ask for more than {gas} gas")]
     WideFull {
         /// Most wide transactions.
@@ -86,20 +86,20 @@ pub enum PoolError {
         /// Gas above which a transaction is wide.
         gas: u64,
     },
-    /// It cannot run yet, and its sender has as many of those as one may have.
+    /// It is parked, and its sender has the maximum number of parked ones.
     #[error(
-        "sender {sender} has {max} transactions that wait for an earlier nonce or for funds, which is the \
-         most that one sender may have: send nonce {next} first"
+        "sender {sender} has {max} transactions that wait for an earlier nonce or for funds, the \
+         maximum for one sender: send nonce {next} first"
     )]
     SenderParkedFull {
         /// The sender.
         sender: Address,
         /// Most parked transactions of one sender.
         max: usize,
-        /// The number after the sender's ready ones.
+        /// The nonce after the sender's ready ones.
         next: u64,
     },
-    /// It cannot run yet, and there is no room for those.
+    /// It is parked, and there is no room for parked ones.
     #[error(
         "txpool is full: no room for transactions that wait for an earlier nonce or for funds, of which it \
          holds {count} in {bytes} bytes: send nonce {next} first"
@@ -109,16 +109,16 @@ pub enum PoolError {
         count: usize,
         /// Their bytes.
         bytes: usize,
-        /// The number after the sender's ready ones.
+        /// The nonce after the sender's ready ones.
         next: u64,
     },
-    /// There is no room, and the first to leave would be its own sender's last, which is itself.
+    /// The pool is full, and the one to leave would be its own sender's last, which is itself.
     #[error(
         "txpool is full: the sender's own transaction with nonce {nonce} and fee cap {fee_cap} is the \
          cheapest of the pool; replace that one first"
     )]
     BehindCheapest {
-        /// Sequence number of the sender's cheapest transaction.
+        /// Nonce of the sender's cheapest transaction.
         nonce: u64,
         /// Its fee cap.
         fee_cap: GasPrice,

@@ -17,9 +17,9 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Ready transactions, cheapest first at any base fee; of equals, the latest arrival first.
 ///
-/// A transaction tips the lesser of its priority fee and what the base fee leaves of its cap. So the cheapest of
-/// all is the first by priority fee or the first by cap, and neither list depends on the base fee: a block moves
-/// nothing in here.
+/// A transaction's tip is the lesser of its priority fee and its cap less the base fee. So the cheapest of all
+/// is the first by priority fee or the first by cap. Neither list depends on the base fee, so a new block
+/// changes nothing here.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prices {
     by_tip: BTreeMap<(u128, Reverse<u64>), Slot>,
@@ -41,12 +41,12 @@ impl Prices {
         self.by_tip.len()
     }
 
-    /// The cheapest, but for one that leaves in any case.
+    /// The cheapest, except for one that leaves in any case.
     pub(crate) fn cheapest(&self, base_fee: u128, leaving: Option<Slot>) -> Option<(Price, Slot)> {
         self.iter(base_fee).find(|(_, slot)| leaving != Some(*slot))
     }
 
-    /// All of them by price. Each comes twice; the first time is at its price.
+    /// All by price. Each comes twice; its first occurrence is at its price.
     fn iter(&self, base_fee: u128) -> impl Iterator<Item = (Price, Slot)> + '_ {
         let by_tip = self.by_tip.iter().map(|(&(tip, arrival), &slot)| ((Price::Tip(tip), arrival), slot));
         let by_cap = self.by_cap.iter();
@@ -64,7 +64,7 @@ impl Prices {
     }
 }
 
-/// By how much something is over its bounds.
+/// By how much a limit is exceeded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Excess {
     count: usize,
@@ -72,12 +72,12 @@ pub(crate) struct Excess {
 }
 
 impl Excess {
-    /// What a pool that holds `count` transactions of `bytes` together has too much.
+    /// The excess of a pool with `count` transactions of `bytes` together.
     pub(crate) fn of_pool(count: usize, bytes: usize, config: &PoolConfig) -> Self {
         Self { count: count.saturating_sub(config.count_max), bytes: bytes.saturating_sub(config.bytes_max) }
     }
 
-    /// What a pool that has `count` parked transactions of `bytes` together has too much.
+    /// The excess of `count` parked transactions of `bytes` together.
     pub(crate) fn of_parked(count: usize, bytes: usize, config: &PoolConfig) -> Self {
         Self {
             count: count.saturating_sub(config.parked_count_max),
@@ -85,7 +85,7 @@ impl Excess {
         }
     }
 
-    /// Whichever is more.
+    /// The larger of the two, per field.
     pub(crate) fn max(self, other: Self) -> Self {
         Self { count: self.count.max(other.count), bytes: self.bytes.max(other.bytes) }
     }
@@ -99,21 +99,21 @@ impl Excess {
     }
 }
 
-/// A decision about room in the making.
+/// The inputs of a decision about room.
 pub(crate) struct Eviction<'a> {
     pub(crate) prices: &'a Prices,
     pub(crate) base_fee: u128,
     pub(crate) senders: &'a HashMap<Address, Sender>,
-    /// Wants to come in.
+    /// The transaction to be admitted.
     pub(crate) newcomer: &'a Facts,
-    /// Leaves in any case: the one that the newcomer replaces, or crowds out of its sender's share.
+    /// Leaves in any case: the one that the newcomer replaces, or the last of a sender whose share is full.
     pub(crate) leaving: Option<Slot>,
 }
 
 impl Eviction<'_> {
-    /// The transactions that leave, or why the newcomer must not come in.
+    /// The transactions to evict, or why the newcomer is rejected.
     ///
-    /// Carries on past the newcomer's own price, to name the one that would do. The number of steps is
+    /// Continues past the newcomer's own price, to report the price that would suffice. The number of steps is
     /// bounded by how many of the smallest transactions the largest one displaces.
     pub(crate) fn plan(&self, mut excess: Excess) -> Result<Vec<Slot>, PoolError> {
         let mut victims = Vec::new();
@@ -136,11 +136,11 @@ impl Eviction<'_> {
             }
         }
         if excess.is_over() {
-            // Not even an empty pool has room: no price helps.
+            // Even an empty pool has no room: no price suffices.
             displaced = Some(Price::Tip(u128::MAX));
         }
         match displaced {
-            // Of equals the latest leaves, and that is the newcomer.
+            // Of equals the latest leaves, which is the newcomer.
             Some(displaced) if self.newcomer.offer.price_at(self.base_fee) <= displaced => {
                 Err(self.too_cheap(displaced))
             }
@@ -148,8 +148,8 @@ impl Eviction<'_> {
         }
     }
 
-    /// The transaction whose place a newcomer takes if there can be no more of its kind, or why it must not: the
-    /// cheapest, whose followers are parked.
+    /// The transaction that a newcomer displaces if its kind is at the limit, or why it is rejected: the
+    /// cheapest, whose followers become parked.
     pub(crate) fn cheaper(&self) -> Result<Slot, PoolError> {
         let Some((price, cheapest)) = self.prices.cheapest(self.base_fee, self.leaving) else {
             return Err(self.too_cheap(Price::Tip(u128::MAX)));
@@ -163,7 +163,7 @@ impl Eviction<'_> {
         Ok(cheapest)
     }
 
-    /// The last ready transaction that the owner of the cheapest would have with the newcomer in.
+    /// The last ready transaction that the sender of the cheapest would have, including the newcomer.
     fn last_of(&self, cheapest: Slot, end: Option<u64>) -> Result<&Facts, PoolError> {
         let sender = &self.senders[&cheapest.sender];
         let mut last = sender.last_ready_below(end);

@@ -1,41 +1,41 @@
-//! What a transaction offers per gas, and when it came.
+//! What a transaction pays per gas, and when it arrived.
 
 use almanac_primitives::{GasPrice, UserTransaction};
 use std::cmp::Reverse;
 
-/// What a transaction offers per gas, and when it came. All ordering in the pool rests on this.
+/// What a transaction pays per gas, and when it arrived. All ordering in the pool is based on this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
     /// The most it pays per gas, in wei.
     pub(crate) fee_cap: u128,
-    /// The most it pays beyond the base fee: at most the cap, and the cap itself where a transaction names
-    /// one price only.
+    /// The most it pays beyond the base fee. At most the cap; equal to the cap for a transaction with a single
+    /// price.
     pub(crate) tip_cap: u128,
-    /// Place in the order of arrival; unique in a pool.
+    /// Position in the order of arrival; unique in a pool.
     pub(crate) arrival: u64,
 }
 
-/// Which of its two limits decides what an offer tips.
+/// Which of its two limits determines an offer's tip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// It tips its priority fee, whatever the base fee is.
+    /// The tip is its priority fee, whatever the base fee is.
     Tip,
-    /// It tips what the base fee leaves of its cap.
+    /// The tip is its cap less the base fee.
     Cap,
     /// Its cap is below the base fee.
     Underpriced,
 }
 
-/// What a transaction is worth to a block with some base fee: lesser leaves a full pool first.
+/// The value of a transaction for a block at some base fee. Lower values leave a full pool first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Price {
-    /// Its fee cap, which is below the base fee: no block takes it now.
+    /// Its fee cap, which is below the base fee: it cannot be included now.
     Underpriced(u128),
-    /// What it tips.
+    /// Its tip.
     Tip(u128),
 }
 
-/// Place in a block: greater goes first. Tip at the current base fee, then earlier arrival.
+/// Order in a block: greater goes first. By tip at the current base fee, then by earlier arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
     pub(crate) tip: u128,
@@ -45,17 +45,17 @@ pub(crate) struct Rank {
 impl Offer {
     pub(crate) fn new(transaction: &UserTransaction, arrival: u64) -> Self {
         let fee_cap = transaction.fee_cap().0;
-        // Without a base fee nothing but its own limits holds the tip down.
+        // At a base fee of zero only its own limits bound the tip.
         let tip_cap = transaction.tip_at(GasPrice(0)).map_or(fee_cap, |tip| tip.0);
         Self { fee_cap, tip_cap, arrival }
     }
 
-    /// The highest base fee at which it still tips its whole priority fee.
+    /// The highest base fee at which its tip is still the whole priority fee.
     pub(crate) fn full_tip_base_fee(&self) -> u128 {
         self.fee_cap - self.tip_cap
     }
 
-    /// Which limit decides at this base fee.
+    /// Which limit applies at this base fee.
     pub(crate) fn limit_at(&self, base_fee: u128) -> Limit {
         if base_fee <= self.full_tip_base_fee() {
             Limit::Tip
@@ -66,38 +66,38 @@ impl Offer {
         }
     }
 
-    /// Its place in a block with this base fee; `None` where it pays too little for any.
+    /// Its rank in a block with this base fee; `None` if it pays too little.
     pub(crate) fn rank_at(&self, base_fee: u128) -> Option<Rank> {
         let room = self.fee_cap.checked_sub(base_fee)?;
         Some(Rank { tip: self.tip_cap.min(room), arrival: Reverse(self.arrival) })
     }
 
-    /// What it is worth at this base fee.
+    /// Its value at this base fee.
     pub(crate) fn price_at(&self, base_fee: u128) -> Price {
         Price::of_cap(self.fee_cap, base_fee).min(Price::Tip(self.tip_cap))
     }
 
-    /// The lowest fee cap and priority fee that replace it.
+    /// The lowest fee cap and priority fee of a replacement.
     pub(crate) fn replacement_needed(&self, bump_percent: u32) -> (u128, u128) {
         (raised(self.fee_cap, bump_percent), raised(self.tip_cap, bump_percent))
     }
 
-    /// Whether it pays enough more than `old` to take its place.
+    /// Whether it pays enough more than `old` to replace it.
     pub(crate) fn replaces(&self, old: &Self, bump_percent: u32) -> bool {
         let (cap, tip) = old.replacement_needed(bump_percent);
-        // The highest price there is cannot be raised, and what is needed then saturates at it.
+        // The highest possible price cannot be raised, and the needed price saturates at it.
         let is_raised = self.fee_cap > old.fee_cap && self.tip_cap > old.tip_cap;
         is_raised && self.fee_cap >= cap && self.tip_cap >= tip
     }
 }
 
 impl Price {
-    /// What the base fee leaves of a fee cap.
+    /// A fee cap less the base fee.
     pub(crate) fn of_cap(fee_cap: u128, base_fee: u128) -> Self {
         fee_cap.checked_sub(base_fee).map_or(Self::Underpriced(fee_cap), Self::Tip)
     }
 
-    /// The lowest fee cap and priority fee that are worth more at this base fee.
+    /// The lowest fee cap and priority fee that exceed this value at this base fee.
     pub(crate) fn beaten_by(self, base_fee: u128) -> (u128, u128) {
         match self {
             Self::Underpriced(fee_cap) => (fee_cap.saturating_add(1), 0),
@@ -106,10 +106,10 @@ impl Price {
     }
 }
 
-/// `price` plus `percent` of it, rounded up, and at least one wei more: zero has no percentage to rise by.
+/// `price` plus `percent` of it, rounded up, and at least one wei more, since a percentage of zero is zero.
 fn raised(price: u128, percent: u32) -> u128 {
     let percent = u128::from(percent);
-    // Split, so that the product overflows only where the sum would.
+    // Split, so that the product overflows only if the sum would.
     let rise = (price / 100).saturating_mul(percent).saturating_add((price % 100 * percent).div_ceil(100));
     price.saturating_add(rise.max(1))
 }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     proptest! {
-        /// What beats a price is worth more, and nothing below it is.
+        /// What beats a price has a higher value, and nothing lower beats it.
         #[test]
         fn the_price_to_beat_is_the_lowest(
             (cap, tip) in (0..60u128, 0..60u128), base_fee in 0..60u128,

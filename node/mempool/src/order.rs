@@ -1,4 +1,4 @@
-//! The order in which senders come up for a block, kept without sorting anew when the base fee moves.
+//! The order of senders for a block, maintained without sorting again when the base fee changes.
 //!
 //! Only a sender's first ready transaction, its head, is ordered. Which of its limits decides a head's tip
 //! depends on the base fee, but within one kind the order does not:
@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, btree_map};
 use std::ops::Range;
 
-/// A price and the arrival that tells equals apart.
+/// A price, and the arrival as a tie-breaker.
 type Key<Price> = (Price, u64);
 
 /// The heads of all senders that have one, in order.
@@ -47,7 +47,7 @@ impl Heads {
         self.base_fee
     }
 
-    /// Says what a sender's head offers now, or that it has none.
+    /// Sets a sender's head, or removes it.
     pub(crate) fn set(&mut self, sender: Address, head: Option<Offer>) {
         if self.offers.get(&sender) == head.as_ref() {
             return;
@@ -65,7 +65,7 @@ impl Heads {
         }
     }
 
-    /// Moves to another base fee, at the price of the heads for which that changes something.
+    /// Changes the base fee. The cost is proportional to the heads that are affected.
     pub(crate) fn set_base_fee(&mut self, base_fee: u128) {
         let moving = self.crossed_by(base_fee);
         for (_, offer) in &moving {
@@ -77,7 +77,7 @@ impl Heads {
         }
     }
 
-    /// Walks the heads, best first.
+    /// Iterates over the heads, best first.
     pub(crate) fn iter(&self) -> HeadsIter<'_> {
         HeadsIter {
             base_fee: self.base_fee,
@@ -89,9 +89,9 @@ impl Heads {
         .filled()
     }
 
-    /// Heads that have a border between the current base fee and another; twice, if both are.
+    /// Heads with a border between the current base fee and another; twice if both borders are.
     fn crossed_by(&self, base_fee: u128) -> Vec<(Address, Offer)> {
-        // A base fee on the border belongs to the side below, hence half open on either way.
+        // A base fee on the border belongs to the side below, so the range is half open in either direction.
         let span = self.base_fee.min(base_fee)..self.base_fee.max(base_fee);
         let senders = within(&self.by_full_tip_base_fee, &span).chain(within(&self.by_fee_cap, &span));
         senders.map(|sender| (sender, self.offers[&sender])).collect()
@@ -129,7 +129,7 @@ fn by_cap(offer: &Offer) -> Key<Reverse<u128>> {
     (Reverse(offer.fee_cap), offer.arrival)
 }
 
-/// The two ordered lists as one, merged as far as it is read.
+/// The two ordered lists, merged lazily.
 #[derive(Clone, Debug)]
 pub(crate) struct HeadsIter<'a> {
     base_fee: u128,
@@ -170,7 +170,7 @@ impl Iterator for HeadsIter<'_> {
     fn next(&mut self) -> Option<Address> {
         let by_tip = self.next_by_tip.map(|(rank, _)| rank);
         let by_cap = self.next_by_cap.map(|(rank, _)| rank);
-        // Nothing ranks below something, so an exhausted list never wins.
+        // `None` ranks below `Some`, so an exhausted list never wins.
         let (_, sender) = if by_tip >= by_cap {
             let next = self.next_by_tip?;
             self.fill_by_tip();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever way the base fee took, the order is that of sorting all heads at the last one.
+        /// However the base fee moved, the order equals sorting all heads at the last one.
         #[test]
         fn order_is_that_of_a_fresh_sort(
             offers in prop::collection::vec((0..40u128, 0..40u128), 0..40),

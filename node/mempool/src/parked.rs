@@ -1,8 +1,8 @@
-//! The parked transactions: how much of their room each sender holds, and since when.
+//! The parked transactions: how much room each sender uses, and since when.
 //!
-//! The price of a transaction that cannot run means nothing: nobody will ever charge it. So when there is no room, the
-//! sender that holds most loses its last transaction, not the cheapest sender; of equals, the one that came first. One
-//! account cannot crowd the others out, and many accounts cannot keep a newcomer out.
+//! The price of a transaction that cannot run is meaningless, because it is never charged. So if there is no
+//! room, the sender with the largest share loses its last transaction, not the cheapest sender; of equals, the
+//! one that came first. One account cannot crowd the others out, and many accounts cannot keep a newcomer out.
 
 use crate::{
     evict::Excess,
@@ -13,7 +13,8 @@ use almanac_primitives::{DurationMs, TimestampMs};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Bytes that weigh as much as a transaction: signatures differ by a byte or two, and that must decide nothing.
+/// Bytes that weigh as much as a transaction. Coarse, because signatures differ by a byte or two, and that must
+/// not decide anything.
 const WEIGHT_BYTES: usize = 1_024;
 
 /// All parked transactions.
@@ -26,7 +27,7 @@ pub(crate) struct Parked {
     by_age: BTreeMap<(TimestampMs, u64), Slot>,
 }
 
-/// What one sender holds. Greater gives way first.
+/// The share of one sender. The greater share yields first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Share {
     weight: usize,
@@ -34,7 +35,7 @@ struct Share {
     arrival: Reverse<u64>,
 }
 
-/// What a transaction takes of its sender's share.
+/// The weight of a transaction in its sender's share.
 fn weight(facts: &Facts) -> usize {
     1 + facts.bytes / WEIGHT_BYTES
 }
@@ -58,7 +59,7 @@ impl Parked {
         self.list(sender, Share { weight: share.weight - weight(facts), ..share });
     }
 
-    /// Learns which transaction of a sender would leave first.
+    /// Sets which transaction of a sender would leave first.
     pub(crate) fn set_last(&mut self, sender: Address, last: Option<&Facts>) {
         if let Some(last) = last
             && let Some(share) = self.unlist(sender)
@@ -75,20 +76,20 @@ impl Parked {
         self.bytes
     }
 
-    /// The one that has been parked longest, if that is at least `time`.
+    /// The one parked longest, if that is at least `time`.
     pub(crate) fn expired(&self, now: TimestampMs, time: DurationMs) -> Option<Slot> {
         let (&(at, _), &slot) = self.by_age.first_key_value()?;
         (now.0.saturating_sub(at.0) >= time.0).then_some(slot)
     }
 
-    /// What the sender of a parked newcomer would hold with it, and without the one that leaves for it.
+    /// The share of a parked newcomer's sender, including the newcomer and without the one that leaves for it.
     pub(crate) fn weight_with(&self, newcomer: &Facts, leaving: Option<&Facts>) -> usize {
         let held = self.shares.get(&newcomer.slot.sender).map_or(0, |share| share.weight);
         held + weight(newcomer) - leaving.map_or(0, weight)
     }
 
-    /// Parked transactions that leave, and what is too much even without them. For a parked newcomer only senders
-    /// give way that hold as much as its own would.
+    /// The parked transactions to evict, and the excess that remains. For a parked newcomer, only senders with
+    /// at least its own sender's share yield.
     pub(crate) fn plan(
         &self,
         senders: &HashMap<Address, Sender>,

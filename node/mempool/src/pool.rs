@@ -13,24 +13,24 @@ use alloy_primitives::{Address, TxHash, U256};
 use almanac_primitives::{DurationMs, GasPrice, RecoveredTransaction, TimestampMs, UserTransaction, Wei};
 use std::collections::HashMap;
 
-/// Most transactions that leave with one block because they have been parked too long: bounds the time that the
-/// pool is held. The rest leave with the next ones.
+/// Most transactions that expire with one block, which bounds how long the pool is locked. The rest expire with
+/// later blocks.
 const EXPIRED_PER_BLOCK_MAX: usize = 4_096;
 
-/// Most time that counts between two blocks. A chain that stood still, or a node that was away, lets nothing expire
-/// that nobody could have included.
+/// Most time that counts between two blocks. If the chain stopped or the node was away, transactions that could
+/// not have been included do not expire.
 pub const BLOCK_STEP_MAX: DurationMs = DurationMs(10_000);
 
 /// Pending transactions, bounded and ordered.
 #[derive(Clone, Debug)]
 pub struct Pool {
     config: PoolConfig,
-    // Keyed by what strangers choose, hence the standard library's seeded hasher.
+    // Strangers choose the keys, hence the standard library's seeded hasher.
     slots: HashMap<TxHash, Slot>,
     senders: HashMap<Address, Sender>,
     /// The ready ones.
     prices: Prices,
-    /// Those of them that are wide.
+    /// The ready ones that are wide.
     wide: Prices,
     parked: Parked,
     heads: Heads,
@@ -38,33 +38,33 @@ pub struct Pool {
     arrival_next: u64,
     /// Time of the last block.
     block_time: TimestampMs,
-    /// Time since the pool was made, as blocks tell it.
+    /// Time since the pool was created, in block time.
     now: TimestampMs,
 }
 
-/// What became of an admitted transaction and of others on its account.
+/// The result of admitting a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Insertion {
     /// Whether it can go into the next block.
     pub readiness: Readiness,
-    /// The transaction whose place it took.
+    /// The transaction that it replaced.
     pub replaced: Option<TxHash>,
-    /// Transactions that left to make room, in that order.
+    /// Evicted transactions, in that order.
     pub evicted: Vec<TxHash>,
 }
 
-/// What admitting a transaction takes.
+/// The changes that admit a transaction.
 struct Plan {
     leaving: Option<Slot>,
     evicted: Vec<Slot>,
 }
 
-/// What became of the transactions of a dropped block.
+/// What happened to the transactions of a reverted block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reinjection {
-    /// Those that came back. A later one may have evicted an earlier one again.
+    /// Those that were admitted again. A later one may have evicted an earlier one.
     pub returned: Vec<(TxHash, Insertion)>,
-    /// Those that did not, and why.
+    /// Those that were rejected, and why.
     pub refused: Vec<(TxHash, PoolError)>,
 }
 
@@ -86,8 +86,8 @@ impl Pool {
         }
     }
 
-    /// Takes in a transaction that was validated before, or says why not. What is said of the sender's
-    /// account holds from here on, whether the transaction is admitted or not.
+    /// Admits a validated transaction, or returns why not. The given state of the sender's account applies from
+    /// now on, whether the transaction is admitted or not.
     pub fn insert(&mut self, tx: RecoveredTransaction, sender: SenderState) -> Result<Insertion, PoolError> {
         self.set_sender_state(tx.sender(), sender);
         let facts = Facts::new(tx.transaction(), tx.sender(), self.arrival_next);
@@ -106,7 +106,7 @@ impl Pool {
         Ok(Insertion { readiness: self.readiness(facts.slot), replaced, evicted })
     }
 
-    /// Whether [`insert`](Self::insert) would take a transaction of which only the sender is known yet.
+    /// Whether [`insert`](Self::insert) would admit a transaction of which only the sender is known yet.
     pub fn check(
         &mut self,
         tx: &UserTransaction,
@@ -117,14 +117,14 @@ impl Pool {
         self.plan(&Facts::new(tx, sender, self.arrival_next), state).map(drop)
     }
 
-    /// Ready transactions in the order in which a block wants them.
+    /// Ready transactions in the order for a block.
     pub fn best(&self) -> Best<'_> {
         Best::new(self, self.heads.iter())
     }
 
-    /// Follows the chain to another block: its time, the base fee of the next one, and the accounts that this one
-    /// changed. Transactions leave whose number is used up, which their sender can no longer pay for, or which
-    /// have been parked too long. Accounts may also go back, after a block was dropped.
+    /// Follows the chain to another block: its time, the base fee of the next one, and the accounts that it
+    /// changed. Removes transactions whose nonce is used up, which their sender can no longer pay for, or which
+    /// have been parked too long. Accounts may also go back, after a block was reverted.
     pub fn on_block(
         &mut self,
         block_time: TimestampMs,
@@ -143,7 +143,7 @@ impl Pool {
         }
     }
 
-    /// Takes back the transactions of a dropped block, in the block's order, each with its sender's account
+    /// Admits the transactions of a reverted block again, in the block's order, each with its sender's account
     /// as it is without that block. The rules are those of [`Pool::insert`].
     pub fn reinject(
         &mut self,
@@ -160,7 +160,7 @@ impl Pool {
         outcome
     }
 
-    /// Takes a transaction out, whatever the reason. Later ones of its sender are parked.
+    /// Removes a transaction. Later ones of its sender become parked.
     pub fn remove(&mut self, hash: TxHash) -> Option<RecoveredTransaction> {
         let slot = *self.slots.get(&hash)?;
         let pending = self.take(slot)?;
@@ -168,7 +168,7 @@ impl Pool {
         Some(pending.transaction)
     }
 
-    /// Takes all transactions out.
+    /// Removes all transactions.
     pub fn clear(&mut self) {
         let Self { block_time, now, .. } = *self;
         *self = Self { block_time, now, ..Self::new(self.config, self.base_fee()) };
@@ -185,29 +185,29 @@ impl Pool {
         self.slots.contains_key(&hash)
     }
 
-    /// Whether a transaction is here and can go into the next block, as far as numbers and money are concerned.
+    /// Whether a transaction is pending and ready: by nonce and balance, it can go into the next block.
     pub fn is_ready(&self, hash: TxHash) -> bool {
         self.slots.get(&hash).is_some_and(|slot| self.readiness(*slot) == Readiness::Ready)
     }
 
-    /// Everybody who has a transaction here, in no order.
+    /// All senders with pending transactions, in no particular order.
     pub fn senders(&self) -> impl Iterator<Item = Address> {
         self.senders.keys().copied()
     }
 
-    /// A sender's transactions in order of their numbers.
+    /// A sender's transactions in nonce order.
     pub fn pending_of(&self, sender: Address) -> impl Iterator<Item = (&RecoveredTransaction, Readiness)> {
         let sender = self.senders.get(&sender);
         let pending = sender.into_iter().flat_map(|s| s.iter().map(|p| (p, s.readiness(p.facts.slot.nonce))));
         pending.map(|(pending, readiness)| (&pending.transaction, readiness))
     }
 
-    /// The first sequence number from the account's on that no pending transaction has taken.
+    /// The first nonce from the account's on that no pending transaction uses.
     pub fn next_nonce(&self, sender: Address, account_nonce: u64) -> u64 {
         self.senders.get(&sender).map_or(account_nonce, |sender| sender.next_nonce(account_nonce))
     }
 
-    /// The base fee that transactions are ordered for.
+    /// The base fee by which transactions are ordered.
     pub fn base_fee(&self) -> GasPrice {
         GasPrice(self.heads.base_fee())
     }
@@ -222,22 +222,22 @@ impl Pool {
         self.slots.is_empty()
     }
 
-    /// Bytes of all pending transactions, as encoded.
+    /// Encoded bytes of all pending transactions.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many can go into a block, as far as numbers and money are concerned.
+    /// Number of ready transactions.
     pub fn ready_count(&self) -> usize {
         self.prices.len()
     }
 
-    /// How many wait for an earlier one or for money.
+    /// Number of parked transactions.
     pub fn parked_count(&self) -> usize {
         self.parked.count()
     }
 
-    /// Bytes of those, as encoded.
+    /// Encoded bytes of the parked transactions.
     pub fn parked_bytes(&self) -> usize {
         self.parked.bytes()
     }
@@ -254,7 +254,7 @@ impl Pool {
         if self.ready(slot).is_some() { Readiness::Ready } else { Readiness::Parked }
     }
 
-    /// What has to leave for a newcomer, or why it must not come in. Nothing is touched.
+    /// What has to leave for a newcomer, or why it is rejected. Changes nothing.
     fn plan(&self, newcomer: &Facts, sender: SenderState) -> Result<Plan, PoolError> {
         self.check_new(newcomer, sender)?;
         let fresh = Sender::new(sender);
@@ -286,7 +286,7 @@ impl Pool {
         if given < state.nonce {
             return Err(PoolError::NonceTooLow { given, account: state.nonce });
         }
-        // The highest cost also stands for all that are higher.
+        // The maximum also stands for any cost that overflows.
         if cost > state.balance || cost == Wei(U256::MAX) {
             return Err(PoolError::InsufficientFunds { sender, needed: cost, balance: state.balance });
         }
@@ -297,7 +297,7 @@ impl Pool {
         Ok(())
     }
 
-    /// The transaction whose place the newcomer takes, if it may.
+    /// The transaction that the newcomer replaces, if it may.
     fn replaced_by<'a>(&self, newcomer: &Facts, held: &'a Sender) -> Result<Option<&'a Facts>, PoolError> {
         let Some(Pending { facts: old, .. }) = held.get(newcomer.slot.nonce) else {
             return Ok(None);
@@ -316,8 +316,8 @@ impl Pool {
         })
     }
 
-    /// The last transaction of a sender that has its full share, if the newcomer comes before it: closing a
-    /// gap is worth more than the far end.
+    /// The last transaction of a sender whose share is full, if the newcomer comes before it: closing a gap
+    /// takes precedence over the last nonce.
     fn crowded_out_by<'a>(
         &self,
         newcomer: &Facts,
@@ -344,7 +344,7 @@ impl Pool {
         if state.is_delegated { sender_count_max.min(delegated_count_max) } else { sender_count_max }
     }
 
-    /// What leaves for a ready newcomer if it is wide and there can be no more of those.
+    /// The transaction that leaves for a ready, wide newcomer if the number of wide ones is at its limit.
     fn widest_room<'a>(
         &'a self,
         newcomer: &Facts,
@@ -367,8 +367,8 @@ impl Pool {
         facts.gas > self.config.wide_gas
     }
 
-    /// The slots that must become free for a ready newcomer, beside the one that leaves in any case: of parked
-    /// transactions first, whatever they offer, then of ready ones that pay less.
+    /// The transactions to evict for a ready newcomer, in addition to the one that leaves in any case: first
+    /// parked ones, whatever they pay, then ready ones that pay less.
     fn evicted_by_ready(&self, newcomer: &Facts, leaving: Option<&Facts>) -> Result<Vec<Slot>, PoolError> {
         let excess = self.excess_with(newcomer, leaving);
         let leaving = leaving.map(|facts| facts.slot);
@@ -380,7 +380,7 @@ impl Pool {
         Ok(evicted)
     }
 
-    /// The same for a parked newcomer: only other parked ones give way.
+    /// The same for a parked newcomer, which displaces only parked ones.
     fn evicted_by_parked(
         &self,
         newcomer: &Facts,
@@ -416,8 +416,8 @@ impl Pool {
         self.trim(sender);
     }
 
-    /// Makes the bounds hold again that a change of a sender's transactions may have broken, and answers with
-    /// those that left for it.
+    /// Restores the limits after a change of a sender's transactions. Returns the transactions that were
+    /// evicted.
     fn trim(&mut self, sender: Address) -> Vec<TxHash> {
         let mut trimmed = Vec::new();
         while self.wide.len() > self.config.wide_count_max
@@ -436,7 +436,7 @@ impl Pool {
         trimmed
     }
 
-    /// The last transaction of a sender that has more than it may.
+    /// The last transaction of a sender that exceeds its share.
     fn beyond_share(&self, sender: Address) -> Option<Slot> {
         let held = self.senders.get(&sender)?;
         let is_over = held.len() > self.share_max(held.state())
@@ -472,7 +472,7 @@ impl Pool {
         Some(pending)
     }
 
-    /// Changes one sender, and whatever follows from its ready transactions.
+    /// Changes one sender, and updates the indexes that depend on its ready transactions.
     fn change<R>(&mut self, sender: Address, change: impl FnOnce(&mut Sender) -> R) -> Option<R> {
         let held = self.senders.get_mut(&sender)?;
         let result = change(held);
@@ -489,7 +489,7 @@ impl Pool {
         Some(result)
     }
 
-    /// Forgets a transaction that its sender no longer holds.
+    /// Removes a transaction from the indexes, after its sender no longer has it.
     fn unlink(&mut self, pending: &Pending) {
         self.bytes -= pending.facts.bytes;
         self.slots.remove(&pending.facts.hash);

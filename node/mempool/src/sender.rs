@@ -8,8 +8,9 @@
 //!             ready_len = 3
 //! ```
 //!
-//! Ready ones are a prefix: consecutive from the account's nonce, and together within its balance. The prefix
-//! is kept by its length and its cost, so that it grows and shrinks at its end without being counted anew.
+//! Ready transactions are a prefix: consecutive from the account's nonce, and together covered by its balance.
+//! The prefix is stored as its length and its cost, so that it grows and shrinks at its end without being
+//! recomputed.
 
 use crate::offer::Offer;
 use alloy_consensus::Transaction as _;
@@ -18,12 +19,12 @@ use almanac_primitives::{RecoveredTransaction, TimestampMs, UserTransaction, Wei
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::ops::Bound;
 
-/// What the caller knows of a sender's account.
+/// The state of a sender's account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderState {
-    /// Sequence number of its next transaction.
+    /// Nonce of its next transaction.
     pub nonce: u64,
-    /// What it can pay with.
+    /// Its balance.
     pub balance: Wei,
     /// Whether it has an EIP-7702 delegation, by which others can spend its funds.
     pub is_delegated: bool,
@@ -32,29 +33,29 @@ pub struct SenderState {
 /// Whether a transaction can go into the next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// All before it are here, and the account can pay for it and them.
+    /// All earlier ones are here, and the account can pay for it and them.
     Ready,
     /// It waits for an earlier one, or for money.
     Parked,
 }
 
-/// Where a transaction stands: one sender has one transaction per sequence number.
+/// The position of a transaction: one sender has one transaction per nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot {
     pub(crate) sender: Address,
     pub(crate) nonce: u64,
 }
 
-/// What decisions need to know of a transaction.
+/// The properties of a transaction that decisions depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     pub(crate) hash: TxHash,
     pub(crate) slot: Slot,
     pub(crate) offer: Offer,
     pub(crate) bytes: usize,
-    /// The most it can take from its sender; where that is more than any account can hold, the most there is.
+    /// The most it can cost its sender; the maximum value if it overflows.
     pub(crate) cost: Wei,
-    /// What it asks for.
+    /// Its gas limit.
     pub(crate) gas: u64,
 }
 
@@ -81,15 +82,15 @@ pub(crate) struct Pending {
     pub(crate) place: Place,
 }
 
-/// On which side of the border a transaction is.
+/// Whether a transaction is ready or parked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Ready,
-    /// Since this moment.
+    /// Parked since this time.
     Parked(TimestampMs),
 }
 
-/// A transaction that crossed the border.
+/// A transaction that changed from ready to parked or back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Move {
     pub(crate) facts: Facts,
@@ -102,11 +103,11 @@ pub(crate) struct Move {
 pub(crate) struct Sender {
     state: SenderState,
     pending: BTreeMap<u64, Pending>,
-    /// What each of them costs, with its number: finds those that the balance no longer covers.
+    /// Costs with nonces: finds those that the balance no longer covers.
     costs: BTreeSet<(Wei, u64)>,
     ready_len: usize,
     ready_cost: Wei,
-    /// Crossed the border and not yet taken note of.
+    /// Changes that were not collected yet.
     moves: Vec<Move>,
 }
 
@@ -122,12 +123,12 @@ impl Sender {
         }
     }
 
-    /// Takes in what the account now is, and returns the transactions that would not be admitted any more: their
-    /// number is used up, or the balance does not even cover them alone.
+    /// Updates the account's state, and returns the transactions that are no longer valid: their nonce is used
+    /// up, or the balance does not cover them even alone.
     pub(crate) fn set_state(&mut self, state: SenderState, now: TimestampMs) -> Vec<Pending> {
         let mut leaving = self.take_below(state.nonce);
         if state.nonce < self.state.nonce {
-            // The account went back: whatever was ready now waits behind a gap.
+            // The account's nonce went back: everything that was ready now waits behind a gap.
             while self.ready_len > 0 {
                 self.demote_last(now);
             }
@@ -142,8 +143,8 @@ impl Sender {
         leaving
     }
 
-    /// Where a transaction with this number would be, or what the balance would have to be to let it take the place
-    /// of a ready one.
+    /// Whether a transaction with this nonce would be ready or parked; an error with the needed balance if it
+    /// would replace a ready one that the balance does not cover.
     pub(crate) fn placement(&self, nonce: u64, cost: Wei) -> Result<Readiness, Wei> {
         if self.is_ready(nonce) {
             return self.check_ready_replacement(nonce, cost).map(|()| Readiness::Ready);
@@ -158,7 +159,7 @@ impl Sender {
         if others.checked_add(cost).as_ref().is_some_and(is_covered) {
             return Ok(());
         }
-        // Those after it can be parked; those before it come first.
+        // Later ones can be parked; earlier ones take precedence.
         let before = self.pending.range(self.state.nonce..nonce);
         let sum = before.fold(cost, |sum, (_, pending)| Wei(sum.0.saturating_add(pending.facts.cost.0)));
         if is_covered(&sum) { Ok(()) } else { Err(sum) }
@@ -169,7 +170,7 @@ impl Sender {
         if self.is_ready(nonce) { Place::Ready } else { Place::Parked(now) }
     }
 
-    /// Adds a transaction, and returns the one that had its number.
+    /// Adds a transaction, and returns the one that had its nonce.
     pub(crate) fn put(&mut self, newcomer: Pending, now: TimestampMs) -> Option<Pending> {
         let Facts { slot: Slot { nonce, .. }, cost, .. } = newcomer.facts;
         let is_ready = self.is_ready(nonce);
@@ -187,7 +188,7 @@ impl Sender {
         old
     }
 
-    /// Takes one transaction out and parks those after it, at the price of a step for each of them.
+    /// Removes one transaction and parks those after it, in time proportional to their number.
     pub(crate) fn take(&mut self, nonce: u64, now: TimestampMs) -> Option<Pending> {
         while self.is_ready(nonce) {
             self.demote_last(now);
@@ -197,7 +198,7 @@ impl Sender {
         Some(pending)
     }
 
-    /// What crossed the border since this was last asked.
+    /// Takes the changes between ready and parked since the last call.
     pub(crate) fn take_moves(&mut self) -> Vec<Move> {
         std::mem::take(&mut self.moves)
     }
@@ -206,12 +207,12 @@ impl Sender {
         self.pending.get(&nonce)
     }
 
-    /// The transaction at this number if it can run now.
+    /// The transaction with this nonce, if it is ready.
     pub(crate) fn ready(&self, nonce: u64) -> Option<&Pending> {
         self.pending.get(&nonce).filter(|_| self.is_ready(nonce))
     }
 
-    /// The first transaction if it can run now.
+    /// The first transaction, if it is ready.
     pub(crate) fn head(&self) -> Option<&Pending> {
         self.ready(self.state.nonce)
     }
@@ -221,7 +222,7 @@ impl Sender {
         self.pending.last_key_value().map(|(_, pending)| &pending.facts)
     }
 
-    /// The last ready transaction, or the last before a number.
+    /// The last ready transaction, or the last before a nonce.
     pub(crate) fn last_ready_below(&self, end: Option<u64>) -> Option<&Facts> {
         let last = self.last_ready()?;
         let last = match end {
@@ -231,7 +232,7 @@ impl Sender {
         self.ready(last).map(|pending| &pending.facts)
     }
 
-    /// The last ready transaction that asks for more than so much gas.
+    /// The last ready transaction with a gas limit above this.
     pub(crate) fn last_ready_above(&self, gas: u64) -> Option<&Facts> {
         let ready = self.pending.range(..self.next_ready()).rev();
         ready.map(|(_, pending)| &pending.facts).find(|facts| facts.gas > gas)
@@ -243,7 +244,7 @@ impl Sender {
         parked.map(|(_, pending)| &pending.facts)
     }
 
-    /// All of them in order of their numbers.
+    /// All of them in nonce order.
     pub(crate) fn iter(&self) -> btree_map::Values<'_, u64, Pending> {
         self.pending.values()
     }
@@ -264,12 +265,12 @@ impl Sender {
         self.pending.len() - self.ready_len
     }
 
-    /// The number after the ready ones.
+    /// The nonce after the ready ones.
     pub(crate) fn next_ready(&self) -> u64 {
         self.ready_end().unwrap_or(u64::MAX)
     }
 
-    /// The first number from `account_nonce` on that no pending transaction has taken.
+    /// The first nonce from `account_nonce` on that no pending transaction uses.
     pub(crate) fn next_nonce(&self, account_nonce: u64) -> u64 {
         let mut next = account_nonce;
         if self.is_ready(account_nonce) {
@@ -303,7 +304,7 @@ impl Sender {
         stale
     }
 
-    /// Exchanges the cost of a ready transaction, parking from the end what the balance no longer covers.
+    /// Changes the cost of a ready transaction, and parks from the end what the balance no longer covers.
     fn reprice(&mut self, nonce: u64, old_cost: Wei, new_cost: Wei, now: TimestampMs) {
         self.ready_cost = less(self.ready_cost, old_cost);
         loop {
@@ -338,7 +339,7 @@ impl Sender {
         self.ready_len -= 1;
     }
 
-    /// Notes that a transaction is on the other side now, and answers with its cost.
+    /// Marks a transaction as ready or parked. Returns its cost.
     fn cross(&mut self, nonce: u64, to: Place) -> Wei {
         let pending = self.pending.get_mut(&nonce).expect("every number of the ready prefix is held");
         let from = std::mem::replace(&mut pending.place, to);
@@ -346,7 +347,7 @@ impl Sender {
         pending.facts.cost
     }
 
-    /// The cost of the ready prefix and one more, where the balance covers it.
+    /// The cost of the ready prefix plus one more, if the balance covers it.
     fn cost_with(&self, cost: Wei) -> Option<Wei> {
         self.ready_cost.checked_add(cost).filter(|sum| *sum <= self.state.balance)
     }
@@ -360,13 +361,13 @@ impl Sender {
         nonce.checked_sub(self.state.nonce).is_some_and(|place| place < self.ready_len as u64)
     }
 
-    /// One past the ready prefix; `None` where there is no such number.
+    /// One past the ready prefix; `None` if there is no such nonce.
     fn ready_end(&self) -> Option<u64> {
         self.state.nonce.checked_add(self.ready_len as u64)
     }
 
     fn last_ready(&self) -> Option<u64> {
-        // In this order, because the end itself may be past the last number.
+        // Subtract first: the end itself may be past the last nonce.
         self.ready_len.checked_sub(1).map(|steps| self.state.nonce + steps as u64)
     }
 }

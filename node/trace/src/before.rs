@@ -8,7 +8,7 @@ use revm::{
     state::{AccountInfo, Bytecode},
 };
 
-/// Reads what was there before a transaction.
+/// Reads the state before a transaction.
 pub(crate) struct Before<'f>(pub(crate) &'f Footprint);
 
 impl DatabaseRef for Before<'_> {
@@ -33,7 +33,7 @@ impl DatabaseRef for Before<'_> {
         found.map(|slot| slot.original_value()).ok_or(untouched)
     }
 
-    /// No tracer asks for one: BLOCKHASH is a slot like any other here.
+    /// No tracer needs this: BLOCKHASH reads a slot here.
     fn block_hash_ref(&self, number: u64) -> Result<B256, StateFault> {
         use almanac_primitives::{addresses::BLOCK_HASH_HISTORY, params::BLOCK_HASH_HISTORY_LEN};
         self.storage_ref(BLOCK_HASH_HISTORY, U256::from(number % BLOCK_HASH_HISTORY_LEN)).map(Into::into)

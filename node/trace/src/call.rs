@@ -9,7 +9,7 @@ use alloy_rpc_types_eth::TransactionInfo;
 use almanac_exec::{Call, Environment, simulate_watched};
 use almanac_primitives::StateRead;
 
-/// The trace of a call that changes nothing.
+/// The trace of a simulated call.
 pub fn trace_call<T: Tracer>(
     state: &dyn StateRead,
     environment: &Environment,

@@ -16,12 +16,12 @@ use revm::{
 };
 use std::{collections::BTreeMap, sync::OnceLock};
 
-/// Where the library calls.
+/// The address that the library calls.
 const CONSOLE: Address = address!("0x000000000000000000636F6e736F6c652e6c6f67");
 
-/// Lines that one transaction may print.
+/// Most lines that one transaction may print.
 const LINES_MAX: usize = 100;
-/// Characters that one line may have.
+/// Most characters of one line.
 const LINE_CHARS_MAX: usize = 1_000;
 
 /// Collects what a transaction prints.
@@ -61,18 +61,19 @@ impl Inspector<EvmContext<'_>> for ConsoleInspector {
     }
 }
 
-/// The line that a call of the console prints, or `None` where it is no call of the library.
+/// The line that a call of the console prints, or `None` if the library did not make the call.
 fn line(input: &[u8]) -> Option<String> {
     let (selector, arguments) = input.split_first_chunk::<4>()?;
     let types = signatures().get(selector)?;
     let values = DynSolType::Tuple(types.clone()).abi_decode_params(arguments).ok()?;
     let DynSolValue::Tuple(values) = values else { return None };
     let text = format(&values.iter().map(show).collect::<Vec<_>>());
-    // What strangers print must not move the cursor.
+    // Replace control characters: untrusted output must not move the cursor.
     Some(text.chars().take(LINE_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect())
 }
 
-/// As Node's `util.format` does it: the first argument's placeholders take the next ones, the rest follows.
+/// Formats like Node's `util.format`: placeholders in the first argument consume the next ones, the rest is
+/// appended.
 fn format(arguments: &[String]) -> String {
     let Some((first, mut rest)) = arguments.split_first() else { return String::new() };
     let mut out = String::new();
@@ -113,8 +114,8 @@ fn show(value: &DynSolValue) -> String {
 
 type Signatures = BTreeMap<[u8; 4], Vec<DynSolType>>;
 
-/// Every `log` of the library: up to four of four types, and one of the others. Early versions wrote "uint"
-/// where the name of the type is "uint256", and so have other selectors.
+/// Every `log` of the library: up to four arguments of four types, and one of the others. Early versions wrote
+/// "uint" instead of "uint256", and so have other selectors.
 fn signatures() -> &'static Signatures {
     static ALL: OnceLock<Signatures> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -134,7 +135,7 @@ fn signatures() -> &'static Signatures {
         add(&mut all, &[DynSolType::Int(256)]);
         add(&mut all, &[DynSolType::Bytes]);
         (1..=32).for_each(|length| add(&mut all, &[DynSolType::FixedBytes(length)]));
-        // These two have names of their own in the library.
+        // These two have different names in the library.
         for (name, kind) in [("logUint", DynSolType::Uint(256)), ("logInt", DynSolType::Int(256))] {
             insert(&mut all, name, std::slice::from_ref(&kind));
         }

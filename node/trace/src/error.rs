@@ -6,15 +6,15 @@ use almanac_index::StoreError;
 /// Why a block, a transaction or a call cannot be traced.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// A tracer that is none of ours.
+    /// The tracer does not exist.
     #[error("tracer {given:?} is unknown; known: {known} (JavaScript is not run here)")]
     UnknownTracer {
-        /// What was asked for, cut to a readable length.
+        /// The requested name, shortened.
         given: String,
-        /// All there are.
+        /// All known tracers.
         known: String,
     },
-    /// Settings that the tracer does not have.
+    /// Invalid settings for the tracer.
     #[error("tracerConfig does not fit {tracer}: {reason}")]
     BadConfig {
         /// The tracer.
@@ -22,7 +22,7 @@ pub enum TraceError {
         /// What is wrong.
         reason: String,
     },
-    /// History does not reach back that far.
+    /// The state has been pruned.
     #[error(
         "the state before block {number} is no longer kept, so it cannot be traced; the oldest block that can is {oldest}"
     )]
@@ -32,18 +32,18 @@ pub enum TraceError {
         /// The oldest that can be traced.
         oldest: u64,
     },
-    /// The chain went back below it after it was found.
+    /// The block was reverted after it was found.
     #[error("block {number} was taken back: ask anew")]
     TakenBack {
         /// The block.
         number: u64,
     },
-    /// Nothing of that number ran in the block.
+    /// The block has no transaction with this index.
     #[error("block {number} has no transaction {index}; it has {count}")]
     NoSuchTransaction {
         /// The block.
         number: u64,
-        /// What was asked for.
+        /// The requested index.
         index: usize,
         /// How many there are.
         count: usize,
@@ -51,16 +51,16 @@ pub enum TraceError {
     /// It took too long.
     #[error("the trace took longer than {max_ms} ms; ask for less at once")]
     TooLong {
-        /// The longest that is allowed.
+        /// The limit.
         max_ms: u128,
     },
-    /// It saw too much.
+    /// It holds too much data.
     #[error("the trace holds more than {max_bytes} bytes; leave out memory and stack, or use callTracer")]
     TooLarge {
-        /// The most that is allowed.
+        /// The limit.
         max_bytes: u64,
     },
-    /// The block came out differently from the first time: this node is wrong about one of the two.
+    /// Executing the block again gives another result: this node was wrong one of the two times.
     #[error("executing block {number} again gives another receipt {index} than the stored one")]
     Differs {
         /// The block.
@@ -68,7 +68,7 @@ pub enum TraceError {
         /// The first receipt that differs.
         index: usize,
     },
-    /// A stored transaction that breaks a rule.
+    /// A stored transaction breaks a rule.
     #[error("transaction {index} of block {number} is not valid: {error}")]
     Invalid {
         /// The block.
@@ -78,13 +78,13 @@ pub enum TraceError {
         /// The rule.
         error: Box<TransactionError>,
     },
-    /// A call that cannot even be tried.
+    /// The call cannot be simulated.
     #[error(transparent)]
     Call(Box<SimulateError>),
-    /// The block cannot be run.
+    /// The block cannot be executed.
     #[error(transparent)]
     Block(Box<BlockError>),
-    /// The state below failed.
+    /// The state failed.
     #[error(transparent)]
     State(#[from] StateFault),
     /// The index failed.
@@ -92,7 +92,7 @@ pub enum TraceError {
     Store(#[from] StoreError),
 }
 
-// These are rare and large: every trace would otherwise carry room for them.
+// Boxed because they are rare and large: otherwise every trace would reserve space for them.
 impl From<SimulateError> for TraceError {
     fn from(error: SimulateError) -> Self {
         Self::Call(Box::new(error))

@@ -13,7 +13,7 @@ use alloy_rpc_types_trace::geth::{
 use revm::{context::BlockEnv, context_interface::result::ResultAndState, interpreter::InstructionResult};
 use revm_inspectors::tracing::{DebugInspector, DebugInspectorError, TracingInspector, TransactionContext};
 
-/// The tracers that can be asked for by name.
+/// The tracers that can be requested by name.
 const KNOWN: [BuiltIn; 6] = [
     BuiltIn::CallTracer,
     BuiltIn::PreStateTracer,
@@ -23,10 +23,10 @@ const KNOWN: [BuiltIn; 6] = [
     BuiltIn::NoopTracer,
 ];
 
-/// Names can be whole programs; an error repeats this much of one.
+/// Most characters of a name to repeat in an error, since a name can be a whole program.
 const NAME_CHARS_MAX: usize = 40;
 
-/// A tracer by name, or without a name the log of all steps.
+/// A tracer by name; without a name, the log of all steps.
 #[derive(Debug)]
 pub struct GethTracer {
     template: DebugInspector,
@@ -34,7 +34,7 @@ pub struct GethTracer {
 }
 
 impl GethTracer {
-    /// The tracer that the options ask for, or why there is none.
+    /// The requested tracer, or an error if there is none.
     pub fn new(options: GethDebugTracingOptions) -> Result<Self, TraceError> {
         let tracer = options.tracer.as_ref().map_or("", GethDebugTracerType::as_str).to_owned();
         let is_known = match &options.tracer {
@@ -97,7 +97,7 @@ impl Tracer for GethTracer {
     }
 }
 
-/// What the transaction itself logged is undone with it. The inspector knows that of inner calls only.
+/// Removes the logs of a failed transaction. The inspector does so only for inner calls.
 fn without_undone_logs(trace: GethTrace) -> GethTrace {
     match trace {
         GethTrace::CallTracer(mut frame) => {
@@ -129,7 +129,7 @@ fn keeps(inspector: &DebugInspector) -> Keeps {
     }
 }
 
-/// A transaction that calls nothing, as a prologue, leaves the inspector with a call that never ended.
+/// Ends the call of a transaction that calls nothing, such as a prologue, which the inspector would leave open.
 pub(crate) fn end_empty(inspector: &mut TracingInspector, seen: &Seen) {
     let root = inspector.traces_mut().nodes_mut().first_mut();
     if let Some(root) = root.filter(|root| root.trace.status.is_none() && seen.footprint.result.is_success())

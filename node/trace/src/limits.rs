@@ -1,4 +1,4 @@
-//! Limits on the time and memory of a trace, watched by an inspector beside the tracer's own.
+//! Limits on the time and memory of a trace, enforced by a second inspector beside the tracer's own.
 
 use crate::{
     error::TraceError,
@@ -20,38 +20,38 @@ use std::{
     time::Duration,
 };
 
-/// What one step takes in memory, beside stack and memory of the EVM.
+/// Memory of one step, without the EVM's stack and memory.
 const STEP_BYTES: u64 = 256;
 
-/// What one word of the stack takes: it is copied once on the way to the answer.
+/// Memory of one stack word, which is copied once while the answer is built.
 const STACK_WORD_BYTES: u64 = 64;
 
-/// What one byte of memory takes: it becomes text.
+/// Memory of one byte of EVM memory, which becomes text.
 const MEMORY_BYTE_BYTES: u64 = 4;
 
-/// What one slot takes in a list of slots.
+/// Memory of one slot in a list of slots.
 const SLOT_BYTES: u64 = 96;
 
-/// What one call takes in memory, beside input and output.
+/// Memory of one call, without input and output.
 const CALL_BYTES: u64 = 512;
 
-/// The most that one trace may take.
+/// The limits of one trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Time from beginning to end.
+    /// Total time.
     pub time_max: Duration,
-    /// Bytes that the tracer holds, about.
+    /// Approximate bytes that the tracer holds.
     pub bytes_max: u64,
 }
 
 impl Limits {
-    /// For a whole block, or a transaction with those that came before it.
+    /// For a whole block, or a transaction including those before it.
     pub const BLOCK: Self = Self { time_max: Duration::from_secs(10), bytes_max: 64 << 20 };
-    /// For a call that is tried out.
+    /// For a simulated call.
     pub const CALL: Self = Self { time_max: Duration::from_secs(2), bytes_max: 64 << 20 };
 }
 
-/// Counts along, and stops the EVM where a limit is passed.
+/// Counts time and bytes, and stops the EVM when a limit is exceeded.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     limits: Limits,
@@ -68,7 +68,7 @@ impl Limiter {
         Self { limits, keeps, timer, bytes: 0, steps: 0, slots: BTreeMap::new() }
     }
 
-    /// The limit that was passed, if one was.
+    /// The limit that was exceeded, if any.
     pub(crate) fn error(&self) -> Option<TraceError> {
         if self.bytes > self.limits.bytes_max {
             Some(TraceError::TooLarge { max_bytes: self.limits.bytes_max })
@@ -79,7 +79,7 @@ impl Limiter {
         }
     }
 
-    /// Adds what the inspector beside counted itself.
+    /// Adds what the tracer's inspector counted itself.
     pub(crate) fn add(&mut self, counted: Option<usize>) {
         self.hold(counted.map_or(u64::MAX, length));
     }
@@ -107,7 +107,7 @@ impl Limiter {
         slots.len()
     }
 
-    /// Also between transactions, which may have no steps.
+    /// Checks the clock. Also called between transactions, which may have no steps.
     pub(crate) fn look_at_clock(&mut self) {
         self.timer.look();
     }

@@ -1,4 +1,4 @@
-//! Questions of the explorer Otterscan about a transaction.
+//! The queries of the explorer Otterscan about a transaction.
 
 use crate::{
     error::TraceError,
@@ -21,20 +21,20 @@ pub struct OtterscanEntries;
 /// One call, creation or self-destruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OtterscanEntry {
-    /// The opcode that made it.
+    /// The opcode that caused it.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How deep it is; the transaction itself is at 0.
+    /// Its depth; the transaction itself is at 0.
     pub depth: usize,
-    /// Who calls.
+    /// The caller.
     pub from: Address,
-    /// Who is called, created or paid.
+    /// The address that is called, created or paid.
     pub to: Address,
-    /// Value; none where the opcode cannot carry any.
+    /// Value; `None` if the opcode cannot carry any.
     pub value: Option<U256>,
     /// Calldata or init code.
     pub input: Bytes,
-    /// What came back.
+    /// The returned data.
     pub output: Bytes,
 }
 
@@ -48,8 +48,8 @@ impl Tracer for OtterscanEntries {
 
     fn trace(&self, mut inspector: TracingInspector, seen: &Seen) -> Result<Self::Trace, TraceError> {
         end_empty(&mut inspector, seen);
-        // The arena holds calls in the order in which they began. A contract destroys itself as its last act,
-        // so its entry goes behind everything that its call called.
+        // The arena holds calls in the order in which they began. A contract self-destructs at the end of its
+        // call, so that entry goes after all calls made by it.
         let nodes = inspector.into_traces().into_nodes();
         let mut entries = Vec::with_capacity(nodes.len());
         let mut ending: Vec<OtterscanEntry> = Vec::new();
@@ -92,7 +92,7 @@ fn destruction_entry(node: &CallTraceNode) -> Option<OtterscanEntry> {
     })
 }
 
-/// Value that moved inside a transaction, and contracts that came or went.
+/// Value transfers inside a transaction, and contracts created or destroyed.
 #[derive(Clone, Copy, Debug)]
 pub struct InternalOperations;
 
@@ -109,7 +109,7 @@ impl Tracer for InternalOperations {
     }
 }
 
-/// All of what a transaction reverted with. Empty where it did not.
+/// The full revert data of a transaction; empty if it did not revert.
 #[derive(Clone, Copy, Debug)]
 pub struct RevertData;
 
@@ -129,7 +129,7 @@ impl Tracer for RevertData {
     }
 }
 
-/// The contracts that a transaction created and that stayed, each with who created it.
+/// The contracts that a transaction created and that still exist after it, each with its creator.
 #[derive(Clone, Copy, Debug)]
 pub struct Creations;
 

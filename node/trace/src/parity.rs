@@ -1,6 +1,7 @@
 //! The traces of OpenEthereum's `trace_` methods.
 //!
-//! Unlike there, they include calls to native code: our system contracts are native, and many transactions call one.
+//! Unlike OpenEthereum's, they include calls to native code: our system contracts are native, and many
+//! transactions call one.
 
 use crate::{
     before::Before,
@@ -13,7 +14,7 @@ use alloy_primitives::map::HashSet;
 use alloy_rpc_types_trace::parity::{LocalizedTransactionTrace, TraceResults, TraceType};
 use revm_inspectors::tracing::{TraceLimitBehavior, TraceLimits, TracingInspector, TracingInspectorConfig};
 
-/// The calls of a transaction as a flat list, each with its place in the chain.
+/// The calls of a transaction as a flat list, each with its position in the chain.
 #[derive(Clone, Copy, Debug)]
 pub struct CallTraces;
 
@@ -32,13 +33,13 @@ impl Tracer for CallTraces {
     }
 }
 
-/// What the steps of one transaction may write to memory, where that is shown. A copy costs little gas.
+/// Most bytes that the steps of one transaction may write to memory, if that is shown. A copy costs little gas.
 const WRITTEN_BYTES_MAX: u64 = Limits::BLOCK.bytes_max;
 
-/// What a transaction returned, with the kinds of traces that are asked for.
+/// The output of a transaction, with the requested kinds of traces.
 #[derive(Clone, Debug)]
 pub struct Replays {
-    /// Which kinds.
+    /// The requested kinds.
     pub types: HashSet<TraceType>,
 }
 

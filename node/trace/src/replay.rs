@@ -11,7 +11,7 @@ use almanac_index::{HistoricalState, Index, IndexedBlock};
 use almanac_primitives::{Header, RecoveredTransaction, StateRead};
 use almanac_schedule::Agenda;
 
-/// A block that can be run again: with its parent, and the state in between.
+/// A block that can be executed again, with its parent and the parent's state.
 pub struct Replay<'r> {
     block: &'r IndexedBlock,
     parent: Header,
@@ -21,7 +21,7 @@ pub struct Replay<'r> {
 }
 
 impl<'r> Replay<'r> {
-    /// Prepares a block, or says why that cannot be. Nothing ran in genesis, so there is `None` for it.
+    /// Prepares a block, or returns why it cannot. `None` for genesis, in which nothing ran.
     pub fn new(
         index: &Index,
         agenda: &'r dyn Agenda,
@@ -46,7 +46,7 @@ impl<'r> Replay<'r> {
         traces.pop().ok_or(TraceError::NoSuchTransaction { number, index, count })
     }
 
-    /// The traces of everything that ran in the block, in order, also of what is not shown to people.
+    /// The traces of everything that ran in the block, in order, including hidden transactions.
     pub fn all<T: Tracer>(&self, tracer: &T, limits: Limits) -> Result<Vec<T::Trace>, TraceError> {
         self.run(tracer, Watch::Everything, limits)
     }
@@ -96,7 +96,7 @@ impl<'r> Replay<'r> {
         }
     }
 
-    /// A trace is of what happened, or there is none.
+    /// Fails unless the receipts equal the stored ones, so that a trace always shows what happened.
     fn compare(&self, receipts: &[almanac_primitives::Receipt]) -> Result<(), TraceError> {
         let stored = &self.block.receipts;
         if receipts == stored {

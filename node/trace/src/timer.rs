@@ -7,43 +7,43 @@ use revm::{
 };
 use std::time::{Duration, Instant};
 
-/// The clock is asked every so many steps: often enough to stop within a millisecond.
+/// Steps between two reads of the clock: few enough to stop within a millisecond.
 const STEPS_PER_LOOK: u32 = 1_024;
 
-/// Runs from the moment it is made. One timer can look on at several calls, one after the other.
+/// Runs from its creation. One timer can cover several calls, one after the other.
 #[derive(Debug)]
 pub struct Timer {
     time_max: Duration,
     deadline: Instant,
-    /// The only thing that a step changes: a request that takes no time shall not pay for those that do.
+    /// The only field that a step changes, to keep steps cheap.
     steps_until_look: u32,
     is_over: bool,
 }
 
 impl Timer {
-    /// So much time, from now on.
+    /// Starts a timer with this limit.
     pub fn start(time_max: Duration) -> Self {
         let deadline = Instant::now() + time_max;
         Self { time_max, deadline, steps_until_look: STEPS_PER_LOOK, is_over: false }
     }
 
-    /// All the time there was.
+    /// The limit.
     pub fn time_max(&self) -> Duration {
         self.time_max
     }
 
-    /// Whether time was over when the clock was asked last.
+    /// Whether time was up when the clock was last read.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Asks the clock: also between calls, which may have no steps.
+    /// Reads the clock. Also called between calls, which may have no steps.
     pub fn look(&mut self) {
         self.is_over |= Instant::now() > self.deadline;
         self.steps_until_look = STEPS_PER_LOOK;
     }
 
-    /// Counts a step, and asks the clock now and then.
+    /// Counts a step, and reads the clock at intervals.
     #[inline]
     pub(crate) fn count_step(&mut self) {
         self.steps_until_look -= 1;
@@ -52,7 +52,7 @@ impl Timer {
         }
     }
 
-    /// A call can take long without a step of its own: the next step asks the clock.
+    /// Makes the next step read the clock, because a call can take long without a step.
     pub(crate) fn count_call(&mut self) {
         self.steps_until_look = 1;
     }
@@ -73,7 +73,7 @@ impl<C: ContextTr> Inspector<C> for Timer {
     }
 }
 
-/// Ends the transaction with an error of its own, which no receipt can hold.
+/// Ends the transaction with a custom error, which no receipt can contain.
 #[cold]
 pub(crate) fn stop(interpreter: &mut Interpreter, context: &mut impl ContextTr, reason: &str) {
     if context.error().is_ok() {

@@ -1,4 +1,4 @@
-//! The state transition. One function makes, checks, replays and traces blocks.
+//! The state transition. One function builds, verifies, replays and traces blocks.
 //!
 //! ```text
 //!   parent state ──┐
@@ -10,8 +10,8 @@
 //!                          └──→ BlockOutput
 //! ```
 //!
-//! A proposer brings a chooser as the source of transactions, everyone else the block's body. Nothing else
-//! differs, so a proposer cannot make what others would refuse.
+//! A proposer passes a chooser as the source of transactions; everyone else passes the block's body. Nothing
+//! else differs, so a proposer cannot build a block that others would reject.
 
 use crate::{
     choose::TransactionSource,
@@ -49,7 +49,7 @@ pub fn execute(
     observe(state, agenda, input, source, &mut observer)
 }
 
-/// Executes a block while an inspector looks on. The result is the same.
+/// Executes a block with an inspector attached. The result is the same.
 pub fn observe<'a, I: Inspector<EvmContext<'a>>>(
     state: &'a dyn StateRead,
     agenda: &dyn Agenda,
@@ -82,7 +82,7 @@ pub fn observe<'a, I: Inspector<EvmContext<'a>>>(
     epilogue::run(execution)
 }
 
-/// Who looks on while a block is executed, and at what.
+/// An inspector for the execution of a block, and what it inspects.
 pub struct Observer<'o, I> {
     /// Sees every step of the watched transactions.
     pub inspector: I,
@@ -99,7 +99,7 @@ pub struct Finished<'f> {
     pub index: usize,
     /// Its receipt.
     pub receipt: &'f Receipt,
-    /// What it touched.
+    /// The state it touched.
     pub footprint: Footprint,
 }
 
@@ -114,7 +114,7 @@ pub enum Watch {
     Everything,
 }
 
-/// A block in the making.
+/// A block being executed.
 pub(crate) struct Execution<'a, 'o, I> {
     pub(crate) machine: Machine<'a, &'o mut I>,
     pub(crate) environment: Environment,
@@ -144,7 +144,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
         }
     }
 
-    /// Tells the machine the receipt index of the next transaction: schedules that it creates are named after it.
+    /// Sets the receipt index of the next transaction, from which the ids of schedules it creates derive.
     pub(crate) fn name_next(&mut self) -> Result<(), BlockError> {
         let given = u32::try_from(self.next_index()).unwrap_or(u32::MAX);
         if given > ID_INDEX_MAX {
@@ -154,7 +154,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
         Ok(())
     }
 
-    /// Shared gas that is not used yet.
+    /// Shared gas left in the block.
     pub(crate) fn shared_gas_left(&self) -> Gas {
         Gas(self.environment.gas_limit.0.saturating_sub(self.shared_gas_used.0))
     }
@@ -165,20 +165,21 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
             GasPool::Shared => &mut self.shared_gas_used,
             GasPool::Reserved => &mut self.reserved_gas_used,
         };
-        // Bounded by the gas limit of each transaction and the number of them.
+        // Cannot saturate: the gas limit of each transaction and their number bound the sum.
         *total = Gas(total.0.saturating_add(used.0));
         self.cumulative_gas = Gas(self.cumulative_gas.0.saturating_add(used.0));
     }
 
-    /// Checks that a transaction neither made nor lost money, before any of its changes is taken over. Answers with
-    /// what it burned.
+    /// Checks that a transaction neither created nor lost money, before its changes are committed. Returns what
+    /// it burned.
     pub(crate) fn weigh(&self, balances: Balances, fee: Wei) -> Result<Wei, BlockError> {
         let (before, after) = (Wei(balances.before), Wei(balances.after));
-        // Burned money was issued, and what was issued fits.
+        // Cannot overflow: burned money was part of the supply.
         let fee = Wei(fee.0.wrapping_add(balances.burned));
         let gone = before.checked_sub(after);
         let is_conserved = match gone {
-            // A contract that destroys itself in its first transaction may burn what it holds.
+            // A contract that destroys itself in the transaction that created it may burn its balance
+            // (EIP-6780).
             Some(gone) if balances.has_destroyed => gone >= fee,
             gone => gone == Some(fee),
         };
@@ -189,15 +190,16 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
         Ok(gone.unwrap_or_default())
     }
 
-    /// Takes over changes that were weighed, and adds up what they burned.
+    /// Commits changes that passed [`Self::weigh`], and adds up what they burned.
     pub(crate) fn commit(&mut self, changes: EvmState, burned: Wei) -> Result<(), BlockError> {
         self.machine.state().commit(changes)?;
-        // Burned money was issued, and what was issued fits.
+        // Cannot overflow: burned money was part of the supply.
         self.burned = Wei(self.burned.0.wrapping_add(burned.0));
         Ok(())
     }
 
-    /// Acts on the ledger as the chain itself. Nothing stays of an act that fails, or makes or loses money.
+    /// Runs an operation on the ledger as the chain itself. Discards it if it fails, or if it creates or loses
+    /// money.
     pub(crate) fn act<T, E: From<StateFault> + From<BlockError>>(
         &mut self,
         act: impl FnOnce(&mut SystemLedger<'_, 'a>) -> Result<T, E>,
@@ -208,13 +210,13 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
         Ok(value)
     }
 
-    /// Keeps what happened to schedules in the transaction that is filed next.
+    /// Adds schedule events of the transaction that is recorded next.
     pub(crate) fn tell(&mut self, events: Vec<Event>) {
         let index = self.next_index();
         self.events.extend(events.into_iter().map(|event| LifeEvent { index, event }));
     }
 
-    /// Files a transaction that has run, and shows one that was watched.
+    /// Records a finished transaction, and reports it to the observer if it was watched.
     pub(crate) fn record(
         &mut self,
         transaction: Executed,
@@ -234,12 +236,12 @@ impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
 #[derive(Debug)]
 pub(crate) struct SelectedRun {
     pub(crate) run: RunTransaction,
-    /// Where the calendar has its schedule.
+    /// The calendar entry of its schedule.
     pub(crate) entry: Entry,
 }
 
 impl SelectedRun {
-    /// What it offers per gas for its place in the block. Only the market lane sells places.
+    /// What it bids per gas for its position in the block. Only the market lane sells positions.
     pub(crate) fn bid(&self) -> GasPrice {
         GasPrice(self.entry.priority.0.into())
     }

@@ -1,11 +1,11 @@
-//! Where a block's user transactions come from: a body to be checked, or a choice to be made.
+//! The source of a block's user transactions: a body to verify, or candidates to choose from.
 
 use crate::{error::BlockError, validate::TransactionError};
 use alloy_primitives::{Address, TxHash};
 use almanac_primitives::{Gas, RecoveredTransaction};
 use std::collections::{BTreeSet, VecDeque};
 
-/// What a block can still take.
+/// The room left in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Shared gas.
@@ -16,26 +16,26 @@ pub struct Room {
     pub count_left: usize,
 }
 
-/// Offers a block its transactions.
+/// Supplies a block with transactions.
 pub trait TransactionSource {
     /// The next one to try, or `None` when there are no more.
     fn next(&mut self, room: Room) -> Option<RecoveredTransaction>;
 
-    /// Learns that the last one broke a rule and is not in the block. An error ends the block.
+    /// Called when the last one broke a rule and was left out. An error ends the block.
     fn refused(
         &mut self,
         transaction: RecoveredTransaction,
         error: TransactionError,
     ) -> Result<(), BlockError>;
 
-    /// Learns that executing the last one met a fault of our own or of the state below. Nothing of it took effect.
+    /// Called when executing the last one hit an internal fault or a state failure. Its effects were discarded.
     /// An error ends the block.
     fn faulted(&mut self, _: RecoveredTransaction, error: BlockError) -> Result<(), BlockError> {
         Err(error)
     }
 
-    /// Shows what is next in line, until `show` answers `false`: its keys can be fetched ahead. Not all of it will be
-    /// offered.
+    /// Shows the transactions that come next until `show` returns `false`, so that their keys can be
+    /// prefetched. Some of them may never be supplied.
     fn upcoming(&self, _show: &mut dyn FnMut(&RecoveredTransaction) -> bool) {}
 }
 
@@ -47,7 +47,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// The body of a block, its senders recovered.
+    /// The body of a block, with recovered senders.
     pub fn new(transactions: Vec<RecoveredTransaction>) -> Self {
         Self { transactions: transactions.into(), offered: 0 }
     }
@@ -69,13 +69,13 @@ impl TransactionSource for Body {
     }
 }
 
-/// The least gas that any transaction asks for: with less left, there is no point in going on.
+/// The least gas that any transaction needs. With less left, the choice ends.
 const LEAST_GAS: Gas = Gas(21_000);
 
-/// Faults after which no more candidates are offered: something is wrong with this node rather than with them.
+/// Faults after which the choice ends: that many mean that this node is broken, not the candidates.
 const FAULTS_MAX: usize = 4;
 
-/// Candidates in order of preference: those that do not pass are left out, with the rest of their sender's.
+/// Candidates in order of preference. Those that fail are left out, together with the rest of their sender's.
 #[derive(Debug, Default)]
 pub struct Candidates {
     queue: VecDeque<RecoveredTransaction>,
@@ -90,12 +90,12 @@ impl Candidates {
         Self { queue: queue.into(), ..Self::default() }
     }
 
-    /// Which candidates were refused, and why.
+    /// Which candidates were rejected, and why.
     pub fn refusals(&self) -> &[(TxHash, TransactionError)] {
         &self.refusals
     }
 
-    /// Which candidates met a fault, and which.
+    /// Which candidates caused a fault, and which one.
     pub fn faults(&self) -> &[(TxHash, BlockError)] {
         &self.faults
     }

@@ -1,4 +1,4 @@
-//! What a developer can edit, as the calls of the developer's door that do it.
+//! A developer's edits, as calls of the developer door.
 
 use crate::doors::IDeveloper;
 use alloy_primitives::{Address, Bytes, U256, hex};
@@ -8,51 +8,51 @@ use almanac_primitives::{Gas, Halt, Outcome};
 /// One change of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edit {
-    /// Gives it this balance.
+    /// Sets the balance.
     Balance {
-        /// Whom.
+        /// The account.
         account: Address,
-        /// Its balance from then on.
+        /// Its new balance.
         balance: U256,
     },
-    /// Gives it this code.
+    /// Sets the code.
     Code {
-        /// Whom.
+        /// The account.
         account: Address,
-        /// Its code from then on; none, if empty.
+        /// Its new code; empty removes it.
         code: Bytes,
     },
-    /// Gives it this nonce.
+    /// Sets the nonce.
     Nonce {
-        /// Whom.
+        /// The account.
         account: Address,
-        /// Its nonce from then on.
+        /// Its new nonce.
         nonce: u64,
     },
-    /// Writes one slot of its storage.
+    /// Sets one slot of its storage.
     Storage {
-        /// Whose.
+        /// The account.
         account: Address,
-        /// Which slot.
+        /// The slot.
         slot: U256,
-        /// Its value from then on.
+        /// Its new value.
         value: U256,
     },
-    /// Gives the next block this base fee.
+    /// Sets the base fee of the next block.
     NextBaseFee {
         /// In wei per gas.
         base_fee: U256,
     },
 }
 
-/// Gas that every edit may use beside what its calldata brings with it.
+/// Gas that every edit may use in addition to that for its calldata.
 const EDIT_GAS_MAX: u64 = 100_000;
 
-/// Gas that a byte of calldata can bring with it: sent, held against the floor of EIP-7623, stored as code.
+/// Most gas that a byte of calldata can cost: as calldata, under the floor of EIP-7623, and as stored code.
 const EDIT_BYTE_GAS_MAX: u64 = 40 + 16 + 200;
 
 impl Edit {
-    /// The call of the door that makes the edit.
+    /// The calldata of the edit.
     pub fn calldata(self) -> Bytes {
         let encoded = match self {
             Self::Balance { account, balance } => {
@@ -71,15 +71,15 @@ impl Edit {
     }
 }
 
-/// A gas limit that suffices for the edit with this calldata.
+/// A gas limit that is enough for an edit with this calldata.
 pub fn edit_gas(calldata: &[u8]) -> Gas {
     Gas(EDIT_GAS_MAX.saturating_add(EDIT_BYTE_GAS_MAX.saturating_mul(calldata.len() as u64)))
 }
 
-/// Why the door refused an edit.
+/// Why the door rejected an edit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// The account belongs to the chain or is the developer's own.
+    /// The account belongs to the chain or is the developer account.
     #[error("{account} belongs to the chain itself and cannot be edited")]
     NotEditable {
         /// Which account.
@@ -92,15 +92,15 @@ pub enum EditError {
     TreasuryTooSmall {
         /// How much is to be added.
         needed: U256,
-        /// What the treasury can give.
+        /// What the treasury has.
         available: U256,
     },
-    /// A nonce may not fall.
+    /// A nonce must not decrease.
     #[error("nonce {given} is below the account's current nonce {current}: a nonce only grows")]
     NonceTooLow {
-        /// The nonce that was asked for.
+        /// The requested nonce.
         given: u64,
-        /// What it is.
+        /// The account's nonce.
         current: u64,
     },
     /// Code above the limit of EIP-170.
@@ -111,20 +111,20 @@ pub enum EditError {
         /// The largest allowed.
         max: U256,
     },
-    /// No block could have this base fee.
+    /// The base fee is outside the allowed range.
     #[error("a base fee of {given} wei per gas is not in {min}..={max}")]
     BaseFeeOutOfBounds {
-        /// The base fee that was asked for.
+        /// The requested base fee.
         given: U256,
-        /// The floor, a parameter.
+        /// The floor, which is a parameter.
         min: U256,
-        /// The most.
+        /// The maximum.
         max: U256,
     },
-    /// It was stopped.
+    /// The edit halted.
     #[error("the edit was stopped: {0:?}")]
     Halted(Halt),
-    /// Anything else, which an edit made here never meets.
+    /// Any other revert. Edits built here never cause one.
     #[error("the edit reverted with {}", hex::encode_prefixed(.0))]
     Other(Bytes),
 }

@@ -1,4 +1,4 @@
-//! What a block is executed in: its place, time, fees and the parameters in force.
+//! What a block is executed in: number, time, fees and the parameters in force.
 
 use crate::{
     error::{BlockError, StateFault},
@@ -19,20 +19,20 @@ use almanac_schedule::decide::Moment;
 pub struct BlockInput {
     /// Chain id that transactions must be signed for.
     pub chain_id: u64,
-    /// The block before.
+    /// The parent's header.
     pub parent: Header,
-    /// Hash of the block before.
+    /// The parent's hash.
     pub parent_hash: B256,
     /// The block's time, strictly after the parent's.
     pub timestamp: TimestampMs,
-    /// Gets the tips.
+    /// Receives the tips.
     pub fee_recipient: Address,
     /// Where in consensus the block was proposed.
     pub consensus: ConsensusContext,
 }
 
 impl BlockInput {
-    /// The input that a given block must have been made from, or why no input makes it.
+    /// The input from which a given block must have been built, or why none can produce it.
     pub fn of_block(block: &Block, parent: Header, chain_id: u64) -> Result<Self, BlockError> {
         let header = &block.header;
         if header.protocol_version != PROTOCOL_VERSION {
@@ -64,22 +64,22 @@ pub struct Environment {
     pub number: u64,
     /// Time.
     pub timestamp: TimestampMs,
-    /// The block before.
+    /// The parent's hash.
     pub parent_hash: B256,
-    /// Gets the tips.
+    /// Receives the tips.
     pub fee_recipient: Address,
     /// Place in consensus.
     pub consensus: ConsensusContext,
-    /// Gas that user transactions and the lanes which compete with them share.
+    /// Gas that user transactions and the lanes that compete with them share.
     pub gas_limit: Gas,
     /// Base fee per gas.
     pub base_fee: GasPrice,
-    /// Parameters in force, as the parent's state has them.
+    /// Parameters in force, read from the parent's state.
     pub parameters: Parameters,
 }
 
 impl Environment {
-    /// What this block brings to the schedules that it meets.
+    /// The properties of this block that decisions about schedules depend on.
     pub(crate) fn moment(&self) -> Moment {
         Moment {
             block: self.number,
@@ -112,8 +112,8 @@ impl Environment {
         })
     }
 
-    /// The environment that a finished block was executed in, as far as its header tells; for trying out calls
-    /// "in" that block on the state after it.
+    /// The environment of a finished block, as far as its header describes it. For simulating calls "in" that
+    /// block on the state after it.
     pub fn of_header(header: &Header, chain_id: u64, parameters: Parameters) -> Self {
         Self {
             chain_id,
@@ -128,17 +128,17 @@ impl Environment {
         }
     }
 
-    /// What PREVRANDAO answers.
+    /// The result of PREVRANDAO.
     pub fn prev_randao(&self) -> B256 {
         prev_randao(self.parent_hash, self.number)
     }
 }
 
-/// Where the developer's door keeps a base fee for the next block. Zero is none, and no base fee either.
+/// Where the developer door stores a base fee for the next block. Zero means none; it is not a valid base fee.
 pub(crate) const NEXT_BASE_FEE_SLOT: U256 = U256::ZERO;
 
-/// The base fee of the block on `parent`: by the rule, unless a developer has set another. `state` is that after
-/// `parent`; only a developer's chain can hold such a wish.
+/// The base fee of the block on `parent`: by the rule, unless a developer has set another one. `state` is the
+/// state after `parent`; only a developer chain can hold such a setting.
 pub fn base_fee_after(
     parent: &Header,
     parameters: &Parameters,
@@ -151,17 +151,17 @@ pub fn base_fee_after(
     Ok(next_base_fee(parent.base_fee, parent.gas_used, parent.gas_limit, floor))
 }
 
-/// The base fee that a developer wants for the next block.
+/// The base fee that a developer has set for the next block.
 pub fn wanted_base_fee(state: &dyn StateRead) -> Result<Option<GasPrice>, StateFault> {
     let wanted = read_slot(state, DEVELOPER_DOOR, NEXT_BASE_FEE_SLOT)?;
-    // The door takes nothing larger.
+    // The door rejects larger values.
     Ok(u128::try_from(wanted)
         .ok()
         .filter(|wanted| *wanted > 0)
         .map(|wanted| GasPrice(wanted.min(BASE_FEE_MAX.0))))
 }
 
-/// The parameters as a state has them. A slot that was never set is the default.
+/// The parameters in a state. A slot that was never set has the default.
 pub fn read_parameters(state: &dyn StateRead) -> Result<Parameters, StateFault> {
     let mut parameters = Parameters::default();
     for parameter in ALL_PARAMETERS {

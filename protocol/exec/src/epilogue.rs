@@ -1,4 +1,4 @@
-//! Closes a block: what changed, and what the header says of it.
+//! Closes a block: collects the state changes and the header's fields.
 
 use crate::{
     block::Execution, doors, error::BlockError, machine::EvmContext, output::BlockOutput,

@@ -1,4 +1,4 @@
-//! What can go wrong with a block, apart from what can go wrong with a transaction.
+//! Errors of executing a block, except those of its transactions.
 
 use crate::validate::TransactionError;
 use almanac_primitives::{
@@ -6,13 +6,13 @@ use almanac_primitives::{
 };
 use revm::database_interface::DBErrorMarker;
 
-/// The state below execution failed: a disk that does not answer, or a value that is not one.
+/// The state failed: the store cannot read, or a value is corrupt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateFault {
-    /// The store could not answer.
+    /// The store failed to read.
     #[error(transparent)]
     Read(#[from] StateReadError),
-    /// The store answered with bytes that mean nothing.
+    /// The stored bytes do not decode.
     #[error("state value {key:?} is corrupt: {error}")]
     Corrupt {
         /// Which value.
@@ -26,7 +26,7 @@ pub enum StateFault {
         /// What it owes.
         amount: Wei,
     },
-    /// An account names code that is not there.
+    /// An account refers to code that does not exist.
     #[error("state value {key:?} is missing although an account refers to it")]
     Missing {
         /// Which value.
@@ -36,7 +36,7 @@ pub enum StateFault {
 
 impl DBErrorMarker for StateFault {}
 
-/// Why a block cannot be executed at all. Nothing of it takes effect.
+/// Why a block cannot be executed. None of it takes effect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
     /// The block's time is not after its parent's.
@@ -55,13 +55,13 @@ pub enum BlockError {
         /// The parent's number.
         parent: u64,
     },
-    /// The parent is the last block that can have a number.
+    /// The parent has the last possible block number.
     #[error("there is no block after number {parent}")]
     NumberExhausted {
         /// The parent's number.
         parent: u64,
     },
-    /// The rules of this block are newer or older than this build's.
+    /// The block's protocol version differs from this build's.
     #[error(
         "block follows protocol version {given}, this build follows {known}: install the matching release"
     )]
@@ -79,22 +79,22 @@ pub enum BlockError {
         /// The rule.
         error: TransactionError,
     },
-    /// The state below failed.
+    /// The state failed.
     #[error(transparent)]
     State(#[from] StateFault),
-    /// We are wrong: this node must not sign or write the block.
+    /// A broken invariant of our own: this node must not sign or write the block.
     #[error("broken invariant: {0}")]
     Fault(Box<Fault>),
 }
 
 impl From<Fault> for BlockError {
     fn from(fault: Fault) -> Self {
-        // Rare and large: every result of every transaction would otherwise carry room for it.
+        // Boxed because it is rare and large: otherwise every transaction result would reserve space for it.
         Self::Fault(Box::new(fault))
     }
 }
 
-/// An invariant that does not hold. It stops this node before it signs or writes anything.
+/// A broken invariant. It stops this node before it signs or writes anything.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// Money appeared or vanished.
@@ -109,19 +109,19 @@ pub enum Fault {
         /// What it burned in fees.
         burned: Wei,
     },
-    /// The EVM refused a transaction that our own rules had passed.
+    /// The EVM rejected a transaction that passed our own rules.
     #[error("the EVM refused a transaction that had been validated: {reason}")]
     RulesDisagree {
-        /// What the EVM said.
+        /// The EVM's reason.
         reason: String,
     },
-    /// The state below refused the changes of a block that was executed.
+    /// The state rejected the changes of an executed block.
     #[error("the state refused the changes of a block: {reason}")]
     Unsealable {
-        /// What the state said.
+        /// The state's reason.
         reason: String,
     },
-    /// A block so full that a receipt has no index.
+    /// A block has more transactions than receipt indices.
     #[error(transparent)]
     Id(#[from] ScheduleIdError),
 }

@@ -1,4 +1,4 @@
-//! What a watched transaction touched, before and after. Tracers need it; nothing else does.
+//! The state that a watched transaction touched, before and after. Only tracers need it.
 
 use crate::{error::StateFault, state::BlockState};
 use alloy_primitives::{Address, Bytes};
@@ -13,21 +13,21 @@ use revm::{
 };
 use std::collections::BTreeMap;
 
-/// A transaction with all that it read and changed.
+/// A transaction with everything that it read and changed.
 #[derive(Clone, Debug)]
 pub struct Footprint {
-    /// The transaction as the EVM took it.
+    /// The transaction as passed to the EVM.
     pub tx: TxEnv,
     /// How it ended.
     pub result: ExecutionResult,
-    /// Every account and slot that was loaded, as it left them.
+    /// Every loaded account and slot after the transaction.
     pub after: EvmState,
-    /// Each of these accounts as it was before, with its code; `None` where there was none.
+    /// Each of these accounts before the transaction, with its code; `None` if it did not exist.
     pub before: BTreeMap<Address, Option<AccountInfo>>,
 }
 
 impl Footprint {
-    /// What a transaction touched. `state` does not have its changes yet.
+    /// The footprint of a transaction. `state` must not include its changes yet.
     pub(crate) fn take(
         tx: TxEnv,
         result: &ExecutionResult,
@@ -42,7 +42,7 @@ impl Footprint {
         Ok(Box::new(Self { tx, result: result.clone(), after: after.clone(), before }))
     }
 
-    /// What a write of the chain itself touched: a call of nobody to nobody, without gas.
+    /// The footprint of a write by the chain itself, shown as a call from zero to zero without gas.
     pub(crate) fn of_write(after: &EvmState, state: &mut BlockState<'_>) -> Result<Box<Self>, StateFault> {
         let tx = TxEnv { kind: TxKind::Call(Address::ZERO), gas_limit: 0, ..TxEnv::default() };
         let result = ExecutionResult::Success {
@@ -54,7 +54,7 @@ impl Footprint {
         Self::take(tx, &result, after, state)
     }
 
-    /// What a run touched whose call could not be made: nothing. It is shown as one that ran out of gas.
+    /// The footprint of a run whose call could not be made: empty. It is shown as one that ran out of gas.
     pub(crate) fn of_unmade_call(run: &RunTransaction, gas_used: Gas) -> Box<Self> {
         let tx = TxEnv {
             caller: run.from,
@@ -74,7 +74,7 @@ impl Footprint {
         Box::new(footprint)
     }
 
-    /// Sets what the transaction might use and what it used.
+    /// Sets the gas limit and the gas used.
     pub(crate) fn set_gas(&mut self, limit: Gas, used: Gas) {
         self.tx.gas_limit = limit.0;
         let (ExecutionResult::Success { gas, .. }

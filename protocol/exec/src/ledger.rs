@@ -1,4 +1,4 @@
-//! The ledger as the chain itself uses it: through the journal of the EVM, for nobody's gas.
+//! The ledger as the chain itself uses it: through the EVM's journal, without gas.
 
 use crate::{
     error::{BlockError, StateFault},
@@ -13,7 +13,7 @@ use almanac_schedule::{Failure, Ledger, record::Broken};
 use revm::context::{ContextTr, JournalTr};
 use std::convert::Infallible;
 
-/// The ledger in the hands of the prologue or of a run's start and end.
+/// The ledger for the prologue and for the start and end of runs.
 pub(crate) struct SystemLedger<'c, 'a> {
     context: &'c mut EvmContext<'a>,
 }
@@ -67,12 +67,12 @@ impl Ledger for SystemLedger<'_, '_> {
     }
 }
 
-/// Why the chain's own step of a schedule did not happen.
+/// Why the chain's own operation on a schedule failed.
 #[derive(Debug)]
 pub(crate) enum ScheduleFault {
-    /// A fault that belongs to the schedule: it is put aside, and the block goes on.
+    /// A fault that affects the schedule: it is quarantined, and the block continues.
     Broken(Broken),
-    /// The block cannot go on.
+    /// The block cannot continue.
     Block(BlockError),
 }
 

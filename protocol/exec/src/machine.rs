@@ -52,39 +52,40 @@ pub(crate) struct Machine<'a, I> {
     evm: AlmanacEvm<'a, I>,
 }
 
-/// Which of the EVM's own rules are off: all on in a block, some off in a simulation.
+/// Which checks of the EVM are disabled: none in a block, some in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {
-    /// As in a block.
+    /// All checks of a block.
     Block,
-    /// As in `eth_call`: anyone may call from anywhere, without money for gas.
+    /// As in `eth_call`: any address may call, without money for gas.
     Simulation,
 }
 
 /// Why a transaction could not be executed.
 #[derive(Debug)]
 pub(crate) enum MachineError {
-    /// The EVM refused it; nothing changed.
+    /// The EVM rejected it; nothing changed.
     Refused(InvalidTransaction),
-    /// The state below failed.
+    /// The state failed.
     State(StateFault),
-    /// revm met a condition that our set-up rules out.
+    /// revm reported a condition that our configuration rules out.
     Fault(Fault),
 }
 
-/// What one transaction did. None of it is in the block's state until its changes are committed.
+/// The effects of one transaction. They enter the block's state only when its changes are committed.
 #[derive(Debug)]
 pub(crate) struct Executed {
     pub(crate) result: ExecutionResult,
     pub(crate) balances: Balances,
     pub(crate) changes: EvmState,
-    /// What doors told of schedules.
+    /// Schedule events that doors reported.
     pub(crate) events: Vec<Event>,
     /// What it touched, if it was watched. Large and rare.
     pub(crate) footprint: Option<Box<Footprint>>,
 }
 
-/// What an act of the chain itself gave. None of it is in the block's state until its changes are committed.
+/// The effects of an operation of the chain itself. They enter the block's state only when its changes are
+/// committed.
 #[derive(Debug)]
 pub(crate) struct Acted<T> {
     pub(crate) value: T,
@@ -102,7 +103,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         let mut ctx: EvmContext<'a> = Context::new(state, SPEC);
         ctx.block = block_env(environment);
         ctx.cfg.chain_id = environment.chain_id;
-        // EIP-7825 would cap a transaction below what a scheduled batch may need; the block limit bounds it.
+        // EIP-7825's cap is below what a scheduled batch may need; the block limit applies instead.
         ctx.cfg.tx_gas_limit_cap = Some(u64::MAX);
         if strictness == Strictness::Simulation {
             ctx.cfg.disable_base_fee = true;
@@ -131,13 +132,13 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         &mut self.evm.inspector
     }
 
-    /// Executes a user's transaction with its fees, nonce and refunds.
+    /// Executes a user transaction with its fees, nonce and refunds.
     pub(crate) fn transact_user(
         &mut self,
         recovered: &RecoveredTransaction,
         is_watched: bool,
     ) -> Result<Executed, MachineError> {
-        // EIP-3607 keeps contracts from signing; an impersonated one has not signed.
+        // EIP-3607 rejects senders with code. An impersonated contract has not signed.
         self.evm.ctx.cfg.disable_eip3607 = recovered.transaction().impersonated().is_some();
         self.transact(tx_env(recovered), is_watched)
     }
@@ -155,8 +156,8 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         let from = tx.caller;
         self.evm.ctx.set_tx(tx);
         let mut handler = AlmanacHandler::<'a, I>::default();
-        // A system call skips the step that loads and touches these. Without it revm panics on value from an
-        // unloaded sender, and what a sender that calls itself does to itself is not among the changes.
+        // A system call skips the step that loads and touches caller and target. Without it revm panics on
+        // value from an unloaded sender, and the changes of a sender that calls itself are lost.
         let result = handler
             .load_accounts(&mut self.evm)
             .and_then(|()| {
@@ -193,7 +194,8 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         Ok(footprint)
     }
 
-    /// Acts on the ledger as the chain itself. Nothing stays of an act that fails, nor yet of one that does not.
+    /// Runs an operation on the ledger as the chain itself. Discards it if it fails; otherwise the caller
+    /// commits its changes.
     pub(crate) fn act<T, E: From<StateFault>>(
         &mut self,
         act: impl FnOnce(&mut SystemLedger<'_, 'a>) -> Result<T, E>,
@@ -207,7 +209,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         Ok(Acted { value, balances, changes })
     }
 
-    /// Says where what comes next is: schedules that it creates are named after that.
+    /// Sets the block and receipt index of what runs next, from which the ids of schedules it creates derive.
     pub(crate) fn set_place(&mut self, place: Place) {
         self.evm.precompiles.set_place(place);
     }
@@ -217,7 +219,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         result: Result<ExecutionResult, EvmError>,
         is_watched: bool,
     ) -> Result<Executed, MachineError> {
-        // Taken in either case: what a refused transaction loaded must not stay warm for the next one.
+        // Finalize in either case: what a rejected transaction loaded must not stay warm for the next one.
         let mut changes = self.evm.ctx.journaled_state.finalize();
         let events = self.state().told.take(&mut changes);
         match result {
@@ -258,7 +260,7 @@ fn block_env(environment: &Environment) -> BlockEnv {
     }
 }
 
-/// A user's transaction as the EVM takes it.
+/// A user transaction as revm takes it.
 fn tx_env(recovered: &RecoveredTransaction) -> TxEnv {
     let tx = recovered.transaction().envelope();
     let signed = tx.authorization_list().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What executing a block gives: receipts, gas, changes, and from them the header.
+//! The result of executing a block: receipts, gas and changes, and the header derived from them.
 
 use crate::environment::Environment;
 use alloy_consensus::Transaction as _;
@@ -31,7 +31,7 @@ impl Executed {
         }
     }
 
-    /// Who sent it. Nobody sends a prologue: the zero address.
+    /// The sender; the zero address for the prologue.
     pub fn from(&self) -> Address {
         match self {
             Self::Prologue(_) => Address::ZERO,
@@ -48,7 +48,7 @@ impl Executed {
         }
     }
 
-    /// Whom it calls, or `None` for a creation.
+    /// The contract it calls, or `None` for a creation.
     pub fn to(&self) -> Option<Address> {
         match self {
             Self::Prologue(_) => Some(Address::ZERO),
@@ -61,7 +61,7 @@ impl Executed {
 /// The result of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockOutput {
-    /// What the block was executed in.
+    /// The environment of the block.
     pub environment: Environment,
     /// Everything that ran, in order.
     pub transactions: Vec<Executed>,
@@ -73,13 +73,13 @@ pub struct BlockOutput {
     pub logs_bloom: Bloom,
     /// Shared gas used.
     pub gas_used: Gas,
-    /// Gas used by the lanes with capacity of their own.
+    /// Gas used by the lanes with separate capacity.
     pub reserved_gas_used: Gas,
-    /// Money that no longer exists: base fees, and what destroyed contracts held.
+    /// Money burned: base fees, and the balances of destroyed contracts.
     pub burned: Wei,
-    /// What happened to schedules, in order.
+    /// Schedule events, in order.
     pub events: Vec<LifeEvent>,
-    /// Every value that changed, with what it was.
+    /// Every changed value, with its old value.
     pub diff: StateDiff,
 }
 
@@ -92,7 +92,7 @@ impl BlockOutput {
         })
     }
 
-    /// The header that belongs to this result, given what the store says of the state after it.
+    /// The header of this result, given the store's commitment to the state after it.
     pub fn header(&self, commitment: StateCommitment) -> Header {
         let environment = &self.environment;
         Header {
@@ -113,25 +113,25 @@ impl BlockOutput {
         }
     }
 
-    /// The block that belongs to this result.
+    /// The block of this result.
     pub fn block(&self, commitment: StateCommitment) -> Block {
         Block { header: self.header(commitment), transactions: self.body().cloned().collect() }
     }
 }
 
-/// A header that says something else than executing its block gives.
+/// A header that differs from what executing its block gives.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("header field {field} is {given}, executing the block gives {computed}")]
 pub struct HeaderMismatch {
     /// The first field that differs.
     pub field: &'static str,
-    /// What the header says.
+    /// Its value in the header.
     pub given: String,
-    /// What it should say.
+    /// Its computed value.
     pub computed: String,
 }
 
-/// Compares a header with the one that executing its block gives; names the first difference.
+/// Compares a header with the one that executing its block gives. Names the first difference.
 pub fn check_header(given: &Header, computed: &Header) -> Result<(), HeaderMismatch> {
     macro_rules! compare {
         ($($field:ident).+) => {
@@ -162,11 +162,11 @@ pub fn check_header(given: &Header, computed: &Header) -> Result<(), HeaderMisma
     Ok(())
 }
 
-/// How a call ended, in the words of a receipt, and what it logged.
+/// The outcome of a call as a receipt holds it, and its logs.
 pub(crate) fn outcome(result: ExecutionResult) -> (Outcome, Vec<Log>) {
     match result {
         ExecutionResult::Success { logs, .. } => (Outcome::Success, logs),
-        // What a failed call logged is undone with it.
+        // A failed call has no logs.
         ExecutionResult::Revert { output, .. } => (Outcome::reverted(&output), Vec::new()),
         ExecutionResult::Halt { reason, .. } => (Outcome::Halted(halt(&reason)), Vec::new()),
     }

@@ -1,4 +1,4 @@
-//! Which addresses run native code: Ethereum's precompiles, and the doors of the chain.
+//! The addresses that run native code: Ethereum's precompiles, and the chain's doors.
 
 use crate::{
     doors::{self, DoorBlock, DoorError, DoorOutcome},
@@ -15,13 +15,13 @@ use revm::{
     primitives::{AddressSet, hardfork::SpecId},
 };
 
-/// Ethereum's precompiles of the fork, and beside them the system contracts.
+/// Ethereum's precompiles of the fork, and the system contracts.
 pub(crate) struct Precompiles {
     ethereum: EthPrecompiles,
     warm: AddressSet,
     block: DoorBlock,
     place: Place,
-    /// Why the last transaction was aborted: revm carries only text out of here.
+    /// Why the last transaction was aborted. Kept here because revm's error carries only text.
     fault: Option<StateFault>,
 }
 
@@ -33,7 +33,7 @@ impl Precompiles {
         Self { ethereum, warm, block, place, fault: None }
     }
 
-    /// Sets the place of what runs next.
+    /// Sets the block and receipt index of what runs next.
     pub(crate) fn set_place(&mut self, place: Place) {
         self.place = place;
     }

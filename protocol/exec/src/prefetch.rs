@@ -1,8 +1,8 @@
-//! Keys that a block is about to read, so that a store can fetch them side by side.
+//! Keys that a block is about to read, so that a store can fetch them in parallel.
 //!
-//! What every block reads is known before it begins. Of transactions, a step is fetched at a time: the accounts of
-//! the next few with the first keys of their access lists, whether they pass or not. The rest of a list is fetched
-//! when its transaction has passed the rules, and so pays for each key.
+//! What every block reads is known before it begins. Transactions are prefetched a step at a time: the accounts
+//! of the next few with the first keys of their access lists, whether they are valid or not. The rest of an
+//! access list is fetched when its transaction has passed the rules and therefore pays for each key.
 
 use crate::choose::TransactionSource;
 use alloy_consensus::Transaction as _;
@@ -13,13 +13,13 @@ use almanac_primitives::{
     params::{BLOCK_HASH_HISTORY_LEN, PARAMETERS as ALL_PARAMETERS},
 };
 
-/// Transactions that are looked at in one step.
+/// Transactions per step.
 const STEP_TRANSACTIONS: usize = 128;
 
-/// Keys of each one's access list that are fetched before it has passed. Most lists are shorter.
+/// Keys of each access list that are fetched before its transaction has passed. Most lists are shorter.
 const LIST_KEYS_AHEAD: usize = 8;
 
-/// Keys that block `number` reads whatever is in it.
+/// Keys that block `number` reads whatever it contains.
 pub fn prefetch(number: u64, fee_recipient: Address) -> Vec<StateKey> {
     let history_slot = number.saturating_sub(1) % BLOCK_HASH_HISTORY_LEN;
     let accounts = [BLOCK_HASH_HISTORY, fee_recipient].map(StateKey::Account);
@@ -28,15 +28,15 @@ pub fn prefetch(number: u64, fee_recipient: Address) -> Vec<StateKey> {
     accounts.into_iter().chain([history]).chain(parameters).collect()
 }
 
-/// Fetches the keys of transactions, a step ahead of their execution.
+/// Prefetches the keys of transactions a step ahead of their execution.
 #[derive(Debug, Default)]
 pub(crate) struct Lookahead {
-    /// How many of those to come were looked at.
+    /// How many of the upcoming transactions have been prefetched.
     seen: usize,
 }
 
 impl Lookahead {
-    /// Announces the keys of `next` and of those behind it, unless an earlier step has.
+    /// Announces the keys of `next` and of those after it, unless an earlier step did.
     pub(crate) fn step(
         &mut self,
         state: &dyn StateRead,
@@ -58,7 +58,7 @@ impl Lookahead {
     }
 }
 
-/// Announces what is left of a transaction that has passed the rules and will be executed.
+/// Announces the remaining keys of a transaction that has passed the rules and will be executed.
 pub(crate) fn announce_paid(state: &dyn StateRead, transaction: &RecoveredTransaction) {
     let rest = list_keys(transaction).skip(LIST_KEYS_AHEAD);
     let authorities = transaction.authorities().iter().flatten().copied().map(StateKey::Account);

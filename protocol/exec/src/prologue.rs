@@ -1,4 +1,4 @@
-//! The system transaction that opens a block: remembers the parent's hash and collects what is due.
+//! The system transaction that opens a block: stores the parent's hash and selects what is due.
 
 use crate::{
     block::{DueRuns, Execution},
@@ -21,8 +21,8 @@ use almanac_primitives::{
 use almanac_schedule::Agenda;
 use revm::Inspector;
 
-/// Runs the prologue and answers with the runs of each lane that fit this block, and with the walk that selected
-/// those of the cron lane.
+/// Runs the prologue. Returns the runs of each lane that fit this block, and the walk that selected those of
+/// the cron lane.
 pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     agenda: &dyn Agenda,
@@ -54,18 +54,18 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     Ok((runs, cron))
 }
 
-/// Writes what every block begins with.
+/// Makes the writes that every block begins with.
 pub(crate) fn write<'a, I: Inspector<EvmContext<'a>>>(
     machine: &mut Machine<'a, I>,
     environment: &Environment,
     is_watched: bool,
 ) -> Result<Option<Box<Footprint>>, StateFault> {
-    // Block 0 has no parent; only a simulation can be in it.
+    // Block 0 has no parent. Only a simulation can be in it.
     let Some(parent) = environment.number.checked_sub(1) else { return Ok(None) };
     // EIP-2935: contracts and BLOCKHASH read recent hashes from this account's storage.
     let slot = U256::from(parent % BLOCK_HASH_HISTORY_LEN);
     let mut slots = vec![(BLOCK_HASH_HISTORY, slot, environment.parent_hash.into())];
-    // A base fee that a developer wanted holds for one block: this one has it already.
+    // A base fee set by a developer is valid for one block, which is this one.
     if wanted_base_fee(machine.state().parent())?.is_some() {
         slots.push((DEVELOPER_DOOR, NEXT_BASE_FEE_SLOT, U256::ZERO));
     }

@@ -1,4 +1,4 @@
-//! Signature recovery and the stateless rules, in parallel and off the execution path.
+//! Signature recovery and the stateless rules, in parallel and outside execution.
 
 use crate::{
     runs::REFUND_DIVISOR,
@@ -12,7 +12,7 @@ use almanac_primitives::{
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// Checks the stateless rules of a transaction, then recovers who signed it and its authorisations.
+/// Checks the stateless rules of a transaction, then recovers its signer and those of its authorizations.
 pub fn recover(
     transaction: UserTransaction,
     rules: &Rules,
@@ -20,17 +20,17 @@ pub fn recover(
     Ok(recover_sender(transaction, rules)?.recover_authorities())
 }
 
-/// Checks the stateless rules of a transaction, then recovers its sender and nobody else.
+/// Checks the stateless rules of a transaction, then recovers only its sender.
 pub fn recover_sender(
     transaction: UserTransaction,
     rules: &Rules,
 ) -> Result<SignedTransaction, TransactionError> {
-    // Cheap rules first: a flood of nonsense must not cost a recovery each.
+    // Cheap rules first: invalid transactions must not cost a recovery each.
     check_static(&transaction, rules)?;
     Ok(SignedTransaction::recover(transaction)?)
 }
 
-/// Recovers a whole body on all cores. On failure: the first position that is wrong, and why.
+/// Recovers a whole body on all cores. On failure returns the first invalid position and the reason.
 pub fn recover_all(
     transactions: &[UserTransaction],
     rules: &Rules,
@@ -38,17 +38,18 @@ pub fn recover_all(
     recover_unknown(transactions, rules, &BTreeMap::new())
 }
 
-/// The same, without recovering again what is known by its hash, which covers the signature. All rules are checked.
+/// Like [`recover_all`], but skips transactions that were recovered before, by hash (which covers the
+/// signature). Checks all rules.
 ///
-/// A body that asks for more than a block has room for is refused before anything is recovered: a list of
-/// authorisations takes long, and only gas bounds how many there are.
+/// Rejects a body that cannot fit a block before recovering anything: lists of authorizations take long, and
+/// only gas bounds their length.
 pub fn recover_unknown(
     transactions: &[UserTransaction],
     rules: &Rules,
     known: &BTreeMap<TxHash, RecoveredTransaction>,
 ) -> Result<Vec<RecoveredTransaction>, (usize, TransactionError)> {
     check_least_gas(transactions, rules)?;
-    // Joined by position, so that every node names the same transaction whichever core was first.
+    // Join by position, so that every node reports the same transaction, whichever core finished first.
     let recovered = |tx: &UserTransaction| match known.get(&tx.hash()) {
         Some(known) => check_static(tx, rules).map(|()| known.clone()),
         None => recover(tx.clone(), rules),
@@ -57,8 +58,8 @@ pub fn recover_unknown(
     results.into_iter().enumerate().map(|(index, result)| result.map_err(|error| (index, error))).collect()
 }
 
-/// Checks that a block could hold the body if each transaction used no more than its intrinsic gas and got back what
-/// can be given back: no valid body uses less.
+/// Checks that a block could hold the body if each transaction used only its intrinsic gas less the largest
+/// possible refund. No valid body uses less.
 fn check_least_gas(transactions: &[UserTransaction], rules: &Rules) -> Result<(), (usize, TransactionError)> {
     let mut gas_left = rules.gas_max;
     for (index, transaction) in transactions.iter().enumerate() {
@@ -80,7 +81,7 @@ mod tests {
         testing::{CHAIN_ID, person, recovered, transfer},
     };
 
-    /// Something else under a hash shows that it is taken from there; the pool never has that.
+    /// A wrong sender stored under a hash shows that it is not recovered again. The pool never contains that.
     #[test]
     fn what_is_known_is_not_recovered_again_and_still_checked() {
         let rules = Rules { chain_id: CHAIN_ID, gas_max: Gas(30_000_000), is_developer: false };

@@ -1,7 +1,7 @@
-//! Executes the runs of a lane: each a transaction of its own, isolated from the others.
+//! Executes the runs of a lane, each as a separate transaction, isolated from the others.
 //!
-//! A run of a schedule has three steps. Its start takes the money and re-arms the series; then the call is made;
-//! its end settles. The first and the last stand, whatever becomes of the call.
+//! A run has three steps. The start takes the charge and re-arms the series, then the call is made, then the
+//! end settles. Start and end take effect whatever the call's outcome.
 
 use crate::{
     block::{Execution, SelectedRun},
@@ -26,7 +26,7 @@ use almanac_schedule::{
 use revm::{Inspector, context::TxEnv, context_interface::result::ExecutionResult, primitives::TxKind};
 use std::fmt::Display;
 
-/// EIP-3529: at most this part of the gas used is given back for freed storage.
+/// EIP-3529: the refund for freed storage is at most the gas used divided by this.
 pub(crate) const REFUND_DIVISOR: u64 = 5;
 
 /// Executes runs in order.
@@ -35,7 +35,7 @@ pub(crate) fn run_all<'a, I: Inspector<EvmContext<'a>>>(
     runs: Vec<SelectedRun>,
 ) -> Result<(), BlockError> {
     for selected in runs {
-        // A run of the shared pool waits where the gas that is left could not hold it.
+        // A run that uses shared gas waits if it does not fit into what is left.
         let SelectedRun { run, .. } = &selected;
         if pool(run.lane) == GasPool::Shared && run.gas_limit > execution.shared_gas_left() {
             break;
@@ -45,8 +45,8 @@ pub(crate) fn run_all<'a, I: Inspector<EvmContext<'a>>>(
     Ok(())
 }
 
-/// Executes the runs of the cron lane. Where one was cancelled before its turn, its room goes to those behind it in
-/// the same block: else cancelled jobs would hold the lane for nothing.
+/// Executes the runs of the cron lane. If one was cancelled before its turn, its gas goes to later ones in the
+/// same block: otherwise cancelled jobs could occupy the lane for nothing.
 pub(crate) fn run_walk<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     agenda: &dyn Agenda,
@@ -61,7 +61,7 @@ pub(crate) fn run_walk<'a, I: Inspector<EvmContext<'a>>>(
             let (gas_limit, entry) = (selected.run.gas_limit, selected.entry);
             if gas_limit > execution.shared_gas_left() {
                 walk.keep(entry);
-                // What is behind it must not overtake it.
+                // Later runs must not overtake this one.
                 has_room_again = false;
                 break;
             }
@@ -82,18 +82,18 @@ pub(crate) fn run_walk<'a, I: Inspector<EvmContext<'a>>>(
     walk.close(execution)
 }
 
-/// What became of a run's turn.
+/// The result of a run's turn.
 pub(crate) enum Turn {
     /// It ran, or a fault of our own kept it from running.
     Ran {
-        /// Where its series waits for the next time.
+        /// Where its series waits for the next due time.
         rearmed: Option<Entry>,
     },
-    /// Another run of this block had cancelled its schedule.
+    /// Another run of this block cancelled its schedule.
     Cancelled,
 }
 
-/// Executes one run. A call that fails is a receipt; only a broken invariant is an error.
+/// Executes one run. A failing call gives a receipt; only a broken invariant is an error.
 pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     selected: SelectedRun,
@@ -123,12 +123,12 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
     Ok(Turn::Ran { rearmed: begun.record.entry() })
 }
 
-/// What became of a call.
+/// The result of a call.
 struct Called {
     outcome: Outcome,
     gas_used: Gas,
     logs: Vec<Log>,
-    /// What doors told of schedules.
+    /// Schedule events that doors reported.
     events: Vec<Event>,
     footprint: Option<Box<Footprint>>,
 }
@@ -140,7 +140,7 @@ fn call<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<Called, BlockError> {
     let intrinsic = call_gas(&run.input);
     if run.gas_limit.0 < least_gas(&intrinsic) {
-        // As a transaction that runs out of gas before its first step.
+        // Like a transaction that runs out of gas before its first step.
         return Ok(unmade(execution, run, Halt::OutOfGas, run.gas_limit));
     }
     let tx = TxEnv {
@@ -148,7 +148,7 @@ fn call<'a, I: Inspector<EvmContext<'a>>>(
         kind: TxKind::Call(run.to),
         value: run.value.0,
         data: run.input.clone(),
-        // The machine's system call charges no intrinsic gas, so it is taken off here and added below.
+        // The machine's system call charges no intrinsic gas, so subtract it here and add it below.
         gas_limit: run.gas_limit.0 - intrinsic.initial_total_gas(),
         gas_price: run.gas_price.0,
         ..TxEnv::default()
@@ -160,11 +160,11 @@ fn call<'a, I: Inspector<EvmContext<'a>>>(
         MachineError::Fault(fault) => fault.into(),
         MachineError::Refused(reason) => Fault::RulesDisagree { reason: reason.to_string() }.into(),
     })?;
-    // Before anything of it is taken over: the changes of a run that makes or loses money are dropped.
+    // Before committing: drop the changes of a run that creates or loses money.
     let burned = execution.weigh(executed.balances, Wei::ZERO)?;
     execution.commit(executed.changes, burned)?;
     let gas_used = gas_used(&executed.result, intrinsic.initial_total_gas(), intrinsic.floor_gas());
-    // To whoever looks on, a run is a transaction like any other, intrinsic gas included.
+    // To tracers, a run is a transaction like any other, including intrinsic gas.
     if let Some(footprint) = &mut executed.footprint {
         footprint.set_gas(run.gas_limit, gas_used);
     }
@@ -172,7 +172,7 @@ fn call<'a, I: Inspector<EvmContext<'a>>>(
     Ok(Called { outcome, gas_used, logs, events: executed.events, footprint: executed.footprint })
 }
 
-/// A call that could not be made. Whoever looks on sees as many transactions as there are receipts.
+/// The result of a call that could not be made. Tracers still see one transaction per receipt.
 fn unmade<'a, I: Inspector<EvmContext<'a>>>(
     execution: &Execution<'a, '_, I>,
     run: &RunTransaction,
@@ -183,7 +183,7 @@ fn unmade<'a, I: Inspector<EvmContext<'a>>>(
     Called { outcome: Outcome::Halted(halt), gas_used, logs: Vec::new(), events: Vec::new(), footprint }
 }
 
-/// Settles a run, and answers with what happened to its schedule.
+/// Settles a run and returns the events of its schedule.
 fn settle<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     begun: &Begun,
@@ -198,13 +198,13 @@ fn settle<'a, I: Inspector<EvmContext<'a>>>(
             Err(ScheduleFault::Block(error)) => return Err(error),
             Err(ScheduleFault::Broken(broken)) => Box::new(broken),
         };
-    // The call stands. What the run was charged returns, since nothing of it was settled.
+    // The call takes effect. The charge is returned, because settling failed.
     let (id, charged) = (begun.record.id, begun.charge);
     execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
     Ok(vec![quarantined(id, &*reason)])
 }
 
-/// Takes a schedule out of the calendar that a fault of our own keeps from running, with what its run was charged.
+/// Quarantines a schedule that cannot run because of a fault of our own, and returns the charge of its run.
 fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     run: RunTransaction,
@@ -221,7 +221,7 @@ fn quarantined(id: ScheduleId, reason: &dyn Display) -> Event {
     Event { id, door: None, what: What::Quarantined { reason: reason.to_string() } }
 }
 
-/// Files a run with its receipt: the call's logs, then the door's.
+/// Records a run with its receipt: the call's logs, then the door's.
 fn file<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     run: RunTransaction,

@@ -1,7 +1,9 @@
-//! Selects the runs of a block from what is due by the parent's state, and ends or moves what does not run.
+//! Selects the runs of a block from what is due in the parent's state, and ends or moves schedules that do not
+//! run.
 //!
-//! Selecting changes no schedule that will run: money is taken and series are re-armed at each run's own start.
-//! What does not run holds up nobody: a block ends so many of these and sets the others aside (`mark`).
+//! Selection changes no schedule that will run: each run's own start takes the charge and re-arms the series.
+//! Schedules that do not run block nothing: a block ends a bounded number of them and sets the others aside
+//! (`mark`).
 
 use crate::{
     block::{DueRuns, Execution, SelectedRun},
@@ -30,28 +32,28 @@ use almanac_schedule::{
 use revm::{Database, Inspector};
 use std::{collections::VecDeque, ops::ControlFlow};
 
-/// Records that are fetched at a time. Where the budget ends early, so many were fetched for nothing.
+/// Records to fetch at a time. If the budget ends early, up to this many were fetched for nothing.
 const ANNOUNCED_SCHEDULES: usize = 64;
 
-/// Due entries that a block asks the calendar for at a time.
+/// Due entries to read from the calendar at a time.
 const PAGE: usize = LANE_BLOCK_RUNS_MAX;
 
-/// Due schedules that a block looks at after any number of failed views: one step of what is fetched together.
+/// Fewest due schedules that a block looks at, after any number of failed views: one batch of fetched records.
 const LOOKS_LEAST: u64 = ANNOUNCED_SCHEDULES as u64;
 
-/// What the start of a block decided.
+/// The result of selecting.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) runs: DueRuns,
-    /// What happened to those that do not run.
+    /// Events of the schedules that do not run.
     pub(crate) events: Vec<Event>,
-    /// What the chain says of faults of its own.
+    /// Logs of the chain's own faults.
     pub(crate) logs: Vec<Log>,
-    /// The walk through the cron lane, which goes on where a run that was selected does not take place.
+    /// The walk through the cron lane, which continues if a selected run does not take place.
     pub(crate) cron: Option<Walk>,
 }
 
-/// Looks at what is due in each lane, up to the lane's budget. The rest stays due.
+/// Selects what is due in each lane, up to the lane's budget. The rest stays due.
 pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     agenda: &dyn Agenda,
@@ -88,7 +90,7 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
     Ok(selection)
 }
 
-/// The walk of one block through a lane, in the lane's order, within bounds.
+/// A block's walk through a lane, in the lane's order, within bounds.
 #[derive(Debug)]
 pub(crate) struct Walk {
     lane: Lane,
@@ -97,21 +99,21 @@ pub(crate) struct Walk {
     looks_left: u64,
     runs_left: u64,
     endings_left: u64,
-    /// The lane's mark as the parent left it.
+    /// The lane's mark in the parent's state.
     stored: Option<Mark>,
-    /// Entries before the mark with a run to come, which the walk has not met yet.
+    /// Entries before the mark that still have a run to come and that the walk has not reached yet.
     late: VecDeque<Entry>,
-    /// Where the walk goes on behind those.
+    /// Where the walk continues after those.
     next: Option<Entry>,
-    /// Entries that have a run to come in a later block.
+    /// Entries with a run to come in a later block.
     kept: Vec<Entry>,
-    /// Whether entries before `next` wait for their end.
+    /// Whether entries before `next` are set aside and wait for their end.
     has_aside: bool,
 }
 
-/// Why a walk cannot go on.
+/// Why a walk cannot continue.
 enum WalkError {
-    /// The calendar means nothing: the lane's fault, not the block's.
+    /// The calendar is invalid: a fault of the lane, not of the block.
     Calendar(CalendarError),
     Block(BlockError),
 }
@@ -133,7 +135,8 @@ impl Walk {
             Lane::Cron => execution.act::<_, BlockError>(|ledger| Ok(mark::load(ledger, queue)?))?,
             Lane::Reserved | Lane::Market | Lane::Spare => None,
         };
-        // Looks and endings are due work, too: no proposer may leave them out.
+        // Looks and endings are mandatory work too: a proposer cannot leave them out, so they shrink when views
+        // fail.
         let failed_views = execution.environment.consensus.failed_views();
         let parameters = &execution.environment.parameters;
         let endings_max = parameters.get(CRON_BLOCK_EXHAUSTIONS_MAX);
@@ -152,7 +155,8 @@ impl Walk {
         })
     }
 
-    /// The part of the block's start: ends what was set aside before, then selects. Nothing ends after it.
+    /// The walk at the start of the block: ends schedules that were set aside earlier, then selects. Nothing
+    /// ends after it.
     fn open<'a, I: Inspector<EvmContext<'a>>>(
         &mut self,
         execution: &mut Execution<'a, '_, I>,
@@ -166,7 +170,8 @@ impl Walk {
         Ok(runs)
     }
 
-    /// Ends what was set aside, oldest first. It is not asked again whether it can pay: its turn is over.
+    /// Ends schedules that were set aside, oldest first. Does not check again whether they can pay: their turn
+    /// is over.
     fn end_aside<'a, I: Inspector<EvmContext<'a>>>(
         &mut self,
         execution: &mut Execution<'a, '_, I>,
@@ -188,8 +193,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Selects the runs that come next, until the budget or what a block may look at is used up. Asks the agenda for
-    /// `page` entries at a time.
+    /// Selects the next runs until the budget or the limit of looks is used up. Reads `page` entries at a time
+    /// from the agenda.
     fn select<'a, I: Inspector<EvmContext<'a>>>(
         &mut self,
         execution: &mut Execution<'a, '_, I>,
@@ -221,8 +226,8 @@ impl Walk {
         }
     }
 
-    /// Selects those before the mark that have a run to come: they are first in order. Breaks off where the walk ends
-    /// before it has met all of them.
+    /// Selects entries before the mark that have a run to come: they are first in order. Breaks if the walk
+    /// ends before it has reached all of them.
     fn select_late<'a, I: Inspector<EvmContext<'a>>>(
         &mut self,
         execution: &mut Execution<'a, '_, I>,
@@ -246,7 +251,7 @@ impl Walk {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Those whose heads do not say that they will not run. Has a store fetch what is read of each.
+    /// The entries whose heads do not rule out a run. Prefetches the values that will be read of each.
     fn may_run<'a, I: Inspector<EvmContext<'a>>>(
         &self,
         execution: &mut Execution<'a, '_, I>,
@@ -264,7 +269,7 @@ impl Walk {
         Ok(running)
     }
 
-    /// Takes one due entry, or breaks off before it: what is behind must not overtake it.
+    /// Handles one due entry, or breaks before it: later entries must not overtake it.
     fn step<'a, I: Inspector<EvmContext<'a>>>(
         &mut self,
         execution: &mut Execution<'a, '_, I>,
@@ -282,7 +287,7 @@ impl Walk {
                 runs.push(SelectedRun { run, entry });
             }
             None if self.endings_left > 0 => self.end(execution, entry, events)?,
-            // Only the cron lane runs all that it selects, so only its walk may leave something behind.
+            // Only the cron lane runs everything that it selects, so only its walk may set entries aside.
             None if self.lane == Lane::Cron => self.has_aside = true,
             None => return Ok(ControlFlow::Break(())),
         }
@@ -290,8 +295,8 @@ impl Walk {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Ends a schedule that did not run when its turn came, or moves it if it skips; sets it aside where the block
-    /// has ended as many as it may.
+    /// Ends a schedule that did not run, or moves it if its policy skips missed times. Sets it aside if the
+    /// block has reached its limit of endings.
     fn end<'a, I: Inspector<EvmContext<'a>>>(
         &mut self,
         execution: &mut Execution<'a, '_, I>,
@@ -308,8 +313,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Goes on behind what was selected so far, with room that was given back. A block may come here once for each run
-    /// that cancels another, so it asks for no more at a time than it fetches together.
+    /// Continues after the runs selected so far, with gas that was given back. A block may get here once for
+    /// each run that cancels another, so this reads no more at a time than it fetches together.
     pub(crate) fn go_on<'a, I: Inspector<EvmContext<'a>>>(
         &mut self,
         execution: &mut Execution<'a, '_, I>,
@@ -319,23 +324,23 @@ impl Walk {
         match self.select(execution, agenda, ANNOUNCED_SCHEDULES, &mut runs, &mut Vec::new()) {
             Err(WalkError::Block(error)) => Err(error),
             Err(WalkError::Calendar(CalendarError::Read(error))) => Err(StateFault::Read(error).into()),
-            // A later block meets it at its start, and pauses the lane. The walk is behind what it selected before, so
-            // that has to run: the mark may follow the walk.
+            // A later block hits the error at its start and pauses the lane. The runs selected before it must
+            // run, because the mark may move past them.
             Ok(()) | Err(WalkError::Calendar(_)) => Ok(runs),
         }
     }
 
-    /// Gives back the room of a run that did not take place, since another one has cancelled its schedule.
+    /// Gives back the gas of a run that did not take place because another run cancelled its schedule.
     pub(crate) fn give_back(&mut self, gas_limit: Gas) {
         self.budget.give_back(gas_limit);
     }
 
-    /// Keeps an entry from being set aside: it has a run to come.
+    /// Keeps an entry from being set aside, because it has a run to come.
     pub(crate) fn keep(&mut self, entry: Entry) {
         self.kept.push(entry);
     }
 
-    /// Leaves the mark for the next block.
+    /// Stores the mark for the next block.
     pub(crate) fn close<'a, I: Inspector<EvmContext<'a>>>(
         self,
         execution: &mut Execution<'a, '_, I>,
@@ -349,7 +354,7 @@ impl Walk {
     }
 }
 
-/// Has a store fetch the next values side by side: a read each, one after the other, would wait for the disk as often.
+/// Prefetches the next values in parallel, instead of waiting for the disk once per read.
 fn announce<'a, I: Inspector<EvmContext<'a>>, const N: usize>(
     execution: &mut Execution<'a, '_, I>,
     entries: &[Entry],
@@ -359,7 +364,7 @@ fn announce<'a, I: Inspector<EvmContext<'a>>, const N: usize>(
     execution.machine.state().parent().announce(&keys);
 }
 
-/// Whether a schedule still waits at this place: a late one may have been cancelled since.
+/// Whether a schedule still has this entry: a late one may have been cancelled since.
 fn is_waiting<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     entry: Entry,
@@ -368,7 +373,7 @@ fn is_waiting<'a, I: Inspector<EvmContext<'a>>>(
     Ok(Head::from_word(head).is_ok_and(|head| head.entry(entry.schedule) == Some(entry)))
 }
 
-/// The run of a due schedule, or `None` where it does not run. Nothing changes.
+/// The run of a due schedule, or `None` if it does not run. Changes nothing.
 fn judge<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     entry: Entry,
@@ -384,7 +389,7 @@ fn judge<'a, I: Inspector<EvmContext<'a>>>(
     }
 }
 
-/// Carries out what is decided of a schedule that does not run, and puts one aside that a fault of our own has broken.
+/// Carries out the decision on a schedule that does not run. Quarantines one whose record is broken.
 fn end<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     entry: Entry,
@@ -402,7 +407,7 @@ fn end<'a, I: Inspector<EvmContext<'a>>>(
                 None
             }
             Decision::End(end) => Some(life::end_without_run(ledger, &record, end, moment)?),
-            // Its turn is over: it could not pay when it came.
+            // Its turn is over: it could not pay then.
             Decision::Run { .. } => Some(life::end_without_run(ledger, &record, End::OutOfMoney, moment)?),
         })
     });
@@ -420,14 +425,14 @@ fn read(ledger: &mut SystemLedger<'_, '_>, entry: Entry) -> Result<Record, Sched
     record.ok_or(ScheduleFault::Broken(Broken::NotDue { entry }))
 }
 
-/// Takes a schedule out of the calendar that a fault of our own keeps from running. The others go on.
+/// Quarantines a schedule that cannot run because of a fault of our own. The others continue.
 fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     entry: Entry,
     broken: &Broken,
 ) -> Result<Event, BlockError> {
     let id = entry.schedule;
-    // Where the head says the same as the calendar, quarantine takes the entry away; else nothing else would.
+    // Quarantine removes the entry if the head agrees with the calendar. If not, nothing else would remove it.
     let is_quarantined = !matches!(broken, Broken::NotDue { .. })
         && execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, Wei::ZERO)?))?;
     if !is_quarantined {
@@ -437,13 +442,13 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     Ok(Event { id, door: None, what })
 }
 
-/// Holds a lane back that cannot be read, until governance lets it go on. User transactions go on.
+/// Pauses a lane that cannot be read until governance resumes it. User transactions continue.
 fn pause<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     lane: Lane,
     broken: &CalendarError,
 ) -> Result<Option<Log>, BlockError> {
-    // No door leads to a lane without one, so nothing can be due there.
+    // Only a lane with a door can have due runs.
     let door = Queue::of_lane(lane).door();
     let Some(paused) = door.and_then(|door| door.switches().paused) else { return Ok(None) };
     let paused = (PARAMETERS, U256::from(paused.slot), Parameter::slot_value(1));

@@ -1,4 +1,4 @@
-//! A call that changes nothing: what `eth_call` and gas estimates ask for, on the machine that executes blocks.
+//! Simulates calls without effect, for `eth_call` and gas estimates, on the machine that executes blocks.
 
 use crate::{
     environment::{BlockInput, Environment},
@@ -24,14 +24,14 @@ use revm::{
     inspector::NoOpInspector,
 };
 
-/// A call to be tried out.
+/// A call to simulate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
-    /// Who calls; anyone may be impersonated, since nothing takes effect.
+    /// The caller. Any address may be impersonated, since nothing takes effect.
     pub from: Address,
-    /// The contract, or `None` to try out a creation.
+    /// The contract, or `None` to simulate a creation.
     pub to: Option<Address>,
-    /// Value that goes along. The caller must have it.
+    /// Value of the call. The caller must have it.
     pub value: U256,
     /// Calldata or init code.
     pub input: Bytes,
@@ -39,23 +39,23 @@ pub struct Call {
     pub gas_limit: Gas,
     /// Price per gas. Above zero, the caller must have the money.
     pub gas_price: GasPrice,
-    /// EIP-2930: what the call is charged for up front.
+    /// EIP-2930 access list, charged up front.
     pub access_list: AccessList,
-    /// EIP-7702: delegations that take effect first.
+    /// EIP-7702 delegations, which take effect first.
     pub authorizations: Vec<SignedAuthorization>,
-    /// The caller's sequence number; only a call that must be valid in a block is refused for a wrong one.
+    /// The caller's nonce. Checked only if the call must be valid in a block.
     pub nonce: Option<u64>,
-    /// Where it would be: schedules are named after that. `None` is the first user transaction of the block that it
-    /// is tried in, if no run is due.
+    /// Its block and receipt index, from which schedule ids derive. `None` is the first user transaction of the
+    /// block it is simulated in, if no run is due.
     pub place: Option<Place>,
 }
 
-/// What the call gave.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallResult {
     /// How it ended.
     pub outcome: Outcome,
-    /// What it returned, or all of what it reverted with.
+    /// The returned data, or the full revert data.
     pub output: Bytes,
     /// Gas it used.
     pub gas_used: Gas,
@@ -63,10 +63,10 @@ pub struct CallResult {
     pub logs: Vec<Log>,
 }
 
-/// Why a call cannot even be tried.
+/// Why a call cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimulateError {
-    /// The EVM refuses it before the first step.
+    /// The EVM rejects it before the first step.
     #[error("{reason}")]
     Refused {
         /// Why.
@@ -80,20 +80,20 @@ pub enum SimulateError {
 /// Which rule a call breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// One that transactions are held to, in the phrases that clients know from sending them.
+    /// A rule of transactions, with the message that clients know from sending them.
     #[error(transparent)]
     Rule(TransactionError),
-    /// Another, in the EVM's own words.
+    /// Another rule, with the EVM's own message.
     #[error("{0}")]
     Evm(InvalidTransaction),
 }
 
-/// Tries a call in the block that would come next on `input.parent`.
+/// Simulates a call in the next block after `input.parent`.
 pub fn simulate(state: &dyn StateRead, input: &BlockInput, call: Call) -> Result<CallResult, SimulateError> {
     simulate_in(state, &Environment::derive(input, state)?, call)
 }
 
-/// Tries a call in any environment.
+/// Simulates a call in any environment.
 pub fn simulate_in(
     state: &dyn StateRead,
     environment: &Environment,
@@ -102,7 +102,7 @@ pub fn simulate_in(
     run(state, environment, call, NoOpInspector, false, Strictness::Simulation).map(|tried| tried.result)
 }
 
-/// Tries a call while an inspector looks on.
+/// Simulates a call with an inspector attached.
 pub fn simulate_with<'a, I: Inspector<EvmContext<'a>>>(
     state: &'a dyn StateRead,
     environment: &Environment,
@@ -112,7 +112,7 @@ pub fn simulate_with<'a, I: Inspector<EvmContext<'a>>>(
     run(state, environment, call, inspector, true, Strictness::Simulation).map(|tried| tried.result)
 }
 
-/// Tries a call while an inspector looks on, and tells what it touched.
+/// Simulates a call with an inspector attached, and returns the state it touched.
 pub fn simulate_watched<'a, I: Inspector<EvmContext<'a>>>(
     state: &'a dyn StateRead,
     environment: &Environment,
@@ -123,8 +123,8 @@ pub fn simulate_watched<'a, I: Inspector<EvmContext<'a>>>(
     Ok((tried.result, *tried.footprint.expect("a watched call leaves a footprint")))
 }
 
-/// Tries a call while an inspector looks on, and answers with what it would change too, for a next one to be tried
-/// on. A strict call must be one that a block could hold: its sequence number, price and money are checked.
+/// Simulates a call with an inspector attached, and returns its changes, on which the next call can be
+/// simulated. A strict call must be valid in a block: its nonce, price and balance are checked.
 pub fn simulate_step<'a, I: Inspector<EvmContext<'a>>>(
     state: &'a dyn StateRead,
     environment: &Environment,
@@ -137,7 +137,7 @@ pub fn simulate_step<'a, I: Inspector<EvmContext<'a>>>(
     Ok((tried.result, tried.after.into_diff()?.0))
 }
 
-/// A call that was tried.
+/// A simulated call.
 struct Tried<'a> {
     result: CallResult,
     footprint: Option<Box<Footprint>>,
@@ -161,7 +161,7 @@ fn run<'a, I: Inspector<EvmContext<'a>>>(
     let tx = call.into_tx_env(environment.chain_id);
     let executed = machine.transact(tx, is_watched).map_err(|error| match error {
         MachineError::Refused(reason) => match reason {
-            // The EVM names no numbers here.
+            // The EVM's error has no numbers.
             InvalidTransaction::GasPriceLessThanBasefee => {
                 TransactionError::FeeCapBelowBaseFee { cap, base_fee: environment.base_fee }.into()
             }
@@ -213,7 +213,7 @@ impl From<TransactionError> for SimulateError {
     }
 }
 
-/// The EVM's refusals as the rules of transactions, where they are the same.
+/// Maps the EVM's errors to our transaction rules where they are the same.
 fn in_our_words(reason: InvalidTransaction, sender: Address) -> Refusal {
     Refusal::Rule(match reason {
         InvalidTransaction::LackOfFundForMaxFee { fee, balance } => {

@@ -1,7 +1,8 @@
-//! The state of a block while it is executed: what was read, what has changed, and what it was before.
+//! The state of a block during its execution: what was read, what has changed, and the old values.
 //!
-//! Hash maps are looked into here and never walked; what changed is kept in lists and sorted once, when the
-//! block is over. Accounts are in a list too, and their map says where: it stays small, and growing is cheap.
+//! Hash maps here are looked up and never iterated. Changes are kept in lists and sorted once, at the end of
+//! the block. Accounts are in a list too, and a map holds their indices: it stays small, so growing it is
+//! cheap.
 #![allow(clippy::disallowed_types, reason = "looked into, never walked")]
 
 use crate::{error::StateFault, told::Told};
@@ -30,7 +31,7 @@ use std::{
     hash::{Hash, Hasher},
 };
 
-/// A block's view of the state: the parent's state under everything the block has done so far.
+/// A block's view of the state: the parent's state, overlaid with the block's changes so far.
 pub struct BlockState<'a> {
     parent: &'a dyn StateRead,
     accounts: Vec<CachedAccount>,
@@ -40,19 +41,19 @@ pub struct BlockState<'a> {
     changed_accounts: Vec<(Address, usize)>,
     changed_slots: Vec<SlotKey>,
     new_codes: Vec<B256>,
-    /// Bodies of schedules that this block created. A creation that was reverted leaves one behind, which no head
-    /// leads to; another schedule that gets its id replaces it.
+    /// Bodies of schedules that this block created. A reverted creation leaves an orphan without a head behind;
+    /// the next schedule with the same id replaces it.
     new_bodies: BTreeMap<ScheduleId, Bytes>,
-    /// Entries of the calendar that no record stands behind.
+    /// Entries of the calendar without a matching record.
     stray_entries: Vec<CalendarEntry>,
-    /// Whether this is a developer's chain, once somebody has asked.
+    /// Whether this is a developer chain; read on demand.
     is_developer: Option<bool>,
-    /// What doors told of schedules in the transaction that runs.
+    /// Schedule events that doors reported in the current transaction.
     pub(crate) told: Told,
 }
 
 struct CachedAccount {
-    /// As stored by the parent; becomes the old value of the diff.
+    /// The parent's value, which becomes the old value of the diff.
     stored: Option<Bytes>,
     info: Option<AccountInfo>,
     is_changed: bool,
@@ -65,7 +66,7 @@ struct SlotKey {
     slot: U256,
 }
 
-/// Word by word: storage-heavy blocks spend much of their time here, and hashing byte by byte is slower.
+/// Hashes word by word: storage-heavy blocks spend much of their time here, and hashing byte by byte is slower.
 impl Hash for SlotKey {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         for word in self.slot.as_limbs() {
@@ -131,12 +132,12 @@ impl<'a> BlockState<'a> {
         }
     }
 
-    /// Keeps the body of a new schedule, for as long as there is a head.
+    /// Stores the body of a new schedule. It reaches the state only if the head exists.
     pub(crate) fn keep_body(&mut self, id: ScheduleId, body: Bytes) {
         self.new_bodies.insert(id, body);
     }
 
-    /// Takes an entry out of the calendar that no record stands behind.
+    /// Removes an entry without a matching record from the calendar.
     pub(crate) fn drop_stray(&mut self, entry: CalendarEntry) {
         self.stray_entries.push(entry);
     }
@@ -146,8 +147,8 @@ impl<'a> BlockState<'a> {
         self.parent
     }
 
-    /// Whether this is a developer's chain. Anyone may call the address of the developer's door, and nobody pays for
-    /// the answer: it is read once.
+    /// Whether this is a developer chain. Read once, because anyone may call the developer door's address
+    /// without paying for this read.
     pub(crate) fn is_developer(&mut self) -> Result<bool, StateFault> {
         match self.is_developer {
             Some(known) => Ok(known),
@@ -155,7 +156,7 @@ impl<'a> BlockState<'a> {
         }
     }
 
-    /// Where in the list an account is. It is read when it is first asked for.
+    /// The index of an account in the list. Loads it on first use.
     fn account_place(&mut self, address: Address) -> Result<usize, StateFault> {
         match self.account_places.entry(address) {
             Entry::Occupied(place) => Ok(*place.get()),
@@ -178,7 +179,7 @@ impl<'a> BlockState<'a> {
         }
     }
 
-    /// An account with its code, as it is before what comes next.
+    /// An account with its code, including the block's changes so far.
     pub(crate) fn account_with_code(&mut self, address: Address) -> Result<Option<AccountInfo>, StateFault> {
         let Some(mut info) = self.basic(address)? else { return Ok(None) };
         info.code = Some(self.code_by_hash(info.code_hash)?);
@@ -243,7 +244,8 @@ impl<'a> BlockState<'a> {
     }
 
     fn commit_account(&mut self, address: Address, account: revm::state::Account) -> Result<(), StateFault> {
-        // EIP-6780 lets only accounts of the same transaction vanish, so all their storage is at hand here.
+        // EIP-6780 destroys only accounts created in the same transaction, so all their storage is in these
+        // changes.
         let is_destroyed = account.is_selfdestructed();
         let is_gone = is_destroyed || account.is_empty();
         #[expect(clippy::iter_over_hash_type, reason = "each slot lands under its own key")]
@@ -275,10 +277,10 @@ impl<'a> BlockState<'a> {
         Ok(())
     }
 
-    /// Keeps code that is not known yet: of a new contract, or an EIP-7702 delegation of an old account.
+    /// Stores new code: of a new contract, or an EIP-7702 delegation.
     fn keep_code(&mut self, info: &AccountInfo) {
         let Some(code) = info.code.as_ref().filter(|_| info.code_hash != KECCAK256_EMPTY) else { return };
-        // Code that an account had before was read through `code_by_hash`, so it is here already.
+        // Code that an account had before was read through `code_by_hash`, so it is in the map already.
         if let Entry::Vacant(entry) = self.codes.entry(info.code_hash) {
             entry.insert(code.clone());
             self.new_codes.push(info.code_hash);
@@ -291,8 +293,8 @@ impl<'a> BlockState<'a> {
         let (mut changes, damage) = self.schedule_changes()?;
         let capacity = self.changed_accounts.len() + self.changed_slots.len() + self.new_codes.len();
         changes.reserve(capacity);
-        // The names are sorted rather than the changes, which are several times as large. The diff sorts again
-        // and finds nothing to move: this is the order of its keys.
+        // Sort the keys rather than the changes, which are several times as large. The diff sorts again but
+        // finds nothing to move, because this is its key order.
         self.changed_accounts.sort_unstable();
         self.changed_slots.sort_unstable();
         for (address, place) in self.changed_accounts {
@@ -390,7 +392,7 @@ fn entry_moves(id: ScheduleId, old: U256, new: U256) -> Vec<Change> {
 fn decode_account(address: Address, bytes: &[u8]) -> Result<AccountInfo, StateFault> {
     let account = Account::decode(bytes)
         .map_err(|error| StateFault::Corrupt { key: StateKey::Account(address), error })?;
-    // `code: None` makes revm ask for the code; its default claims that there is none.
+    // With `code: None` revm asks for the code; the default means that there is none.
     Ok(AccountInfo {
         nonce: account.nonce,
         balance: account.balance,
@@ -404,13 +406,13 @@ fn encode_account(info: &AccountInfo) -> Bytes {
     Account { nonce: info.nonce, balance: info.balance, code_hash: info.code_hash }.encode()
 }
 
-/// Code as the EVM takes it. A genesis file or an edit can hold what no transaction could deploy: a delegation
-/// that is none is plain code.
+/// Code as revm takes it. A genesis file or an edit can hold code that no transaction could deploy: a malformed
+/// delegation is treated as plain code.
 pub(crate) fn bytecode(code: Bytes) -> Bytecode {
     Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
 }
 
-/// Whether the state is that of a developer's chain: its genesis says so, and no block can change that.
+/// Whether the state is that of a developer chain: genesis sets this, and no block can change it.
 pub(crate) fn is_developer(state: &dyn StateRead) -> Result<bool, StateFault> {
     let key = StateKey::Meta(Meta::Genesis);
     let stored = state.read(key)?;
@@ -419,7 +421,7 @@ pub(crate) fn is_developer(state: &dyn StateRead) -> Result<bool, StateFault> {
         .map_err(|error| StateFault::Corrupt { key, error })
 }
 
-/// A slot as the given state has it.
+/// A slot of a state.
 pub(crate) fn read_slot(state: &dyn StateRead, address: Address, slot: U256) -> Result<U256, StateFault> {
     let key = StateKey::Slot(address, slot);
     match state.read(key)? {
@@ -454,7 +456,7 @@ impl Database for BlockState<'_> {
         Ok(self.slot(address, slot)?.value)
     }
 
-    /// EIP-2935 keeps recent hashes in state, so BLOCKHASH needs nothing beside it.
+    /// Reads recent hashes from the state, where EIP-2935 stores them.
     fn block_hash(&mut self, number: u64) -> Result<B256, StateFault> {
         let slot = U256::from(number % BLOCK_HASH_HISTORY_LEN);
         Ok(self.slot(BLOCK_HASH_HISTORY, slot)?.value.into())

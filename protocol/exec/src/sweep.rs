@@ -1,7 +1,8 @@
-//! Takes the records of schedules away that ended a while ago.
+//! Removes the records of schedules that ended some time ago.
 //!
-//! Some doors keep ends readable for a number of blocks. A block takes away those whose time is over, oldest first, up to
-//! a bound: what is beyond it waits for the next block. The work was paid for when the schedule was made.
+//! Some doors keep ended schedules readable for a number of blocks. A block removes those that are due for
+//! removal, oldest first, up to a bound; the rest wait for the next block. The work was paid for when the
+//! schedule was created.
 
 use crate::{
     block::Execution,
@@ -20,19 +21,19 @@ use revm::Inspector;
 /// Records that are fetched at a time.
 const ANNOUNCED_RECORDS: usize = 64;
 
-/// Sweeps what is over by the number of this block.
+/// Removes the records that are due for removal at this block's number.
 pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     agenda: &dyn Agenda,
 ) -> Result<(), BlockError> {
     let (parent, number) = (execution.machine.state().parent(), execution.environment.number);
-    // Due work as any other: no proposer may leave it out, so it shrinks where views fail.
+    // Mandatory work like runs: a proposer cannot leave it out, so it shrinks when views fail.
     let sweeps_max = halved(BLOCK_SWEEPS_MAX, execution.environment.consensus.failed_views(), 1);
     let count_max = usize::try_from(sweeps_max).unwrap_or(usize::MAX);
     let over = match agenda.due_from(parent, Queue::Kept, number, None, count_max) {
         Ok(over) => over,
         Err(CalendarError::Read(error)) => return Err(StateFault::Read(error).into()),
-        // The lanes are paused for it; what has ended can wait.
+        // Selection pauses the lanes for this; removal can wait.
         Err(_) => return Ok(()),
     };
     for entries in over.chunks(ANNOUNCED_RECORDS) {
@@ -41,7 +42,7 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
         for entry in entries {
             let is_swept = execution.act::<_, BlockError>(|ledger| Ok(life::sweep(ledger, *entry)?))?;
             if !is_swept {
-                // A fault of our own: the record says something else, and is believed.
+                // A fault of our own: calendar and record disagree, and the record is authoritative.
                 execution.machine.state().drop_stray(*entry);
             }
         }

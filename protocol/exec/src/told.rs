@@ -1,7 +1,7 @@
-//! What doors tell of schedules inside of a transaction. A revert takes it back.
+//! Schedule events that doors report inside a transaction. A revert discards them.
 //!
-//! The events are in a list here, each with the one before it; the journal holds the number of the last. So a revert,
-//! which restores that number, drops the events of the frame that failed and no others.
+//! The events are in a list, each with the index of the previous one; the journal holds the index of the last.
+//! A revert restores that index, and so discards the events of the failed frame and no others.
 
 use alloy_primitives::U256;
 use almanac_primitives::addresses::LEDGER;
@@ -13,14 +13,14 @@ use revm::{
 
 use crate::{error::StateFault, machine::EvmContext};
 
-/// Slot of the ledger that holds the number of the last event while a transaction runs. It never reaches the state.
+/// Slot of the ledger that holds the number of the last event during a transaction. It never reaches the state.
 const LAST_SLOT: U256 = U256::from_limbs([0, 0, 4, 0]);
 
 /// The events of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Told(Vec<(Event, usize)>);
 
-/// Tells of something that happened to a schedule.
+/// Adds an event of a schedule.
 pub(crate) fn tell(context: &mut EvmContext<'_>, event: Event) -> Result<(), StateFault> {
     let journal = context.journal_mut();
     journal.load_account(LEDGER)?;
@@ -32,7 +32,7 @@ pub(crate) fn tell(context: &mut EvmContext<'_>, event: Event) -> Result<(), Sta
 }
 
 impl Told {
-    /// Takes the events out that were not reverted, in order, and the number of the last out of the changes.
+    /// Takes the events that were not reverted, in order, and removes the number slot from the changes.
     pub(crate) fn take(&mut self, changes: &mut EvmState) -> Vec<Event> {
         let slot = changes.get_mut(&LEDGER).and_then(|ledger| ledger.storage.remove(&LAST_SLOT));
         let mut told: Vec<_> = std::mem::take(&mut self.0).into_iter().map(Some).collect();

@@ -21,8 +21,8 @@ use almanac_schedule::GasPool;
 use revm::{Inspector, context_interface::result::ExecutionResult};
 use std::collections::VecDeque;
 
-/// Executes what the source offers, in its order. Before each, the market runs whose price is strictly higher;
-/// at the end the rest of them.
+/// Executes the source's transactions in its order. Before each, executes the market runs with a strictly
+/// higher price; at the end, the rest of the market runs.
 pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     source: &mut dyn TransactionSource,
@@ -31,18 +31,20 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     let mut market = VecDeque::from(market);
     let mut body = BodySize::default();
     let mut lookahead = Lookahead::default();
-    // The lowest price of the runs that went ahead since the last transaction of the body.
+    // The lowest price of the runs executed since the last transaction of the body.
     let mut ahead: Option<GasPrice> = None;
     while let Some(candidate) = source.next(body.room(execution.shared_gas_left())) {
         lookahead.step(execution.machine.state().parent(), &candidate, source);
         let (cap, base_fee) = (candidate.transaction().fee_cap(), execution.environment.base_fee);
-        // One without a price has no place among the runs, and must not draw all of them ahead of itself.
+        // A transaction without a price (fee cap below the base fee) cannot be ordered among the runs, and must
+        // not pull all of them ahead of itself.
         let Some(price) = candidate.transaction().price_at(base_fee) else {
             source.refused(candidate, TransactionError::FeeCapBelowBaseFee { cap, base_fee })?;
             continue;
         };
-        // Runs went ahead of a transaction that was then refused and is not in the body. Every verifier would
-        // put one that pays as much as they do before them, so the choice ends here; cheaper ones go on.
+        // Runs were executed ahead of a transaction that was then rejected and is not in the body. A verifier
+        // would put a transaction that pays at least as much before those runs, so the choice ends at one.
+        // Cheaper ones may still follow.
         if ahead.is_some_and(|ahead| price >= ahead) {
             break;
         }
@@ -59,8 +61,8 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     Ok(())
 }
 
-/// Runs the market runs that pay more than `price` (all, where there is none), as far as gas is left. Answers
-/// with the lowest price among them.
+/// Executes the market runs that pay more than `price` (all of them, if it is `None`) while gas is left.
+/// Returns the lowest price among them.
 fn run_dearer<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     market: &mut VecDeque<SelectedRun>,
@@ -70,7 +72,7 @@ fn run_dearer<'a, I: Inspector<EvmContext<'a>>>(
     while let Some(selected) =
         market.pop_front_if(|selected| price.is_none_or(|price| selected.bid() > price))
     {
-        // One that does not fit any more stays due; cheaper ones behind it must not overtake.
+        // A run that does not fit stays due; cheaper runs after it must not overtake it.
         if selected.run.gas_limit > execution.shared_gas_left() {
             market.clear();
             break;
@@ -101,9 +103,9 @@ impl BodySize {
 enum IncludeError {
     /// The transaction breaks a rule; nothing changed.
     Refused(TransactionError),
-    /// Executing it met a fault; nothing changed.
+    /// Executing it caused a fault; nothing changed.
     Faulted(BlockError),
-    /// The block cannot go on.
+    /// The block cannot continue.
     Block(BlockError),
 }
 
@@ -130,7 +132,7 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
     let executed = execution.machine.transact_user(candidate, is_watched).map_err(|error| match error {
         MachineError::State(fault) => IncludeError::Faulted(fault.into()),
         MachineError::Fault(fault) => IncludeError::Faulted(fault.into()),
-        // Our rules passed it, so the EVM must: where the two disagree, the rules above are wrong.
+        // It passed our rules, so the EVM must accept it: if the two disagree, our rules are wrong.
         MachineError::Refused(reason) => {
             IncludeError::Faulted(Fault::RulesDisagree { reason: reason.to_string() }.into())
         }

@@ -1,4 +1,4 @@
-//! The rules that every transaction must keep: checked when it is submitted and again in its block.
+//! The rules of transactions, checked at submission and again in the block.
 
 use crate::{
     environment::read_parameters,
@@ -20,17 +20,17 @@ use std::sync::LazyLock;
 /// The fork whose rules the EVM follows.
 pub(crate) const SPEC: SpecId = SpecId::OSAKA;
 
-/// Its gas prices, made once.
+/// Its gas prices, computed once.
 static GAS_PARAMS: LazyLock<GasParams> = LazyLock::new(|| GasParams::new_spec(SPEC));
 
-/// What a transaction is checked against without looking at state.
+/// The inputs of the stateless checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Chain id that it must be signed for.
     pub chain_id: u64,
     /// Largest gas limit that any block could hold.
     pub gas_max: Gas,
-    /// Whether transactions may be made in the name of a sender who has not signed.
+    /// Whether unsigned (impersonated) transactions are allowed.
     pub is_developer: bool,
 }
 
@@ -42,7 +42,7 @@ impl Rules {
     }
 }
 
-/// Which rule a transaction breaks. Messages hold the phrases that Ethereum clients look for.
+/// Which rule a transaction breaks. Messages contain the phrases that Ethereum clients look for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransactionError {
     /// Signed for another chain.
@@ -61,7 +61,7 @@ pub enum TransactionError {
         /// The block's.
         max: u64,
     },
-    /// Asks for less gas than it costs to look at it.
+    /// The gas limit is below the minimum cost.
     #[error("intrinsic gas too low: {given} gas given, {needed} needed")]
     IntrinsicGasTooLow {
         /// Its gas limit.
@@ -69,7 +69,7 @@ pub enum TransactionError {
         /// The least that is needed (intrinsic gas, or the calldata floor of EIP-7623).
         needed: u64,
     },
-    /// The tip alone exceeds the cap.
+    /// The tip exceeds the fee cap.
     #[error("max priority fee per gas higher than max fee per gas: tip {tip}, cap {cap}")]
     TipAboveFeeCap {
         /// Its tip.
@@ -85,7 +85,7 @@ pub enum TransactionError {
         /// The largest allowed.
         max: usize,
     },
-    /// An EIP-7702 transaction that authorises nothing.
+    /// An EIP-7702 transaction without authorizations.
     #[error("EIP-7702 transaction with empty auth list")]
     EmptyAuthorizationList,
     /// EIP-2681: the last nonce is never used.
@@ -94,22 +94,24 @@ pub enum TransactionError {
         /// Its nonce.
         given: u64,
     },
-    /// Nobody signed, and this is no developer's chain.
-    #[error("invalid sender: {sender} did not sign, and only a developer's chain takes what nobody signed")]
+    /// It is not signed, and this is not a developer chain.
+    #[error(
+        "invalid sender: {sender} did not sign, and only a developer chain accepts unsigned transactions"
+    )]
     NotSigned {
-        /// In whose name it was made.
+        /// The impersonated sender.
         sender: Address,
     },
-    /// In the name of the chain itself.
+    /// It impersonates an account of the chain itself.
     #[error("invalid sender: {sender} belongs to the chain itself and cannot be impersonated")]
     SystemSender {
-        /// In whose name it was made.
+        /// The impersonated sender.
         sender: Address,
     },
     /// No valid signature.
     #[error("invalid sender: {0}")]
     Signature(#[from] SignatureError),
-    /// The sender has sent this nonce before.
+    /// The sender has used this nonce before.
     #[error("nonce too low: transaction has {given}, the account is at {account}")]
     NonceTooLow {
         /// Its nonce.
@@ -135,7 +137,7 @@ pub enum TransactionError {
         /// What is there.
         balance: Wei,
     },
-    /// The worst case does not fit: 128 bits for the gas, 256 with the value.
+    /// The maximum cost overflows: 128 bits for gas, 256 bits with the value.
     #[error("gas * price overflows 128 bits, or together with value 256 bits")]
     CostOverflow,
     /// The cap is below the block's base fee.
@@ -146,7 +148,7 @@ pub enum TransactionError {
         /// The block's.
         base_fee: GasPrice,
     },
-    /// The cap is below what the base fee can ever fall to.
+    /// The cap is below the lowest possible base fee.
     #[error("transaction underpriced: fee cap {cap} is below the lowest base fee, {floor}")]
     Underpriced {
         /// Its cap.
@@ -154,13 +156,13 @@ pub enum TransactionError {
         /// The floor of the base fee.
         floor: GasPrice,
     },
-    /// EIP-3607: contracts do not sign.
+    /// EIP-3607: contracts cannot sign.
     #[error("sender not an eoa: {sender} has code")]
     SenderHasCode {
         /// The sender.
         sender: Address,
     },
-    /// There is no more room in this block.
+    /// The block has no room for it.
     #[error(
         "does not fit the block: asks for {gas} and {bytes} bytes, {gas_left} and {bytes_left} bytes are left"
     )]
@@ -174,7 +176,7 @@ pub enum TransactionError {
         /// Body bytes left.
         bytes_left: usize,
     },
-    /// The block has as many transactions as it may.
+    /// The block has the maximum number of transactions.
     #[error("the block has its full number of transactions, {max}")]
     BlockCountFull {
         /// The most allowed.
@@ -221,14 +223,14 @@ fn check_impersonation(sender: Address, rules: &Rules) -> Result<(), Transaction
     if !rules.is_developer {
         return Err(TransactionError::NotSigned { sender });
     }
-    // What the ledger holds is owed to others; that it is there must stay true on every chain.
+    // The ledger's balance is owed to others, and must cover it on every chain.
     if is_system(sender) {
         return Err(TransactionError::SystemSender { sender });
     }
     Ok(())
 }
 
-/// Rules that need the sender's account, at submission: what breaks one of these can never be included.
+/// Rules at submission that need the sender's account. A transaction that breaks one can never be included.
 pub fn check_submission(
     transaction: &UserTransaction,
     sender: Address,
@@ -239,13 +241,13 @@ pub fn check_submission(
     check_sender(transaction, sender, account)
 }
 
-/// Whether the base fee can ever be low enough for a transaction.
+/// Whether the base fee can ever fall low enough for a transaction.
 pub fn check_floor(transaction: &UserTransaction, floor: GasPrice) -> Result<(), TransactionError> {
     let cap = transaction.fee_cap();
     if cap < floor { Err(TransactionError::Underpriced { cap, floor }) } else { Ok(()) }
 }
 
-/// Rules that need the sender's account and the block's base fee, in a block: all must hold now.
+/// Rules of inclusion in a block, which need the sender's account and the base fee. All must hold now.
 pub fn check_inclusion(
     transaction: &UserTransaction,
     sender: Address,
@@ -269,7 +271,7 @@ fn check_sender(
     sender: Address,
     account: &Sender,
 ) -> Result<(), TransactionError> {
-    // Nothing was signed in an impersonated name, and contracts are what tools impersonate most.
+    // An impersonated transaction is not signed, and contracts are what tools impersonate most.
     if !account.may_sign && transaction.impersonated().is_none() {
         return Err(TransactionError::SenderHasCode { sender });
     }
@@ -284,7 +286,7 @@ fn check_sender(
     Ok(())
 }
 
-/// What the rules need to know of a sender.
+/// What the rules need to know about a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sender {
     /// Next nonce.
@@ -298,12 +300,12 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// What a state says of an account.
+    /// Reads a sender from a state.
     pub fn read(state: &dyn StateRead, address: Address) -> Result<Self, StateFault> {
         Self::of(&mut BlockState::new(state), address)
     }
 
-    /// What a block's state says of an account.
+    /// Reads a sender from a block's state.
     pub(crate) fn of(state: &mut BlockState<'_>, address: Address) -> Result<Self, StateFault> {
         let Some(info) = state.basic(address)? else {
             return Ok(Self { nonce: 0, balance: Wei::ZERO, may_sign: true, has_code: false });
@@ -314,10 +316,10 @@ impl Sender {
     }
 }
 
-/// The most a transaction can cost its sender: value plus gas limit at the fee cap.
+/// The most that a transaction can cost its sender: value plus gas limit times fee cap.
 pub fn cost_max(transaction: &UserTransaction) -> Result<Wei, TransactionError> {
     let tx = transaction.envelope();
-    // The EVM counts what gas costs in 128 bits, and refuses what does not fit however rich the sender is.
+    // The EVM computes the cost of gas in 128 bits and rejects what overflows, whatever the sender's balance.
     u128::from(tx.gas_limit())
         .checked_mul(transaction.fee_cap().0)
         .and_then(|gas| U256::from(gas).checked_add(tx.value()))
@@ -325,7 +327,7 @@ pub fn cost_max(transaction: &UserTransaction) -> Result<Wei, TransactionError> 
         .ok_or(TransactionError::CostOverflow)
 }
 
-/// The least gas that a transaction must ask for.
+/// The lowest gas limit that a transaction may have.
 pub(crate) fn intrinsic_gas(transaction: &UserTransaction) -> u64 {
     let tx = transaction.envelope();
     let (accounts, slots) = tx.access_list().map_or((0, 0), |list| {
@@ -341,7 +343,7 @@ pub(crate) fn call_gas(input: &[u8]) -> InitialAndFloorGas {
     GAS_PARAMS.initial_tx_gas(input, false, 0, 0, 0, None)
 }
 
-/// The least gas limit that both the intrinsic gas and the calldata floor allow.
+/// The lowest gas limit that satisfies both the intrinsic gas and the calldata floor.
 pub(crate) fn least_gas(gas: &InitialAndFloorGas) -> u64 {
     gas.initial_total_gas().max(gas.floor_gas())
 }

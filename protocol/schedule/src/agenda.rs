@@ -1,14 +1,14 @@
-//! The question a block asks of the calendar: what is due?
+//! The interface through which a block asks the calendar what is due.
 
 use crate::calendar::{Calendar, CalendarError, Entry, Queue};
 use almanac_primitives::{Lane, StateRead, TimestampMs, params::Parameters};
 
-/// What is due, as the state of the parent block says it.
+/// What is due according to the state of the parent block.
 ///
 /// Execution sees the calendar only through this, so that a block can be tested with any agenda.
 pub trait Agenda: Send + Sync {
-    /// What is in a queue up to `until`, in the queue's own order, at most `count_max` of it: all of it, or from an
-    /// entry on. What is before that entry was met in another block.
+    /// The entries of a queue up to `until`, in the queue's order, at most `count_max` of them. With a starting
+    /// entry, the entries before it are left out: an earlier block has handled them.
     ///
     /// The state is the parent's: nothing that a block schedules can run in that block.
     fn due_from(
@@ -20,8 +20,8 @@ pub trait Agenda: Send + Sync {
         count_max: usize,
     ) -> Result<Vec<Entry>, CalendarError>;
 
-    /// The earliest moment at which anything becomes due, or `None` where nothing is scheduled. What a pause
-    /// holds back is not due.
+    /// The earliest time at which anything becomes due, or `None` if nothing is scheduled. Ignores lanes that
+    /// are paused.
     fn next_due(
         &self,
         state: &dyn StateRead,
@@ -29,12 +29,12 @@ pub trait Agenda: Send + Sync {
     ) -> Result<Option<TimestampMs>, CalendarError>;
 }
 
-/// Whether governance, or a fault, holds a lane back.
+/// Whether governance or a fault has paused a lane.
 pub fn is_held(lane: Lane, parameters: &Parameters) -> bool {
     Queue::of_lane(lane).is_held(parameters)
 }
 
-/// The agenda of every real chain: the calendar in its state.
+/// Reads the agenda from the calendar in the state. Every real chain uses this one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CalendarAgenda;
 

@@ -1,7 +1,8 @@
-//! What every door answers about its schedules, as data: what becomes of one that is due, and who gets the money.
+//! What every door answers about its schedules, as data: what happens to a due schedule, and who gets the
+//! money.
 //!
-//! Each door has one module of rules (`doors`). Here is what they all answer with. `life` carries the answers out, for
-//! all doors alike.
+//! Each door has one module of rules (`doors`), which return the types defined here. `life` carries the answers
+//! out for all doors.
 
 use crate::{
     doors::cron,
@@ -11,7 +12,7 @@ use alloy_primitives::Address;
 use almanac_primitives::{Gas, GasPrice, Lane, Outcome, TimestampMs, Wei};
 use std::fmt;
 
-/// What a block brings to the schedules that it meets.
+/// The properties of a block that decisions depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// The block's number.
@@ -22,39 +23,40 @@ pub struct Moment {
     pub base_fee: GasPrice,
     /// Who gets the tips of this block.
     pub fee_recipient: Address,
-    /// The block until which an end of this block stays readable, where its door keeps ends.
+    /// The block up to which a schedule that ends in this block stays readable, if its door keeps ended
+    /// schedules.
     pub ended_kept_until: u64,
 }
 
-/// What a block does with a schedule that it meets.
+/// What a block does with a due schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// It runs.
     Run {
         /// The due time that the run is for.
         due: TimestampMs,
-        /// The price of its gas, as its receipt shows it.
+        /// The gas price in the run's receipt.
         price: GasPrice,
-        /// What leaves the escrow before the call.
+        /// Deducted from the escrow before the call.
         charge: Wei,
-        /// What comes after it.
+        /// What follows this run.
         again: NextRun,
     },
-    /// It waits for a better price until its own clock says `until`.
+    /// It waits for a better price and expires at `until`, in the unit of its door.
     Wait {
         /// When it expires.
         until: u64,
     },
-    /// It does not run this time, and waits for a later one.
+    /// It does not run now and becomes due again later.
     Skip {
-        /// That time.
+        /// The later time.
         until: TimestampMs,
     },
     /// It ends without a run.
     End(End),
 }
 
-/// What comes after a run.
+/// What follows a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextRun {
     /// Another run, due at this time.
@@ -73,9 +75,9 @@ pub enum End {
     Failed = 2,
     /// Its owner ended it.
     Cancelled = 3,
-    /// Its escrow does not pay for the next run.
+    /// Its escrow does not cover the next run.
     OutOfMoney = 4,
-    /// It has run as often as it should.
+    /// It has made all its runs.
     RunsReached = 5,
     /// It waited too long.
     Expired = 6,
@@ -100,7 +102,7 @@ impl End {
         Self::ALL.into_iter().find(|end| *end as u8 == number)
     }
 
-    /// What the head of a schedule says that stays readable after such an end.
+    /// The status of a schedule that stays readable after this end.
     pub fn status(self) -> Status {
         match self {
             Self::Succeeded | Self::RunsReached => Status::Succeeded,
@@ -118,7 +120,7 @@ impl fmt::Display for End {
             Self::Succeeded => "its run returned",
             Self::Failed => "its run failed",
             Self::Cancelled => "cancelled by its owner",
-            // ARC-21's words, which its events carry.
+            // The exact strings that ARC-21 specifies for its events.
             Self::OutOfMoney => "insufficient escrow",
             Self::RunsReached => "max runs reached",
             Self::Expired => "waited too long",
@@ -130,48 +132,48 @@ impl fmt::Display for End {
 /// How a run ended.
 #[derive(Clone, Copy, Debug)]
 pub struct RunEnd<'o> {
-    /// What became of the call.
+    /// The outcome of the call.
     pub outcome: &'o Outcome,
     /// Gas it used.
     pub gas_used: Gas,
 }
 
-/// Who gets an amount of a schedule's money. The parts add up to the amount.
+/// How an amount of a schedule's money is split. The parts add up to the amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settlement {
-    /// Taken out of the world.
+    /// Removed from the total supply.
     pub burn: Wei,
     /// Paid to the block's fee recipient.
     pub fee_recipient: Wei,
-    /// Paid back: into the escrow while the schedule lives, else to whom its refunds go.
+    /// Refunded: to the escrow while the schedule lives, afterwards to the refund address.
     pub refund: Wei,
 }
 
 impl Settlement {
-    /// All of it returns.
+    /// Refunds the whole amount.
     pub fn refund(amount: Wei) -> Self {
         Self { refund: amount, ..Self::default() }
     }
 
-    /// This much is burned, and the rest returns.
+    /// Burns a part and refunds the rest.
     pub fn burn_part(burn: Wei, amount: Wei) -> Self {
         let burn = burn.min(amount);
         Self { burn, refund: amount.checked_sub(burn).unwrap_or(Wei::ZERO), ..Self::default() }
     }
 
-    /// What is divided.
+    /// The sum of the parts.
     pub fn total(&self) -> Option<Wei> {
         self.burn.checked_add(self.fee_recipient)?.checked_add(self.refund)
     }
 }
 
-/// What a block does with a schedule that it meets. Nothing changes.
+/// What a block does with a due schedule. Pure.
 pub fn decide(record: &Record, moment: Moment) -> Decision {
     record.body.terms.decide(record, moment)
 }
 
-/// Whether a block can tell from the head alone that a schedule will not run: what it has to look at must not cost
-/// more than the look was paid for. Only the cron lane has heads that tell.
+/// Whether the head alone shows that a schedule will not run, so that looking at it costs no more than was paid
+/// for the look. Only heads of the cron lane carry this information.
 pub fn is_passed_over(head: &Head, moment: Moment) -> bool {
     head.lane == Lane::Cron && cron::is_passed_over(head, moment)
 }

@@ -1,4 +1,4 @@
-//! Lanes as data: whose gas a lane uses, and how much of it.
+//! Lanes as data: which gas a lane uses, and how much of it.
 
 use almanac_primitives::{
     Gas, Lane,
@@ -9,16 +9,16 @@ use almanac_primitives::{
     },
 };
 
-/// Whose gas a lane uses.
+/// Which gas a lane uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GasPool {
-    /// The header's gas limit, which user transactions use too; the base fee follows it.
+    /// The block's gas limit, which it shares with user transactions; it drives the base fee.
     Shared,
-    /// Capacity of its own, booked ahead, so that a booked run never competes with the mempool.
+    /// Separate capacity, booked ahead, so that a booked run never competes with the mempool.
     Reserved,
 }
 
-/// Whose gas this lane uses.
+/// Which gas this lane uses.
 pub fn pool(lane: Lane) -> GasPool {
     match lane {
         Lane::Cron | Lane::Market => GasPool::Shared,
@@ -26,11 +26,11 @@ pub fn pool(lane: Lane) -> GasPool {
     }
 }
 
-/// How much gas the runs of this lane may ask for in one block in which reserved runs asked for `reserved_gas`,
-/// after `failed_views` views in a row that gave no block.
+/// How much gas the runs of this lane may request in one block, given the gas that reserved runs requested and
+/// the number of consecutive views without a block.
 ///
-/// No proposer may leave due runs out, so runs that take longer than a view would stop the chain. One failed view
-/// is what a leader that is down costs. Every further one halves the budgets, down to the largest single run
+/// A proposer cannot leave due runs out, so runs that take longer than a view would halt the chain. One failed
+/// view is normal when a leader is down. Each further one halves the budgets, down to the largest single run
 /// (ARC21-17, FLIP330-11).
 pub fn budget(lane: Lane, parameters: &Parameters, reserved_gas: Gas, failed_views: u64) -> Gas {
     let full = match lane {
@@ -42,54 +42,54 @@ pub fn budget(lane: Lane, parameters: &Parameters, reserved_gas: Gas, failed_vie
     Gas(halved(full.0, failed_views, run_gas_largest(lane).0))
 }
 
-/// Most runs that a block collects of this lane: as many of the smallest as its gas holds, so that the number never
-/// closes the lane before the gas does.
+/// Most runs that a block collects for this lane. Enough for the smallest runs to fill the lane's gas, so that
+/// this count never binds before the gas does.
 pub fn runs_max(lane: Lane, parameters: &Parameters) -> u64 {
     grown(lane, parameters, LANE_BLOCK_RUNS_MAX as u64, CRON_RUN_GAS_MIN)
 }
 
-/// Most due schedules that a block looks at in this lane, after `failed_views` views in a row that gave no block; at
-/// least `least`. A larger lane looks at more: the price of holding it with jobs that do not run has to grow with the
-/// price of filling it.
+/// Most due schedules that a block looks at in this lane after `failed_views` consecutive views without a
+/// block, but at least `least`. Grows with the lane: blocking it with jobs that do not run must cost more as
+/// filling it costs more.
 pub fn looks_max(lane: Lane, parameters: &Parameters, failed_views: u64, least: u64) -> u64 {
     halved(grown(lane, parameters, LANE_BLOCK_LOOKS_MAX as u64, LANE_LOOK_GAS), failed_views, least)
 }
 
-/// A bound that grows with the lane's gas, one for each `gas_each`, and is `floor` for smaller lanes.
+/// A bound that grows with the lane's gas, one per `gas_each`, and is at least `floor`.
 fn grown(lane: Lane, parameters: &Parameters, floor: u64, gas_each: u64) -> u64 {
     match lane {
         Lane::Cron => floor.max(parameters.get(CRON_BLOCK_GAS_MAX) / gas_each),
-        // No door leads to these lanes yet.
+        // No door uses these lanes yet.
         Lane::Reserved | Lane::Market | Lane::Spare => floor,
     }
 }
 
-/// A bound on a block's due work after `failed_views` views in a row that gave no block: halved with every one beyond
-/// the first, but not below `least`.
+/// A bound on a block's due work: halved for each consecutive failed view after the first, but at least
+/// `least`.
 pub fn halved(full: u64, failed_views: u64, least: u64) -> u64 {
     let halvings = u32::try_from(failed_views.saturating_sub(1)).unwrap_or(u32::MAX);
     full.checked_shr(halvings).unwrap_or(0).max(least).min(full)
 }
 
-/// The most gas that one run of this lane asks for, whatever the parameters were when it was admitted.
+/// The most gas that one run of this lane can request, whatever the parameters were at its admission.
 fn run_gas_largest(lane: Lane) -> Gas {
     match lane {
         Lane::Cron => Gas(CRON_RUN_GAS_LARGEST),
         Lane::Reserved | Lane::Spare => Gas(CALLBACK_EFFORT_LARGEST * EFFORT_GAS),
-        // A run that is larger than the smallest block could wait for ever.
+        // A run larger than the smallest possible block could wait forever.
         Lane::Market => Gas(BLOCK_GAS_MAX.min),
     }
 }
 
-/// The most gas that a block may hold: what users and lanes share, and the capacity of its own that lanes have. A
-/// lane that no door leads to holds nothing.
+/// The most gas that a block may contain: the gas that users and lanes share, plus the separate capacity of
+/// lanes. A lane without a door contributes nothing.
 pub fn block_gas(parameters: &Parameters) -> Gas {
     let own = Lane::ALL.into_iter().filter(|lane| has_door(*lane) && pool(*lane) == GasPool::Reserved);
     let own = own.map(|lane| budget(lane, parameters, Gas::ZERO, 0).0).max().unwrap_or(0);
     Gas(parameters.block_gas_max().0.saturating_add(own))
 }
 
-/// Whether a system contract takes runs for this lane.
+/// Whether a system contract creates runs for this lane.
 fn has_door(lane: Lane) -> bool {
     match lane {
         Lane::Cron => true,
@@ -97,7 +97,7 @@ fn has_door(lane: Lane) -> bool {
     }
 }
 
-/// Gas that the runs of a lane may still ask for in a block.
+/// Gas that the runs of a lane may still request in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     left: Gas,
@@ -105,19 +105,20 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget of which nothing is used.
+    /// An unused budget.
     pub fn new(gas: Gas) -> Self {
         Self { left: gas, is_closed: false }
     }
 
-    /// Gives back what a run had taken that did not take place, and opens again: the run behind it is next in order.
+    /// Returns the gas of a run that did not take place, and reopens the budget: the next run in order may use
+    /// it.
     pub fn give_back(&mut self, gas_limit: Gas) {
         self.left = Gas(self.left.0.saturating_add(gas_limit.0));
         self.is_closed = false;
     }
 
-    /// Takes a run's gas limit, or closes for good: whoever comes behind a run that does not fit must not overtake
-    /// it, however small. It stays due and comes first in the next block.
+    /// Takes a run's gas limit. If it does not fit, closes the budget: later runs must not overtake this one,
+    /// however small. It stays due and is first in the next block.
     pub fn take(&mut self, gas_limit: Gas) -> bool {
         match self.left.checked_sub(gas_limit) {
             Some(left) if !self.is_closed => {
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!(after(Lane::Spare, &[0, 9]), [10_500_000; 2], "one run may be as large");
     }
 
-    /// A shift by 64 or more, or one that does not fit 32 bits, is the floor and not the whole.
+    /// Shifts by 64 or more, or beyond 32 bits, give the floor and not the whole.
     #[test]
     fn a_halt_of_any_length_leaves_the_largest_single_run() {
         let parameters = Parameters::default();

@@ -1,7 +1,7 @@
-//! Where records and money are kept, as the life of a schedule sees it.
+//! The storage of records and money, as the life of a schedule uses it.
 //!
-//! Two places implement it: the journal of the EVM in `exec`, where a revert undoes everything and a door's caller
-//! pays for each access; and [`MemoryLedger`], for tests.
+//! There are two implementations: the EVM's journal in `exec`, where a revert undoes everything and the caller
+//! of a door pays for each access; and [`MemoryLedger`], for tests.
 
 use crate::record::{Broken, Record, escrow_slot, head_slot};
 use alloy_primitives::{Address, Bytes, U256};
@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 
 /// The ledger account: slots, bodies, and a balance that covers every escrow.
 pub trait Ledger {
-    /// Why it cannot answer: the store failed, or whoever pays for the access cannot.
+    /// Why an access failed: the store failed, or the caller cannot pay for the access.
     type Error;
 
-    /// A slot; zero where nothing was stored.
+    /// Reads a slot; zero if nothing is stored.
     fn load(&mut self, slot: U256) -> Result<U256, Self::Error>;
 
     /// Writes a slot; zero removes it.
@@ -22,30 +22,30 @@ pub trait Ledger {
     /// The body of a schedule.
     fn body(&mut self, id: ScheduleId) -> Result<Option<Bytes>, Self::Error>;
 
-    /// Keeps the body of a new schedule. It goes when the schedule's head does.
+    /// Stores the body of a new schedule. It is removed with the schedule's head.
     fn keep_body(&mut self, id: ScheduleId, body: Bytes) -> Result<(), Self::Error>;
 
-    /// Pays from the ledger's balance. A credit, never a call: nobody can refuse it.
+    /// Pays from the ledger's balance. A credit, not a call, so the recipient cannot reject it.
     fn credit(&mut self, to: Address, amount: Wei) -> Result<(), Self::Error>;
 
-    /// Takes money of the ledger's balance out of the world.
+    /// Burns money from the ledger's balance.
     fn burn(&mut self, amount: Wei) -> Result<(), Self::Error>;
 
-    /// Learns that the calendar will change at the end of the block, which somebody has to pay for.
+    /// Charges for a change of the calendar, which is written at the end of the block.
     fn move_entry(&mut self) -> Result<(), Self::Error>;
 
-    /// Takes the price of a schedule's end when the schedule is made: it may end in a block where nobody pays.
+    /// Charges for a schedule's end at its creation, because it may end in a block where nobody pays.
     fn prepay_ending(&mut self) -> Result<(), Self::Error>;
 }
 
-/// Why an operation of a schedule's life did not happen.
+/// Why an operation on a schedule failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure<R, E> {
-    /// A rule refuses it; nothing has changed.
+    /// A rule rejected it; nothing has changed.
     Refused(R),
-    /// The record is not one: a fault of our own that belongs to this schedule.
+    /// The record is invalid: a fault of our own that affects this schedule.
     Broken(Broken),
-    /// The ledger could not answer.
+    /// The ledger failed.
     Ledger(E),
 }
 
@@ -60,24 +60,24 @@ pub fn load<L: Ledger, R>(ledger: &mut L, id: ScheduleId) -> Result<Option<Recor
     Record::decode(id, head, escrow, body.as_ref()).map(Some).map_err(Failure::Broken)
 }
 
-/// Writes what can have changed of a record.
+/// Writes the mutable parts of a record.
 pub(crate) fn save<L: Ledger>(ledger: &mut L, record: &Record) -> Result<(), L::Error> {
     ledger.store(head_slot(record.id), record.full_head().to_word())?;
     ledger.store(escrow_slot(record.id), record.escrow.0)
 }
 
-/// Takes a record away. Its body goes with it.
+/// Removes a record and its body.
 pub(crate) fn remove<L: Ledger>(ledger: &mut L, id: ScheduleId) -> Result<(), L::Error> {
     ledger.store(head_slot(id), U256::ZERO)?;
     ledger.store(escrow_slot(id), U256::ZERO)
 }
 
-/// A ledger in memory, with nothing to undo and nothing to pay.
+/// A ledger in memory, without reverts and gas.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryLedger {
-    /// Slots that are not zero.
+    /// Non-zero slots.
     pub slots: BTreeMap<U256, U256>,
-    /// Bodies, those of ended schedules among them.
+    /// Bodies, including those of ended schedules.
     pub bodies: BTreeMap<ScheduleId, Bytes>,
     /// What was paid out, by recipient.
     pub credits: BTreeMap<Address, U256>,

@@ -8,7 +8,7 @@
     clippy::cast_sign_loss
 )]
 
-// For tests that are built both inside of the crate and outside.
+// For tests that are built both inside and outside the crate.
 #[cfg(test)]
 extern crate self as almanac_schedule;
 

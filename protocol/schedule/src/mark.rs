@@ -1,17 +1,18 @@
-//! How far the walk through a queue has come, where it has left something behind.
+//! How far the walk through a queue has come when it skipped entries.
 //!
 //! ```text
 //!   lane:  [ a  b  S  c  d ][ e  f  g … ]      by time, then id
 //!      set aside  ^ late    ^ mark: the walk goes on here, after S
 //! ```
 //!
-//! A schedule that does not run when its turn comes, because it cannot pay or skips what it missed, must not hold up
-//! those behind it. A block ends or moves a bounded number of these; the others it sets aside by putting the mark
-//! behind them. They never run any more for that time: later blocks end them, from the front, a bounded number each.
+//! A due schedule that does not run, because it cannot pay or skips missed times, must not block those behind
+//! it. A block ends or moves a bounded number of these. It sets the others aside by moving the mark past them.
+//! They will not run for that due time: later blocks end them from the front, a bounded number each.
 //!
-//! A schedule that has a run to come may stand before the mark as well: a series that is behind by an interval or more
-//! waits for its next missed time there. The mark knows these by name, and the next block begins with them. Everything
-//! else that may run is behind the mark, so order never inverts, and no block looks at the same flood again.
+//! A schedule that still has a run to come may also be before the mark: a series that is late by an interval or
+//! more waits there for its next missed time. The mark lists these late entries, and the next block begins with
+//! them. Everything else that may run is after the mark, so runs never change order, and no block looks at the
+//! same flood twice.
 
 use crate::{
     calendar::{Entry, Queue},
@@ -26,25 +27,25 @@ use almanac_primitives::{
 /// Slots of this kind hold marks, one per queue, and their late entries.
 const MARK_KIND: u64 = 3;
 
-/// Tells a mark from an empty slot: the first queue has the number zero.
+/// Distinguishes a mark from an empty slot, because the first queue has number zero.
 const VERSION: u8 = 1;
 
-/// Most late schedules that a mark knows: as many as the largest queue runs in one block. A block adds to them only
-/// where it has met all of them, and then those that it adds are among its own runs.
+/// Most late entries that a mark lists: as many as the largest queue runs in one block. A block adds late
+/// entries only after it has processed all earlier ones, and those that it adds are among its own runs.
 pub const LATE_MAX: usize = (CRON_BLOCK_GAS_MAX.max / CRON_RUN_GAS_MIN) as usize;
 
-/// Where the walk through a queue goes on.
+/// Where the walk through a queue continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// The first entry that was not set aside, which may not exist.
+    /// The first entry that was not set aside. It need not exist.
     pub next: Entry,
     /// Entries before it that were not set aside, in order.
     late: Vec<Entry>,
 }
 
 impl Mark {
-    /// A mark before `next` that knows these late entries. Where it cannot know all of them, it stands before the first
-    /// of the others: the next block looks at what is behind that again.
+    /// A mark before `next` with these late entries. If there are too many, it stands before the first one that
+    /// does not fit, and the next block looks at everything after that again.
     pub fn new(mut next: Entry, late: impl IntoIterator<Item = Entry>) -> Self {
         let mut late: Vec<_> = late.into_iter().filter(|entry| *entry < next).collect();
         late.sort_unstable();
@@ -61,13 +62,13 @@ impl Mark {
         &self.late
     }
 
-    /// Whether an entry was set aside: it has had its turn.
+    /// Whether an entry was set aside and will not run for this due time.
     pub fn is_aside(&self, entry: Entry) -> bool {
         entry < self.next && self.late.binary_search(&entry).is_err()
     }
 }
 
-/// The mark of a queue; `None` where nothing waits for its end.
+/// The mark of a queue; `None` if nothing is set aside.
 pub fn load<L: Ledger>(ledger: &mut L, queue: Queue) -> Result<Option<Mark>, L::Error> {
     let Some(next) = load_entry(ledger, queue, 0)? else { return Ok(None) };
     let mut late = Vec::new();
@@ -80,7 +81,7 @@ pub fn load<L: Ledger>(ledger: &mut L, queue: Queue) -> Result<Option<Mark>, L::
     Ok(Some(Mark::new(next, late)))
 }
 
-/// Sets or removes the mark of a queue, where `stored` is the one that it has.
+/// Replaces or removes the mark of a queue. `stored` is the mark that is stored now.
 pub fn store<L: Ledger>(
     ledger: &mut L,
     queue: Queue,
@@ -104,9 +105,9 @@ fn load_entry<L: Ledger>(ledger: &mut L, queue: Queue, place: u64) -> Result<Opt
     Ok(from_word(ledger.load(slot(queue, place))?).filter(|entry| entry.queue == queue))
 }
 
-/// The place directly behind an entry.
+/// The position directly after an entry.
 pub fn behind(entry: Entry) -> Entry {
-    // Ids are numbered by blocks, whose numbers end long before the ids do.
+    // Cannot saturate: ids derive from block numbers, which never get that large.
     Entry { schedule: ScheduleId(entry.schedule.0.saturating_add(1)), ..entry }
 }
 
@@ -122,7 +123,7 @@ fn to_word(mark: Entry) -> U256 {
     U256::from_be_bytes(word)
 }
 
-/// What is no mark is none: the walk then begins at the front, which is slower and never wrong.
+/// Treats an invalid word as no mark: the walk then begins at the front, which is slower but correct.
 fn from_word(word: U256) -> Option<Entry> {
     let bytes = word.to_be_bytes::<32>();
     let is_mark = bytes[..6] == [0; 6] && bytes[6] == VERSION;

@@ -1,4 +1,4 @@
-//! Schedules written into a state by hand, for tests of what stands above them: what no door makes yet, or not so.
+//! Writes schedules into a state by hand, for tests of higher layers: schedules that no door creates yet.
 
 use crate::{
     Calendar,
@@ -12,13 +12,14 @@ use almanac_primitives::{
     state::encode_slot,
 };
 
-/// Gets back what planted schedules do not use, so that nobody else's balance changes.
+/// Receives the refunds of planted schedules, so that no other balance changes.
 pub const REFUNDED: Address = Address::repeat_byte(0xfd);
 
-/// What each unit of a planted schedule's gas has in escrow: more than any test's base fee.
+/// Escrow per unit of a planted schedule's gas: more than any test's base fee.
 const ESCROW_PER_GAS: u64 = 1_000_000_000_000;
 
-/// A schedule that makes this run once it is due, and then ends. In the market lane, the run's price is its bid.
+/// A schedule that makes this run once it is due, and then ends. In the market lane, the run's price is its
+/// bid.
 pub fn record(due: TimestampMs, run: &RunTransaction) -> Record {
     let bid = if run.lane == Lane::Market { u64::try_from(run.gas_price.0).unwrap() } else { 0 };
     let call = Call { from: run.from, to: run.to, value: run.value, input: run.input.clone() };
@@ -50,7 +51,7 @@ pub fn record(due: TimestampMs, run: &RunTransaction) -> Record {
     }
 }
 
-/// What a state becomes with these schedules in it, their money in the ledger included.
+/// The state changes that add these schedules, including their money in the ledger.
 pub fn plant(state: &dyn StateRead, records: &[Record]) -> Vec<(StateKey, Bytes)> {
     let account = state.read(StateKey::Account(LEDGER)).unwrap();
     let mut account = account.map_or_else(Account::default, |account| Account::decode(&account).unwrap());

@@ -28,13 +28,13 @@ use std::{fmt, future::Future, num::NonZeroU64, pin::Pin};
 
 const VERSION: u8 = 1;
 
-/// Largest record: the largest body, and the receipts of as many logs as the largest gas limits can pay for.
+/// Largest record: the largest body, with the receipts of as many logs as the largest gas limits can pay for.
 const RECORD_BYTES_MAX: usize = 256 << 20;
 
-/// Keeps final blocks. The application appends to it before it commits the state.
+/// Stores final blocks. The application appends to it before it commits the state.
 pub trait BlockArchive: Send + Sync {
-    /// Appends the block after the last one, with what a quorum signed where there are validators. It is on disk
-    /// when this returns.
+    /// Appends the block after the last one, with the quorum's certificate if there are validators. The block
+    /// is durable when this returns.
     fn append<'a>(
         &'a self,
         block: &'a Block,
@@ -42,11 +42,11 @@ pub trait BlockArchive: Send + Sync {
         certificate: Option<&'a [u8]>,
     ) -> Pin<Box<dyn Future<Output = Result<(), ArchiveError>> + Send + 'a>>;
 
-    /// The block at a height with what was signed about it, or `None` where there is none.
+    /// The block at a height with its certificate, or `None` if there is none.
     fn signed(&self, height: u64) -> SignedFuture<'_>;
 }
 
-/// A block that is being read.
+/// A pending read of a block.
 pub type SignedFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Option<SignedBlock>, ArchiveError>> + Send + 'a>>;
 
@@ -63,10 +63,10 @@ pub enum ArchiveError {
         partition: String,
         /// What was being done.
         doing: &'static str,
-        /// What the journal said.
+        /// The journal's error.
         reason: String,
     },
-    /// A record that cannot be read.
+    /// A record does not decode.
     #[error(
         "block {height} is damaged: {error} (in {partition}_data); restore a backup, or remove the chain and \
          sync again"
@@ -79,7 +79,7 @@ pub enum ArchiveError {
         /// What is wrong with it.
         error: DecodeError,
     },
-    /// The first blocks are gone, or there are some that were never copied.
+    /// The archive begins at the wrong block.
     #[error(
         "the first block is {}, it should be {first} (in {partition}_data); restore a backup, or remove the chain \
          and sync again", missing + 1
@@ -89,10 +89,10 @@ pub enum ArchiveError {
         partition: String,
         /// Height of the first block that should be there.
         first: u64,
-        /// Height of the last one that is not.
+        /// Height of the last missing block.
         missing: u64,
     },
-    /// Another block than the one that belongs there.
+    /// A block is stored at another height than its own.
     #[error(
         "block {found} is where block {height} should be (in {partition}_data); restore a backup, or remove the \
          chain and sync again"
@@ -100,12 +100,12 @@ pub enum ArchiveError {
     Misplaced {
         /// Where it is.
         partition: String,
-        /// The height that was asked for.
+        /// The requested height.
         height: u64,
-        /// The height of the block that is there.
+        /// The height of the stored block.
         found: u64,
     },
-    /// A block that is not the next one.
+    /// The block is not the next one.
     #[error("block {given} cannot be appended: the archive in {partition:?} is at height {height}")]
     NotNext {
         /// Where the archive is.
@@ -115,7 +115,7 @@ pub enum ArchiveError {
         /// The block's height.
         given: u64,
     },
-    /// A block that could be written and never be read again.
+    /// The block is too large to be read back.
     #[error("block {height} takes {given} bytes with its receipts, at most {max} are allowed")]
     TooLarge {
         /// Its height.
@@ -125,12 +125,12 @@ pub enum ArchiveError {
         /// The largest allowed.
         max: usize,
     },
-    /// A block that was given up.
+    /// The block was pruned.
     #[error("block {height} was pruned: the first block that is kept is {first}")]
     Pruned {
         /// Its height.
         height: u64,
-        /// Height of the first block that is there.
+        /// Height of the first stored block.
         first: u64,
     },
     /// An earlier failure has closed the archive.
@@ -138,34 +138,34 @@ pub enum ArchiveError {
     Closed,
 }
 
-/// A final block with everything that belongs to it.
+/// A final block with its receipts and certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchivedBlock {
     /// The block.
     pub block: Block,
     /// The receipts of everything that ran in it.
     pub receipts: Vec<Receipt>,
-    /// What a quorum of validators signed, where there are validators.
+    /// The quorum's certificate, if there are validators.
     pub certificate: Option<Bytes>,
 }
 
-/// A final block with what was signed about it.
+/// A final block with its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedBlock {
     /// The block.
     pub block: Block,
-    /// What a quorum of validators signed, where there are validators.
+    /// The quorum's certificate, if there are validators.
     pub certificate: Option<Bytes>,
 }
 
 /// The archive on disk.
 ///
-/// An append that fails, or is dropped before it has ended, closes it: what was appended before is safe.
+/// A failed append, or one that is dropped before it ends, closes the archive. Earlier blocks are safe.
 pub struct BlockJournal<E: Context> {
     /// `None` once an append has failed.
     journal: AsyncRwLock<Option<Files<E>>>,
     partition: String,
-    /// The block behind which it began.
+    /// The block before its first one.
     floor: u64,
     /// Blocks in one file.
     file_blocks: NonZeroU64,
@@ -177,7 +177,7 @@ struct Files<E: Context> {
     pruned: Metadata<E, U64, u64>,
 }
 
-/// The one key of that.
+/// The only key of `pruned`.
 const PRUNED: U64 = U64::new(0);
 
 impl<E: Context> BlockJournal<E> {
@@ -192,13 +192,13 @@ impl<E: Context> BlockJournal<E> {
         Self::opened(context, config, journal, floor).await
     }
 
-    /// Opens the archive and forgets the blocks above `height`.
+    /// Opens the archive and removes the blocks above `height`.
     pub async fn open_at(context: E, config: &QmdbConfig, height: u64) -> Result<Self, ArchiveError> {
         let journal = Journal::init_at_most(context.child("journal"), config.blocks(), height).await;
         Self::opened(context, config, journal, 0).await
     }
 
-    /// An empty archive whose first block will be the one after `floor`. What was there is removed.
+    /// An empty archive whose first block will be the one after `floor`. Removes previous content.
     pub async fn begin_after(context: E, config: &QmdbConfig, floor: u64) -> Result<Self, ArchiveError> {
         let journal = Journal::init_at_size(context.child("journal"), config.blocks(), floor).await;
         Self::opened(context, config, journal, floor).await
@@ -216,7 +216,7 @@ impl<E: Context> BlockJournal<E> {
         let pruned: Metadata<E, U64, u64> = Metadata::init(context.child("pruned"), mark)
             .await
             .map_err(|error| failed(&partition, "opened", &error))?;
-        // The journal takes a missing first file for one that was pruned: only what was noted before may be missing.
+        // The journal treats a missing first file as pruned: only blocks recorded as pruned may be missing.
         let (first, missing) = (floor + 1, journal.bounds().start);
         let pruned_to = pruned.get(&PRUNED).copied().unwrap_or(floor).max(floor);
         if missing < floor || missing > pruned_to {
@@ -227,19 +227,19 @@ impl<E: Context> BlockJournal<E> {
         Ok(Self { journal: AsyncRwLock::new(Some(files)), partition, floor, file_blocks })
     }
 
-    /// Gives up the oldest file, if all its blocks are below `first`. Answers whether there was such a file: call again
-    /// for the next one, so that blocks get their turn in between.
+    /// Removes the oldest file if all its blocks are below `first`. Returns whether there was such a file. Call
+    /// it again for the next one, so that appends can run in between.
     pub async fn prune(&self, first: u64) -> Result<bool, ArchiveError> {
         let mut guard = self.journal.write().await;
         let bounds = guard.as_ref().ok_or(ArchiveError::Closed)?.journal.bounds();
         let file = self.file_blocks.get();
         let second = (bounds.start / file).saturating_add(1).saturating_mul(file);
-        // The last block stays, whatever is asked for: the state is compared with its header.
+        // Always keep the last block: the state is compared with its header.
         if second >= first || second >= bounds.end {
             return Ok(false);
         }
         let Files { journal, pruned } = guard.take().ok_or(ArchiveError::Closed)?;
-        // First the note, then the file: after a crash between the two, more is there than has to be.
+        // Record first, then remove the file: a crash in between leaves more than needed, never less.
         let pruned = pruned.put_sync(PRUNED, second).await.map_err(|error| self.unwritten(&error))?;
         let (journal, _) = journal.prune(second).await.map_err(|error| self.unwritten(&error))?;
         *guard = Some(Files { journal, pruned });
@@ -250,18 +250,18 @@ impl<E: Context> BlockJournal<E> {
         failed(&self.partition, "written", error)
     }
 
-    /// Height of the last block, or of the one before the first where there is none.
+    /// Height of the last block, or of the one before the first if the archive is empty.
     pub async fn height(&self) -> Result<u64, ArchiveError> {
         let guard = self.journal.read().await;
         Ok(guard.as_ref().ok_or(ArchiveError::Closed)?.journal.size())
     }
 
-    /// The block at a height, or `None` where there is none.
+    /// The block at a height, or `None` if there is none.
     pub async fn get(&self, height: u64) -> Result<Option<ArchivedBlock>, ArchiveError> {
         self.read(height, decode, |archived| &archived.block).await
     }
 
-    /// Reads a record as far as `decode` does.
+    /// Reads a record and decodes it with `decode`.
     async fn read<T>(
         &self,
         height: u64,
@@ -336,8 +336,8 @@ fn check_size(height: u64, given: usize) -> Result<(), ArchiveError> {
     Ok(())
 }
 
-/// Appends a record and waits until it is durable, with a note of how much is: a block below that point that
-/// cannot be read is an error, not the end of a shorter archive.
+/// Appends a record, waits until it is durable, and records how much is durable. So a block below that point
+/// that cannot be read is an error, and not the end of a shorter archive.
 async fn write<E: Context>(
     journal: Journal<E, Record>,
     record: &Record,
@@ -397,7 +397,7 @@ fn decode(record: &[u8]) -> Result<ArchivedBlock, DecodeError> {
     Ok(ArchivedBlock { block: signed.block, receipts, certificate: signed.certificate })
 }
 
-/// Passes over the receipts, which take most of the time.
+/// Skips the receipts, which take most of the decoding time.
 fn decode_signed(record: &[u8]) -> Result<SignedBlock, DecodeError> {
     decode_with(record, |_| Ok(()))
 }
@@ -422,10 +422,10 @@ fn decode_with(
     Ok(SignedBlock { block, certificate })
 }
 
-/// For fuzz targets: a record of the archive.
+/// Entry point for fuzz targets: a record of the archive.
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing {
-    /// Decodes a record, and encodes again what that gives.
+    /// Decodes a record and checks that a success encodes back to the same bytes.
     pub fn decodes_to_itself(record: &[u8]) {
         let signed = super::decode_signed(record);
         let Ok(found) = super::decode(record) else { return };

@@ -1,4 +1,4 @@
-//! Lets synchronous code read a view that has to be awaited.
+//! Lets synchronous code read an asynchronous view.
 //!
 //! The code runs on its own stack. When it reads a key that is not cached, that stack is suspended with the key, the
 //! future awaits the view, and the code continues with the value. Nothing is executed twice, no thread is blocked, and
@@ -18,28 +18,28 @@ type Answers = Result<Vec<Option<Bytes>>, StateReadError>;
 
 /// Runs `work` over the state of `view`.
 ///
-/// The `prefetch` keys are read first, with one call, and so are those that `work` announces; every other key when
-/// `work` first reads it. Each key is read at most once, whatever the answer was; only where the view fails on
-/// announced keys are they asked for again, each alone. Where it fails on a key that was not prefetched, `work` gets
-/// the error as the answer to its read and goes on with it.
+/// Reads the `prefetch` keys first, in one call, and likewise the keys that `work` announces. Reads every other
+/// key when `work` first needs it. Reads each key at most once, with one exception: announced keys on which the
+/// view failed are read again, one by one. If the view fails on a key that was not prefetched, `work` gets the
+/// error as the result of its read and continues.
 ///
 /// A panic of `work` becomes a panic of this future. Dropping the future in the middle drops everything that
 /// `work` has on its stack; reads from destructors then fail instead of waiting.
 ///
-/// Work between two reads is not interrupted: it keeps its executor's thread for as long as it takes.
+/// Work between two reads is not interrupted: it occupies its executor's thread until the next read.
 ///
 /// # Contract
-/// A future may be resumed by another thread than before, and `work` with it, in the middle of a read. So
-/// while it reads, `work` must hold nothing that is tied to its thread: no lock guard, no reference from a
-/// thread-local (nor its address, kept by the compiler because one function uses it before and after a read),
-/// no entered tracing span, no `std::thread::scope`. On a task that never changes its thread, as on a blocking
-/// pool or in a simulator, all of that is allowed; prefer one where the work calls much foreign code.
+/// Another thread may resume the future, and `work` with it, in the middle of a read. So while it reads, `work`
+/// must hold nothing that is tied to its thread: no lock guard, no reference from a thread-local (nor its
+/// address, which the compiler may keep if one function uses it before and after a read), no entered tracing
+/// span, no `std::thread::scope`. On a task that never changes its thread, as on a blocking pool or in a
+/// simulator, all of that is allowed; prefer one if the work calls much foreign code.
 ///
 /// # Errors
-/// Where the view fails on the `prefetch` keys; `work` has not run then.
+/// If the view fails on the `prefetch` keys. `work` has not run then.
 ///
 /// # Panics
-/// If the system has no memory left for a stack.
+/// If the system has no memory for a stack.
 pub async fn with_reader<V: StateView, T: Send + 'static>(
     view: &V,
     prefetch: &[StateKey],
@@ -78,7 +78,7 @@ async fn ask<V: StateView>(view: &V, keys: &[StateKey]) -> Answers {
     Ok(values)
 }
 
-/// The state as the work sees it. It lives on the fiber, and so does all that it remembers.
+/// The state as the work sees it. It lives on the fiber, with its cache.
 struct SuspendingState<'fiber> {
     asker: &'fiber Asker<'fiber, Vec<StateKey>, Answers>,
     known: RefCell<BTreeMap<StateKey, Answer>>,
@@ -105,7 +105,7 @@ impl StateRead for SuspendingState<'_> {
         if unknown.is_empty() {
             return;
         }
-        // What fails here fails again when it is read, and is told there.
+        // Ignore errors here: a failing key fails again when it is read, and is reported then.
         if let Ok(Ok(values)) = self.asker.ask(unknown.clone()) {
             self.known.borrow_mut().extend(unknown.into_iter().zip(values.into_iter().map(Ok)));
         }

@@ -16,13 +16,13 @@ compile_error!("dropping a suspended fiber unwinds its stack: build with panic=u
 /// 1.5 µs more, once per block or simulated call, against 2 ns for each switch.
 const STACK_BYTES: usize = 4 * 1024 * 1024;
 
-/// Code that is suspended between a question and its answer, or has not started, or is done.
+/// Code that is suspended between a question and its answer, not started, or finished.
 ///
 /// Dropping a suspended fiber unwinds its stack, so everything on it is dropped, and without calling the
 /// panic hook. As in any unwinding, a destructor that panics in the course of it aborts the process.
 pub(crate) struct Fiber<Question, Answer, Output>(Coroutine<Option<Answer>, Question, Output, DefaultStack>);
 
-/// Where a fiber has got to.
+/// The progress of a fiber.
 pub(crate) enum Step<Question, Output> {
     /// It waits for the answer to this.
     Asks(Question),
@@ -30,10 +30,10 @@ pub(crate) enum Step<Question, Output> {
     Done(Output),
 }
 
-/// What code on a fiber asks its questions through.
+/// The handle through which code on a fiber asks its questions.
 pub(crate) struct Asker<'fiber, Question, Answer>(&'fiber Yielder<Option<Answer>, Question>);
 
-/// The stack is being unwound: there is nowhere to wait for an answer.
+/// The stack is being unwound, so it cannot wait for an answer.
 pub(crate) struct Unwinding;
 
 // SAFETY: To send a fiber is to let another thread run, or drop, what is on its stack. That is sound because
@@ -83,7 +83,7 @@ where
         }))
     }
 
-    /// Runs it up to its first question. A panic of the work comes out of here.
+    /// Runs it up to its first question. Propagates a panic of the work.
     pub(crate) fn start(&mut self) -> Step<Question, Output> {
         self.resume(None)
     }

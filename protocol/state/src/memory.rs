@@ -22,7 +22,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard},
 };
 
-/// A store that forgets everything when the process ends. Cloning shares it.
+/// A store in memory. Clones share it.
 #[derive(Clone)]
 pub struct MemoryStore(Arc<RwLock<Committed>>);
 
@@ -40,12 +40,12 @@ struct Committed {
 }
 
 struct Layer {
-    /// Batches below it, genesis included.
+    /// Number of batches below it, including genesis.
     height: u64,
     commitment: StateCommitment,
     diff: StateDiff,
-    /// `None` once committed: nothing looks past the head, and the history must not stay in memory. Written
-    /// only while the store is locked for writing, so it holds still for readers.
+    /// `None` once committed: nothing reads below the head, and history must not stay in memory. Written only
+    /// while the store is locked for writing, so it is stable for readers.
     parent: Mutex<Option<Arc<Self>>>,
 }
 
@@ -121,7 +121,7 @@ impl fmt::Debug for MemoryBatch {
     }
 }
 
-/// A state that cannot change as long as the store stays locked: layers, newest first, over committed values.
+/// A state that cannot change while the store is locked: layers, newest first, over committed values.
 struct LayeredState<'a> {
     layers: Vec<Arc<Layer>>,
     values: &'a BTreeMap<StateKey, Bytes>,
@@ -134,13 +134,13 @@ impl Committed {
         Self { values: genesis.clone(), genesis, head: Arc::new(head) }
     }
 
-    /// The state of a layer, if the head leads to it.
+    /// The state of a layer, if it descends from the head.
     fn at(&self, layer: &Arc<Layer>) -> Result<LayeredState<'_>, StaleBatch> {
         let stale = StaleBatch { height: layer.height, head_height: self.head.height };
         let mut layers = Vec::new();
         let mut below = Arc::clone(layer);
         while below.height > self.head.height {
-            // One without a parent was committed before a reset.
+            // A layer without a parent was committed before a reset.
             let parent = below.parent().ok_or(stale)?;
             layers.push(std::mem::replace(&mut below, parent));
         }
@@ -151,7 +151,7 @@ impl Committed {
         }
     }
 
-    /// Moves the head to a layer that lies directly on it.
+    /// Moves the head to a direct child.
     fn advance(&mut self, layer: &Arc<Layer>) -> Result<(), CommitError> {
         if !layer.parent().is_some_and(|parent| Arc::ptr_eq(&parent, &self.head)) {
             return Err(CommitError::NotOnHead {
@@ -205,8 +205,8 @@ impl Layer {
 }
 
 impl Drop for Layer {
-    // Parents one after the other. Left to the compiler, each would be dropped inside the drop of its child,
-    // and a long chain of abandoned batches would overflow the stack.
+    // Drop parents in a loop. The default drop is recursive, and a long chain of abandoned batches would
+    // overflow the stack.
     fn drop(&mut self) {
         let mut next = take_parent(self);
         while let Some(mut layer) = next.and_then(Arc::into_inner) {
@@ -237,7 +237,7 @@ fn commitment(root: B256, ops_end: u64) -> StateCommitment {
     StateCommitment { state_root: root, ops_root: root, ops_start: 0, ops_end }
 }
 
-/// Sets the root of a genesis apart from every other hash.
+/// Separates the genesis root from every other hash.
 const GENESIS_TAG: &[u8] = b"almanac memory state 1";
 
 /// keccak-256 of the tag, the number of values (u64), and each of them in key order.
@@ -262,7 +262,7 @@ fn next_root(parent: B256, diff: &StateDiff) -> B256 {
     hasher.finalize()
 }
 
-/// Hashed key, one byte that says whether there is a value, length (u32), value.
+/// Hashed key, one byte that tells whether there is a value, length (u32), value.
 fn hash_write(hasher: &mut Keccak256, key: &StateKey, value: Option<&Bytes>) {
     let bytes = value.map_or(&[][..], |value| &value[..]);
     hasher.update(key.hashed());
@@ -358,7 +358,7 @@ mod tests {
             root(&empty, &[diff([add(1, "a"), add(2, "b")])]),
             root(&empty, &[diff([add(1, "a")]), diff([add(2, "b")])]),
             root(&empty, &[diff([add(2, "b")]), diff([add(1, "a")])]),
-            // The same state as an empty one, by another way.
+            // The same content as the empty state, reached another way.
             root(&empty, &[diff([add(1, "a")]), diff([change(1, Some("a"), None)])]),
             root(&empty, &[diff([add(1, "")]), diff([change(1, Some(""), None)])]),
             root(&empty, &[diff([add(1, "a")]), diff([change(1, Some("a"), Some(""))])]),
@@ -483,7 +483,7 @@ mod tests {
     fn layers_are_freed_once_committed_or_abandoned() {
         let store = store([]);
         let mut committed = Vec::new();
-        // One block is always pending, so that the head is never without a descendant.
+        // Keep one block pending, so that the head always has a descendant.
         let mut pending = seal(&store, &store.head(), &StateDiff::default());
         for _ in 0..100 {
             let next = seal(&store, &pending, &StateDiff::default());

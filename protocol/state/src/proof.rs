@@ -4,13 +4,12 @@
 //! block hash ── keccak-256 ── header ── state root ── SHA-256 path ── (key, value)
 //! ```
 //!
-//! A verifier that trusts a block hash needs nothing else: no database, no network, no clock. A proof names the
-//! block whose state it is of. It proves that a value is there; absence cannot be proven, since the store keeps no
-//! order among its keys.
+//! A verifier that trusts a block hash needs nothing else: no database, no network, no clock. A proof names its
+//! block. It proves presence only; absence cannot be proven, since the store does not order its keys.
 //!
 //! # Encoding
 //!
-//! Integers are big-endian and lists stand behind a `u32` length, as everywhere.
+//! Integers are big-endian, and a `u32` length precedes each list, as everywhere.
 //!
 //! ```text
 //! version      1 byte, 1
@@ -69,38 +68,38 @@ use commonware_storage::{
 
 const VERSION: u8 = 1;
 
-/// Largest encoded path: the digests of the largest log there can be, four varints, and what else is in it.
+/// Largest encoded path: the digests of the largest possible log, four varints, and the fixed fields.
 const PATH_BYTES_MAX: usize = 32 * MAX_PROOF_DIGESTS_PER_ELEMENT + 4 * 10 + CHUNK_BYTES + (1 + 32) + 32;
 
 /// Largest encoded proof.
 pub const PROOF_BYTES_MAX: usize =
     1 + 8 + 32 + key::KEY_BYTES_MAX + 4 + STATE_VALUE_BYTES_MAX + 4 + PATH_BYTES_MAX;
 
-/// The way from a value up to the state root.
+/// The Merkle path from a value to the state root.
 pub type StatePath = OperationProof<Family, Digest, CHUNK_BYTES>;
 
-/// A claim about a value in the state after a block, with what it takes to check it. [`verify`] does.
+/// A claim about a value in the state after a block, with its proof. Check it with [`verify`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateProof {
     /// Height of the block.
     pub block_number: u64,
     /// Its hash.
     pub block_hash: BlockHash,
-    /// Whose value.
+    /// The key.
     pub key: StateKey,
     /// The value as it is stored.
     pub value: Bytes,
-    /// The way up to the state root.
+    /// The Merkle path to the state root.
     pub path: StatePath,
 }
 
-/// Why bytes are not a proof.
+/// Why bytes do not decode as a proof.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofDecodeError {
-    /// A field cannot be read.
+    /// A field does not decode.
     #[error("this is not a proof: {0}")]
     Field(#[from] DecodeError),
-    /// The path cannot be read.
+    /// The path does not decode.
     #[error("the path of the proof cannot be read: {reason}")]
     Path {
         /// What is wrong with it.
@@ -111,13 +110,13 @@ pub enum ProofDecodeError {
 /// Why a value cannot be proven.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProveError {
-    /// There is no such value, which is more than the store can show.
+    /// There is no such value. The store cannot prove absence.
     #[error(
         "{key:?} is not in the state after block {block_number}, and that cannot be proven: the store proves \
          what is there, never what is absent"
     )]
     AbsenceUnprovable {
-        /// What was asked for.
+        /// The requested key.
         key: StateKey,
         /// The last committed block.
         block_number: u64,
@@ -128,7 +127,7 @@ pub enum ProveError {
          {store_root}: only the last committed state can be proven; take that block's header and ask again"
     )]
     Stale {
-        /// The block that was asked for.
+        /// The requested block.
         block_number: u64,
         /// The state root in its header.
         state_root: B256,
@@ -137,18 +136,18 @@ pub enum ProveError {
         /// Its state root.
         store_root: B256,
     },
-    /// The disk below failed.
+    /// The disk failed.
     #[error("{key:?} cannot be proven, the store failed: {reason}")]
     Store {
-        /// What was asked for.
+        /// The requested key.
         key: StateKey,
-        /// What the store said.
+        /// The store's error.
         reason: String,
     },
     /// An earlier failure has closed the store.
     #[error("the store is closed after an earlier failure: start again")]
     Closed,
-    /// The store makes no proofs.
+    /// The store does not support proofs.
     #[error(
         "a chain that is kept in memory makes no proofs of its state: start it with --datadir DIR, or prove a run or \
          another transaction"
@@ -169,7 +168,7 @@ impl StateProof {
         out.finish()
     }
 
-    /// Reads the canonical encoding. What it says is yet to be checked.
+    /// Decodes the canonical encoding, without verifying the claim.
     pub fn decode(encoded: &[u8]) -> Result<Self, ProofDecodeError> {
         let mut input = Reader::versioned(encoded, "proof", VERSION)?;
         let block_number = input.u64("block number")?;

@@ -8,7 +8,7 @@ use alloy_primitives::{B256, Bytes, hex};
 use almanac_primitives::{Header, StateCommitment, StateDiff, StateKey};
 use std::future::Future;
 
-/// Keeps the committed state and every sealed batch that may still follow it.
+/// Holds the committed state and every sealed batch that may still follow it.
 ///
 /// ```text
 /// committed ── 7 (head) ─┬─ 8a ─── 9a        commit(8a): 8a becomes the head, 9a stays good,
@@ -23,26 +23,26 @@ pub trait StateStore: Send + Sync {
 
     /// The state that `diff` makes of `parent`, which may be the head or any batch above it.
     ///
-    /// Sealing the same diff twice gives two batches that say the same and are strangers to each other:
-    /// committing one makes the other stale.
+    /// Sealing the same diff twice gives two distinct batches with the same content: committing one makes the
+    /// other stale.
     fn seal(
         &self,
         parent: &Self::Batch,
         diff: &StateDiff,
     ) -> impl Future<Output = Result<Self::Batch, SealError>> + Send;
 
-    /// Makes `batch`, which must have been sealed directly on the head, the new head. What forked from
-    /// anywhere but `batch` becomes stale.
+    /// Makes `batch` the new head. It must have been sealed directly on the head. Every batch that does not
+    /// descend from `batch` becomes stale.
     fn commit(&self, batch: &Self::Batch) -> impl Future<Output = Result<(), CommitError>> + Send;
 
-    /// Goes back to genesis and answers with that state; all batches become stale. `None` where the store keeps
-    /// what it has committed for good.
+    /// Goes back to genesis and returns that state; all batches become stale. `None` if the store does not
+    /// support it.
     fn reset(&self) -> Option<Self::Batch> {
         None
     }
 
-    /// Proves a value in the state after the block with this header, which must be the last committed one. A store
-    /// without proofs says so.
+    /// Proves a value in the state after the block with this header, which must be the last committed one.
+    /// Fails for a store without proofs.
     fn prove(
         &self,
         _header: &Header,
@@ -52,24 +52,24 @@ pub trait StateStore: Send + Sync {
     }
 }
 
-/// The state after some block: it can be read, and others can be sealed on it. Cloning shares it.
+/// The state after some block: it can be read, and others can be sealed on it. Clones share it.
 ///
-/// It stays readable until a batch is committed that does not lead to it; from then on every read fails.
+/// It stays readable until a batch is committed from which it does not descend; from then on every read fails.
 pub trait SealedBatch: StateView + Clone {
-    /// What a header says of this state.
+    /// The commitment to this state for the header.
     fn commitment(&self) -> StateCommitment;
 }
 
-/// The chain went on without this batch.
+/// The chain continued without this batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the batch at height {height} is stale: the committed head, at height {head_height}, does not lead to it; \
      start again from the head"
 )]
 pub struct StaleBatch {
-    /// Batches below it, genesis included.
+    /// Number of batches below it, including genesis.
     pub height: u64,
-    /// The same of the committed head.
+    /// The same for the committed head.
     pub head_height: u64,
 }
 
@@ -79,7 +79,7 @@ pub enum SealError {
     /// The parent is no longer part of the chain.
     #[error("cannot build on the parent: {0}")]
     StaleParent(#[from] StaleBatch),
-    /// The diff was made from another state than the parent.
+    /// The diff was made on another state than the parent.
     #[error("the diff expects {key:?} to be {}, but the parent has {}", shown(.given), shown(.found))]
     OldValueDiffers {
         /// The first key where they differ.
@@ -92,17 +92,17 @@ pub enum SealError {
     /// A value above the limit.
     #[error("the new value of {key:?} has {given} bytes, at most {max} are allowed")]
     ValueTooLarge {
-        /// Whose value.
+        /// Its key.
         key: StateKey,
         /// Its size.
         given: usize,
         /// The largest allowed.
         max: usize,
     },
-    /// The disk below failed.
+    /// The disk failed.
     #[error("the store failed: {reason}")]
     Store {
-        /// What it said.
+        /// The store's error.
         reason: String,
     },
     /// An earlier failure has closed the store.
@@ -113,13 +113,13 @@ pub enum SealError {
 /// Why a batch cannot be committed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
-    /// It does not follow directly on the head.
+    /// It is not a direct child of the head.
     #[error(
         "the batch at height {height} with root {root} was not sealed on the committed head, which is at \
          height {head_height} with root {head_root}; only a batch sealed directly on the head can be committed"
     )]
     NotOnHead {
-        /// Batches below it, genesis included.
+        /// Number of batches below it, including genesis.
         height: u64,
         /// Its state root.
         root: B256,
@@ -128,10 +128,10 @@ pub enum CommitError {
         /// Its state root.
         head_root: B256,
     },
-    /// The disk below failed. It is unknown whether the block is durable: reopen to find out.
+    /// The disk failed. It is unknown whether the block is durable: reopen to find out.
     #[error("the store failed: {reason}")]
     Store {
-        /// What it said.
+        /// The store's error.
         reason: String,
     },
     /// An earlier failure has closed the store.
@@ -139,7 +139,7 @@ pub enum CommitError {
     Closed,
 }
 
-/// A value for people: code can be as long as a book.
+/// Shortens a value for display: code can be long.
 fn shown(value: &Option<Bytes>) -> String {
     const SHOWN_BYTES_MAX: usize = 40;
     match value {

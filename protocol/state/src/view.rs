@@ -1,14 +1,14 @@
-//! The state after some block, for readers that can wait for a disk.
+//! The state after some block, for asynchronous readers.
 
 use alloy_primitives::Bytes;
 use almanac_primitives::{StateKey, StateReadError};
 use std::future::Future;
 
-/// One fixed state. Reading it twice gives the same answer, or an error; never another answer.
+/// One fixed state. Repeated reads return the same value, or an error.
 pub trait StateView: Send + Sync {
-    /// The values under `keys`, in the order of the keys; `None` where there is no value.
+    /// The values of `keys`, in the order of the keys; `None` for a missing value.
     ///
-    /// One call with many keys is much cheaper than many calls: a store can look them up side by side.
+    /// One call with many keys is much cheaper than many calls: a store can look them up in parallel.
     fn get_many(
         &self,
         keys: &[StateKey],

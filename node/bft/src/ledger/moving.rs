@@ -1,4 +1,4 @@
-//! Tests that a vote is not lost when its ancestors become final meanwhile: they are looked up again.
+//! Tests that a vote is not lost when its ancestors become final in the meantime: they are looked up again.
 
 use super::{verdicts::chain, *};
 use almanac_primitives::{StateDiff, testing::genesis};
@@ -14,8 +14,8 @@ use std::{
     task::{Context, Poll},
 };
 
-/// A store that is slow with the first batches that it is asked for: others are ahead of them when it answers. It may
-/// also take its time to say that a commit is done.
+/// A store that is slow to seal its first batches, so that others overtake them. It may also be slow to report
+/// a commit.
 struct Slow {
     store: MemoryStore,
     times: AtomicU32,
@@ -53,7 +53,7 @@ fn ledger(slow_times: u32, commit_turns: u32) -> Arc<Ledger<Slow>> {
     Ledger::new(application, tip)
 }
 
-/// Ancestors that come one by one, each after some turns of the others, as where a peer has to be asked.
+/// Ancestors that arrive one by one, each after some turns of other tasks, as if fetched from a peer.
 #[derive(Clone)]
 struct Trickle {
     blocks: VecDeque<Digested<ConsensusBlock>>,
@@ -81,7 +81,7 @@ impl Ancestry<ConsensusBlock> for Trickle {
     }
 }
 
-/// Is asked for the state after the last block while the ledger makes one after the other final.
+/// Requests the state after the last block while the ledger makes one block after the other final.
 fn reach_while_final(slow_times: u32, turns: u32) -> Result<(), LedgerError> {
     reach_while_committed(slow_times, turns, 0)
 }
@@ -111,7 +111,7 @@ fn ancestors_that_become_final_while_they_are_executed_are_looked_up_again() {
     }
 }
 
-/// Whoever is past a block on the way down when it becomes final meets one below the last final block.
+/// A walk down that has passed a block when it becomes final ends at one below the last final block.
 #[test]
 fn ancestors_that_become_final_while_they_are_fetched_are_looked_up_again() {
     for turns in 1..8 {
@@ -120,8 +120,8 @@ fn ancestors_that_become_final_while_they_are_fetched_are_looked_up_again() {
     }
 }
 
-/// The store's head moves before the ledger hears of it. What is executed on the old head in between fails, and nothing
-/// has become final yet by which that could be told from a failure for good.
+/// The store's head moves before the ledger learns of it. Executing on the old head in between fails, and no
+/// final block yet tells this from a permanent failure.
 #[test]
 fn ancestors_that_are_executed_while_a_commit_is_under_way_are_looked_up_again() {
     for commit_turns in 1..8 {

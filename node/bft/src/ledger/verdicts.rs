@@ -15,7 +15,7 @@ use futures::{FutureExt as _, executor::block_on};
 
 type Made = MadeBlock<MemoryBatch>;
 
-/// A network of nodes that know nothing of each other.
+/// A network of nodes without connections.
 fn ledger() -> Arc<Ledger<MemoryStore>> {
     let genesis = genesis();
     let store = MemoryStore::from_genesis(genesis.state().unwrap());
@@ -23,7 +23,7 @@ fn ledger() -> Arc<Ledger<MemoryStore>> {
     Ledger::new(application, tip)
 }
 
-/// A block on `parent`. Those with other times are other blocks.
+/// A block on `parent`. Another time gives another block.
 fn propose(ledger: &Ledger<MemoryStore>, parent: &Tip<MemoryBatch>, after_ms: u64) -> Made {
     propose_with(ledger, parent, after_ms, Vec::new())
 }
@@ -44,7 +44,7 @@ fn propose_with(
     block_on(ledger.propose(parent, proposal)).unwrap()
 }
 
-/// Blocks one on the other, from the first on.
+/// A chain of blocks from the first on.
 pub(super) fn chain(length: u64) -> Vec<Arc<Block>> {
     let ledger = ledger();
     let mut tip = ledger.tip();
@@ -57,7 +57,7 @@ pub(super) fn chain(length: u64) -> Vec<Arc<Block>> {
         .collect()
 }
 
-/// The blocks of a chain with its start, the newest first, as consensus hands them out.
+/// The blocks of a chain with its start, newest first, as consensus provides them.
 fn ancestors(ledger: &Ledger<MemoryStore>, chain: &[Arc<Block>]) -> impl Ancestry<ConsensusBlock> {
     let start = ConsensusBlock::genesis(ledger.tip().header);
     let blocks = chain.iter().rev().map(|block| ConsensusBlock::new(block.clone()).unwrap());
@@ -163,8 +163,8 @@ fn a_node_that_is_far_behind_catches_up_first() {
     assert_eq!(block_on(ledger.reach(far)).unwrap().header.number, RECOVERED_BLOCKS_MAX + 1);
 }
 
-/// The pool hears of blocks when they are final. What it still holds of those below must not be offered again: it
-/// would be refused, and what its sender sent next with it.
+/// The pool learns of blocks when they are final. Transactions of non-final ancestors must not be offered
+/// again: they would be rejected, together with their sender's next ones.
 #[test]
 fn a_proposer_offers_what_comes_after_its_parent_and_nothing_twice() {
     let ledger = ledger();

@@ -1,7 +1,7 @@
-//! Asks peers one after the other until one gives an answer that passes its check.
+//! Asks peers one after the other until one gives a valid answer.
 //!
-//! A peer with a wrong answer is disconnected. One that refuses or is silent is skipped and asked again later. A busy
-//! one states how long, and is left alone for that time.
+//! A peer with a wrong answer is disconnected. One that refuses or does not answer is skipped and asked again
+//! later. A busy peer states how long, and is left alone for that time.
 
 use super::message::{self, Answer, Question};
 use commonware_cryptography::ed25519::PublicKey;
@@ -20,31 +20,31 @@ use tokio::sync::oneshot;
 /// How long a peer may take to answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often every peer is asked the same before giving up.
+/// How often every peer is asked the same question before giving up.
 const ROUNDS: usize = 5;
 
 /// Time between two rounds.
 const ROUND_PAUSE: Duration = Duration::from_millis(500);
 
-/// Longest that a busy peer rests, whatever it asks for.
+/// Longest rest of a busy peer, whatever it asks for.
 const REST_MAX: Duration = Duration::from_secs(5);
 
-/// How long one question waits for busy peers. After that, being busy counts like being silent.
+/// How long one question waits for busy peers. After that, busy counts as silent.
 const BUSY_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Why a question stays open.
+/// Why a question was not answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// The peer gave no answer in time.
+    /// The peer did not answer in time.
     #[error("no answer within {ANSWER_PATIENCE:?}")]
     Silent,
-    /// The peer has no time now.
+    /// The peer is busy.
     #[error("busy for {wait:?}")]
     Busy {
-        /// How long it should not be asked.
+        /// How long to leave it alone.
         wait: Duration,
     },
-    /// The peer does not answer this.
+    /// The peer refused to answer.
     #[error("refused: {reason}")]
     Refused {
         /// Why not.
@@ -53,17 +53,17 @@ pub enum AskError {
     /// The answer is wrong.
     #[error("the answer is wrong: {reason}")]
     Wrong {
-        /// How that shows.
+        /// What is wrong.
         reason: String,
     },
-    /// Nobody gave an answer that is right.
+    /// No peer gave a valid answer.
     #[error("none of {peers} peers answered {question} in {ROUNDS} rounds; the last one: {last}")]
     Nobody {
-        /// What was asked.
+        /// The question.
         question: String,
-        /// How many there are that never answered wrongly.
+        /// Number of peers that never gave a wrong answer.
         peers: usize,
-        /// What happened last.
+        /// The last error.
         last: String,
     },
 }
@@ -81,14 +81,14 @@ pub struct Asker<E, S, B> {
     turn: AtomicU64,
 }
 
-/// The questions that wait for an answer.
+/// The open questions.
 #[derive(Default)]
 struct Open {
     next: AtomicU64,
     waiting: Mutex<BTreeMap<u64, (PublicKey, Waiter)>>,
 }
 
-/// Whoever waits for an answer.
+/// Receives the answer to a question.
 type Waiter = oneshot::Sender<Result<Answer, AskError>>;
 
 impl<E, S, B> Asker<E, S, B>
@@ -97,7 +97,7 @@ where
     S: Sender<PublicKey = PublicKey>,
     B: Blocker<PublicKey = PublicKey>,
 {
-    /// An asker, and what takes in the answers as long as it is run.
+    /// Returns an asker, and a future that receives the answers and must run.
     pub fn new<R: Receiver<PublicKey = PublicKey>>(
         clock: E,
         peers: Vec<PublicKey>,
@@ -110,19 +110,19 @@ where
         (Self { clock, sender, blocker, peers, liars, resting, open, turn }, listener)
     }
 
-    /// The clock that patience is measured by.
+    /// The clock of the timeouts.
     pub fn clock(&self) -> &E {
         &self.clock
     }
 
-    /// The peers that never answered wrongly.
+    /// The peers that never gave a wrong answer.
     pub fn peers(&self) -> Vec<PublicKey> {
         let liars = lock(&self.liars);
         self.peers.iter().filter(|peer| !liars.contains(*peer)).cloned().collect()
     }
 
-    /// Asks one peer. `check` takes what is right about the answer, or says what is wrong. A peer that rests is not
-    /// asked.
+    /// Asks one peer. `check` extracts the result from the answer, or says what is wrong with it. Fails if the
+    /// peer rests.
     pub async fn ask<T>(
         &self,
         peer: &PublicKey,
@@ -153,7 +153,7 @@ where
         checked
     }
 
-    /// Sends a question as soon as the own quota allows: over it, the network would drop the question.
+    /// Sends a question as soon as our own quota allows: beyond it, the network would drop the question.
     async fn send(&self, peer: &PublicKey, question: &[u8]) {
         let mut sender = self.sender.clone();
         loop {
@@ -168,7 +168,7 @@ where
         }
     }
 
-    /// Lets a busy peer rest as long as it asks for, within bounds. Answers with how long that is.
+    /// Lets a busy peer rest for as long as it asks, within bounds. Returns for how long.
     fn rest(&self, peer: &PublicKey, wait_ms: u32) -> Duration {
         let wait = Duration::from_millis(wait_ms.max(1).into()).min(REST_MAX);
         lock(&self.resting).insert(peer.clone(), self.clock.current() + wait);
@@ -185,8 +185,8 @@ where
         left
     }
 
-    /// Asks peer after peer, each its share of the questions. Where none has an answer but some are busy, waits for
-    /// those; that is not one of the rounds.
+    /// Asks peer after peer, taking turns in who is first. If none answers but some are busy, waits for those;
+    /// that does not count as a round.
     pub async fn ask_any<T>(
         &self,
         question: &Question,
@@ -219,7 +219,7 @@ where
         Err(AskError::Nobody { question: format!("{question:?}"), peers: self.peers().len(), last })
     }
 
-    /// The peers, each time another one first.
+    /// The peers, starting with another one each time.
     fn peers_in_turn(&self) -> Vec<PublicKey> {
         let mut peers = self.peers();
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
@@ -228,7 +228,7 @@ where
         peers
     }
 
-    /// Asks a peer no more, for a reason that is proven.
+    /// Disconnects a peer, for a proven reason.
     pub(super) fn cut_off(&self, peer: &PublicKey, reason: &str) {
         tracing::warn!("disconnecting {peer}: {reason}");
         lock(&self.liars).insert(peer.clone());
@@ -236,7 +236,7 @@ where
     }
 }
 
-/// Brings answers to those who wait for them. What nobody asked this peer is dropped.
+/// Passes answers to their waiters. Drops answers that this peer was not asked for.
 async fn listen<R: Receiver<PublicKey = PublicKey>>(open: Arc<Open>, mut receiver: R) {
     while let Ok((peer, bytes)) = receiver.recv().await {
         let bytes: &[u8] = bytes.as_ref();
@@ -249,7 +249,7 @@ async fn listen<R: Receiver<PublicKey = PublicKey>>(open: Arc<Open>, mut receive
         if waiting.get(&number).is_some_and(|(asked, _)| *asked == peer)
             && let Some((_, waiter)) = waiting.remove(&number)
         {
-            // Whoever waited may have lost patience this very moment.
+            // The waiter may have timed out.
             let _ = waiter.send(answer);
         }
     }
@@ -259,7 +259,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("nothing panics while it holds this")
 }
 
-/// What is left of a rest. A clock that was set back since makes nobody rest for longer than was meant.
+/// The rest of a pause. If the clock was set back, no pause becomes longer than intended.
 fn rest_left(until: SystemTime, now: SystemTime) -> Option<Duration> {
     until.duration_since(now).ok().filter(|left| !left.is_zero() && *left <= REST_MAX)
 }
@@ -268,7 +268,7 @@ fn rest_left(until: SystemTime, now: SystemTime) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    /// Set back by an hour, it kept every busy peer away for that hour.
+    /// Regression: setting the clock back by an hour kept every busy peer away for that hour.
     #[test]
     fn a_rest_ends_by_a_clock_that_was_set_back() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);

@@ -31,7 +31,7 @@ pub fn connect(
     let own = config.key.private().public_key();
     let others = validators.keys().iter().filter(|key| **key != own).cloned().collect();
     let (mut network, oracle) = transport::open(context, config, &namespace, peers);
-    // Peers send on all channels from the first moment on, and a message on an unknown one ends the connection.
+    // Peers send on all channels from the start, and a message on an unknown channel ends the connection.
     let others_of = (0..CHANNEL).chain([standing::CHANNEL]);
     let unheard: Vec<_> = others_of.map(|number| network.register(number, CHANNEL_QUOTA)).collect();
     let channel = network.register(CHANNEL, QUOTA);

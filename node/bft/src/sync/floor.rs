@@ -19,17 +19,17 @@ use rand_core::CryptoRng;
 /// The version of a floor's file.
 const VERSION: u8 = 1;
 
-/// The final block that a chain without its beginning starts from.
+/// The final block from which a chain without older blocks starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Floor {
     /// Its header.
     pub header: Header,
-    /// What a quorum signed about it.
+    /// Its certificate.
     pub certificate: Bytes,
 }
 
 impl Floor {
-    /// Checks it against the validators of a genesis alone.
+    /// Verifies it with the validators of a genesis, and nothing else.
     pub fn verify(
         &self,
         validators: &ValidatorSet,
@@ -55,7 +55,7 @@ impl Floor {
             .map_err(|error| CertificateError::Malformed { length: self.certificate.len(), error })
     }
 
-    /// Version, header, certificate: as it is kept in a file.
+    /// Encodes version, header and certificate, for a file.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::versioned(VERSION, 1_024);
         out.bytes(&self.header.encode());
@@ -63,7 +63,7 @@ impl Floor {
         out.finish()
     }
 
-    /// Reads what [`Self::encode`] wrote.
+    /// Decodes what [`Self::encode`] wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut input = Reader::versioned(bytes, "floor", VERSION)?;
         let header = Header::decode(&input.bytes("header", bytes.len())?)?;

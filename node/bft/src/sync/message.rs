@@ -1,4 +1,4 @@
-//! What a node that copies the state asks its peers, and what they answer, in bytes of fixed widths.
+//! The questions of a node that copies the state, and the answers of its peers, in encodings of fixed width.
 //!
 //! ```text
 //! question   0, number (u64), kind, then
@@ -9,7 +9,7 @@
 //!            refused 3, reason | busy 4, milliseconds (u32)
 //! ```
 //!
-//! A list of names that is shorter than the limit of its question is the last one.
+//! A list of keys that is shorter than its question's limit is the last one.
 
 use alloy_primitives::Bytes;
 use almanac_primitives::{
@@ -44,73 +44,73 @@ const REASON_BYTES_MAX: usize = 512;
 const QUESTION: u8 = 0;
 const ANSWER: u8 = 1;
 
-/// What a node asks.
+/// A question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// The newest final block whose state the peer has.
     Tip,
     /// Operations of a state.
     Operations(SyncRequest),
-    /// Names of values after this one, ascending by their bytes.
+    /// Keys of values after this one, ascending by their bytes.
     Keys {
-        /// The last one that is known.
+        /// The last known one.
         after: Option<StateKey>,
-        /// How many at most. A peer gives [`KEYS_MAX`] at most.
+        /// Most keys to return. A peer returns [`KEYS_MAX`] at most.
         limit: u32,
     },
-    /// Names of values that a block changed.
+    /// Keys of the values that a block changed.
     Changed {
         /// Height of the block.
         height: u64,
-        /// How many of them are known.
+        /// How many of them to skip.
         skip: u32,
-        /// How many at most.
+        /// Most keys to return.
         limit: u32,
     },
 }
 
-/// What a peer answers.
+/// An answer.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// A block, and what a quorum signed about it.
+    /// A block with its certificate.
     Tip {
         /// Its header.
         header: Box<Header>,
-        /// What was signed.
+        /// Its certificate.
         certificate: Bytes,
     },
     /// Operations with their proof.
     Operations(Box<SyncResponse>),
-    /// Names of values.
+    /// Keys of values.
     Keys(Vec<StateKey>),
-    /// Nothing, and why.
+    /// A refusal, with the reason.
     Refused(String),
-    /// Nothing now: the peer has had its share of answers.
+    /// The peer has used up its share of answers for now.
     Busy {
         /// How long until it may ask again, in milliseconds.
         wait_ms: u32,
     },
 }
 
-/// Whether a message is a question and no answer.
+/// Whether a message is a question.
 pub(crate) fn is_question(message: &[u8]) -> bool {
     message.first() == Some(&QUESTION)
 }
 
-/// The answer to a question that has to wait. `None` where the question has no number.
+/// The answer to a question that has to wait. `None` if the question has no number.
 pub(crate) fn busy(question: &[u8], wait: Duration) -> Option<Vec<u8>> {
     let number = read_number(question)?;
     let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
     Some(Answer::Busy { wait_ms }.encode(number))
 }
 
-/// The number of a question, or of the question that an answer is for.
+/// The number of a question, or of the question that an answer belongs to.
 pub(crate) fn read_number(message: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(message.get(1..9)?.try_into().ok()?))
 }
 
 impl Question {
-    /// The question with its number.
+    /// Encodes the question with its number.
     pub fn encode(&self, number: u64) -> Vec<u8> {
         let mut out = Writer::versioned(QUESTION, QUESTION_BYTES_MAX);
         out.u64(number);
@@ -145,7 +145,7 @@ impl Question {
         out.finish()
     }
 
-    /// A question and its number.
+    /// Decodes a question and its number.
     pub fn decode(bytes: &[u8]) -> Result<(u64, Self), DecodeError> {
         if bytes.len() > QUESTION_BYTES_MAX {
             let (given, max) = (bytes.len(), QUESTION_BYTES_MAX);
@@ -184,7 +184,7 @@ impl Question {
     }
 }
 
-/// The size of a log and a place in it.
+/// The size of a log and a position in it.
 fn range(input: &mut Reader<'_>) -> Result<(Location, Location), DecodeError> {
     let (size, start) = (Location::new(input.u64("size")?), Location::new(input.u64("start")?));
     if !size.is_valid() || start >= size {
@@ -202,7 +202,7 @@ fn optional_key(input: &mut Reader<'_>) -> Result<Option<StateKey>, DecodeError>
 }
 
 impl Answer {
-    /// The answer to the question with this number.
+    /// Encodes the answer to the question with this number.
     pub fn encode(&self, number: u64) -> Vec<u8> {
         let mut out = Writer::versioned(ANSWER, 1_024);
         out.u64(number);
@@ -235,7 +235,7 @@ impl Answer {
         out.finish()
     }
 
-    /// An answer and the number of its question.
+    /// Decodes an answer and the number of its question.
     pub fn decode(bytes: &[u8]) -> Result<(u64, Self), DecodeError> {
         let mut input = Reader::versioned(bytes, "answer", ANSWER)?;
         let number = input.u64("number")?;
@@ -252,7 +252,7 @@ impl Answer {
             }
             3 => {
                 let reason = input.bytes("reason", REASON_BYTES_MAX)?;
-                // Not as far as it can be read: other bytes would mean the same.
+                // Reject invalid UTF-8: a lossy conversion would give several encodings of one answer.
                 let text = str::from_utf8(&reason)
                     .map_err(|_| DecodeError::UnknownValue { what: "reason", given: 3 })?;
                 Self::Refused(text.to_owned())
@@ -304,7 +304,7 @@ mod tests {
         }
     }
 
-    /// Found by fuzzing: bytes that are no text were replaced, and grew.
+    /// Found by fuzzing: invalid UTF-8 was replaced, and the text grew.
     #[test]
     fn a_reason_is_text() {
         let whole = Answer::Refused("é".to_owned()).encode(7);

@@ -49,28 +49,28 @@ use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
 /// The channel of questions and answers, after those of consensus and of transactions.
 pub const CHANNEL: u64 = crate::engine::CHANNELS;
 
-/// Questions that a peer may ask each second, and at once. What answers cost is counted in bytes (`meter.rs`), and in
-/// time by the server, which rests after each.
+/// Questions that a peer may ask per second, and at once. `meter.rs` limits the bytes of answers; the server
+/// limits their time by resting after each.
 pub const QUOTA: Quota = Quota::per_second(NZU32!(256)).allow_burst(NZU32!(64));
 
-/// Names that a node asks for at a time: as many as peers give.
+/// Keys to request at a time: as many as peers return.
 pub const NAMES_PER_PAGE: NonZeroU32 = NZU32!(4_096);
 
 const _: () = assert!(NAMES_PER_PAGE.get() as usize == message::KEYS_MAX, "a shorter page is the last one");
 
-/// What is kept of a peer's questions while others are answered.
+/// Queue of a peer's questions.
 pub(crate) const SHARE: Share = Share { messages: NZUsize!(32), bytes: 32 * message::QUESTION_BYTES_MAX };
 
 /// Why a node could not copy the state.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
-    /// Nobody named a final block.
+    /// No peer named a final block.
     #[error(
         "no peer named a final block within {patience:?}: do the validators run, and do their configurations list \
          this node's key under followers?"
     )]
     NoTip {
-        /// How long it looked.
+        /// How long it searched.
         patience: Duration,
     },
     /// The state could not be fetched.
@@ -79,29 +79,29 @@ pub enum SyncError {
     /// The copied state could not be read.
     #[error(transparent)]
     Read(#[from] StateReadError),
-    /// The copied state could not be counted.
+    /// The values of the copied state could not be counted.
     #[error("the copied state cannot be read: {0}")]
     Count(#[from] ServeError),
-    /// Names are missing.
-    #[error("the state of block {number} has {live} values, and peers knew the names of {found} only")]
+    /// Keys are missing.
+    #[error("the state of block {number} has {live} values, but peers knew the keys of only {found}")]
     KeysMissing {
         /// Height of the block.
         number: u64,
-        /// How many values there are.
+        /// Number of values.
         live: u64,
-        /// How many have a name.
+        /// Number of values with a known key.
         found: u64,
     },
-    /// Whoever takes the values failed.
+    /// The sink of the values failed.
     #[error("the copied values cannot be kept: {reason}")]
     Sink {
-        /// What it said.
+        /// The sink's error.
         reason: String,
     },
 }
 
 impl SyncError {
-    /// Whether what was copied so far is worth keeping: peers gave no more of it, which says nothing against it.
+    /// Whether the copy so far is worth keeping: peers stopped answering, but what they sent is valid.
     pub fn is_for_want_of_answers(&self) -> bool {
         matches!(
             self,
@@ -116,11 +116,11 @@ pub struct Session<E, S, B> {
     pub asker: Arc<Asker<E, S, B>>,
     /// Who signs certificates.
     pub validators: ValidatorSet,
-    /// What keeps the chain's signatures apart.
+    /// Separates the chain's signatures from those of other chains.
     pub namespace: Namespace,
-    /// Says how far it is.
+    /// Reports the progress.
     pub progress: Arc<Progress>,
-    /// Names that it asks for at a time.
+    /// Keys to request at a time.
     pub names_per_page: NonZeroU32,
 }
 
@@ -130,8 +130,8 @@ where
     S: Sender<PublicKey = PublicKey>,
     B: Blocker<PublicKey = PublicKey> + Sync,
 {
-    /// Copies the state after a block into a store that is empty, or has the beginning of the same log from an
-    /// earlier attempt.
+    /// Copies the state after a block into a store that is empty, or that has the beginning of the same log
+    /// from an earlier attempt.
     pub async fn fetch_state<C: Context + Spawner>(
         &self,
         context: C,

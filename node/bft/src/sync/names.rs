@@ -1,4 +1,4 @@
-//! Finds the names of copied values; the state itself has only their hashes.
+//! Finds the keys of copied values; the state itself has only their hashes.
 
 use super::{
     Floor, Session, SyncError,
@@ -17,9 +17,9 @@ use commonware_storage::Context;
 use rand_core::CryptoRng;
 use std::collections::VecDeque;
 
-/// Takes the values of a copied state with their names.
+/// Receives the values of a copied state with their keys.
 pub trait ValueSink: Send {
-    /// Keeps values, and answers how many of them it did not have yet.
+    /// Stores values. Returns how many of them were new.
     fn add(&mut self, values: Vec<(StateKey, Bytes)>) -> Result<u64, String>;
 }
 
@@ -29,10 +29,11 @@ where
     S: Sender<PublicKey = PublicKey>,
     B: Blocker<PublicKey = PublicKey> + Sync,
 {
-    /// Finds the names of all values of a copied state, and hands both to `sink`. Answers how many there are.
+    /// Finds the keys of all values of a copied state, and passes both to `sink`. Returns their number.
     ///
-    /// A peer lists the names that it has now. A value that was removed after the floor is not among them; but the
-    /// block that removed it says so. Peers take turns: none can hold up the others.
+    /// A peer lists its current keys. A value that was removed after the floor is not among them, but the
+    /// changes of the block that removed it contain its key. Peers take turns, so that none can delay the
+    /// others.
     pub async fn fetch_values<C: Context + Spawner>(
         &self,
         store: &QmdbStore<C>,
@@ -77,7 +78,7 @@ where
         walk
     }
 
-    /// Notes how far a peer is from the floor.
+    /// Notes how many operations a peer is away from the floor.
     async fn look_apart(&self, peer: &PublicKey, walk: &mut Walk, floor: &Floor, rng: &mut impl CryptoRng) {
         if let Some(tip) = self.ask_tip(peer, rng).await {
             let ends = [&tip, floor].map(|floor| floor.header.commitment.ops_end);
@@ -85,7 +86,7 @@ where
         }
     }
 
-    /// Takes names from one peer until all are found, or it is another one's turn.
+    /// Takes keys from one peer until all are found, or it is another peer's turn.
     async fn turn<C: Context + Spawner, K: ValueSink>(
         &self,
         peer: &PublicKey,
@@ -121,7 +122,7 @@ where
         Ok(())
     }
 
-    /// Asks a peer no more that lists far more foreign names than there can be.
+    /// Drops a peer that lists far more foreign keys than there can be.
     async fn end_if_unexplained(
         &self,
         peer: &PublicKey,
@@ -149,7 +150,7 @@ fn check_page(walk: &Walk, answer: Answer) -> Result<Vec<StateKey>, String> {
     Ok(page)
 }
 
-/// Values on their way from a copied state to whoever takes them.
+/// Moves values from a copied state to the sink.
 struct Taking<'a, C: Context + Spawner, K> {
     store: &'a QmdbStore<C>,
     sink: &'a mut K,
@@ -163,7 +164,7 @@ impl<C: Context + Spawner, K: ValueSink> Taking<'_, C, K> {
         self.found == self.live
     }
 
-    /// Names of values that the copied state does not have mean nothing.
+    /// Takes a page of keys. Ignores keys that the copied state does not have.
     async fn take(&mut self, keys: Vec<StateKey>) -> Result<Yield, SyncError> {
         let size = |size: usize| u64::try_from(size).expect("a size fits 64 bits");
         let listed = size(keys.len());

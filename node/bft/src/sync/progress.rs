@@ -1,20 +1,20 @@
-//! Progress of a copy, for observers.
+//! Progress of a copy, for display.
 
 use std::sync::{Mutex, MutexGuard};
 
-/// What a copy is doing, in this order.
+/// The phases of a copy, in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// It looks for a final block.
+    /// Searching for a final block.
     #[default]
     Certificate,
-    /// It fetches the operations of the state.
+    /// Fetching the operations of the state.
     State,
-    /// It makes the state of them, compares its root, and counts its values.
+    /// Building the state from them, comparing its root, and counting its values.
     Check,
-    /// It fetches the names of the values.
+    /// Fetching the keys of the values.
     Names,
-    /// The copy is whole: the chain is opened, and waits for its first block.
+    /// The copy is complete: the chain is opened, and waits for its first block.
     Opening,
 }
 
@@ -22,7 +22,7 @@ impl Phase {
     /// All of them, in order.
     pub const ALL: [Self; 5] = [Self::Certificate, Self::State, Self::Check, Self::Names, Self::Opening];
 
-    /// What people call it.
+    /// Its display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Certificate => "header and certificate",
@@ -33,7 +33,7 @@ impl Phase {
         }
     }
 
-    /// What it counts, if anything.
+    /// Its unit of progress, if it has one.
     pub fn unit(self) -> Option<&'static str> {
         match self {
             Self::State => Some("operations"),
@@ -43,20 +43,20 @@ impl Phase {
     }
 }
 
-/// How far a copy is at one moment.
+/// The progress at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stage {
-    /// What it is doing.
+    /// The current phase.
     pub phase: Phase,
-    /// How much of it is done, in the phase's unit.
+    /// Units done.
     pub done: u64,
-    /// How much there is to do; 0 where the phase counts nothing.
+    /// Units in total; 0 if the phase counts nothing.
     pub total: u64,
     /// Bytes that peers sent for this phase.
     pub bytes: u64,
 }
 
-/// How far a copy is, as it goes on.
+/// The progress of a copy, shared with observers.
 #[derive(Debug, Default)]
 pub struct Progress(Mutex<Stage>);
 
@@ -66,7 +66,7 @@ impl Progress {
         *self.stage() = Stage { phase, total, ..Stage::default() };
     }
 
-    /// Counts what was done of the phase, and answers whether that was the rest.
+    /// Adds progress. Returns whether the phase is complete.
     pub fn add(&self, done: u64, bytes: u64) -> bool {
         let mut stage = self.stage();
         stage.done = stage.done.saturating_add(done).min(stage.total);
@@ -96,7 +96,7 @@ mod tests {
         assert!(!progress.add(9, 900));
         assert_eq!(progress.now(), Stage { phase: Phase::State, done: 9, total: 10, bytes: 900 });
         assert!(progress.add(1, 100));
-        // A peer's answer that came twice is no progress.
+        // A repeated answer of a peer is not progress.
         assert!(progress.add(5, 500));
         assert_eq!(progress.now(), Stage { phase: Phase::State, done: 10, total: 10, bytes: 1_500 });
         progress.begin(Phase::Names, 3);

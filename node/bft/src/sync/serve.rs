@@ -12,28 +12,28 @@ use commonware_runtime::Spawner;
 use commonware_storage::Context;
 use std::{borrow::Borrow, sync::Arc};
 
-/// After an answer, the server rests so many times as long as it took: a commit waits while an answer is read, and so
-/// it waits a quarter of the time at most.
+/// After an answer, the server rests for this many times the time it took. Commits wait while an answer is
+/// read, so they wait for a quarter of the time at most.
 const PAUSE: u32 = 3;
 
-/// Knows the names of values. The state itself has only their hashes.
+/// Lists the keys of values. The state itself has only their hashes.
 pub trait KnownKeys: Send + Sync {
-    /// Up to `limit` names of values in the last state after `after`, ascending by their bytes.
+    /// Up to `limit` keys of the latest state after `after`, ascending by their bytes.
     fn after(&self, after: Option<&StateKey>, limit: usize) -> Result<Vec<StateKey>, String>;
 
-    /// Names of the values that a block changed, ascending, or `None` where it is not known.
+    /// The keys that a block changed, ascending, or `None` if they are not known.
     fn changed_in(&self, height: u64) -> Result<Option<Vec<StateKey>>, String>;
 }
 
-/// Answers from what this node has.
+/// Answers questions of nodes that copy the state.
 pub struct Server<E, T: StateStore> {
     /// The chain.
     pub ledger: Arc<Ledger<T>>,
     /// Its certificates.
     pub marshal: Marshal,
-    /// The names of its values.
+    /// The keys of its values.
     pub keys: Arc<dyn KnownKeys>,
-    /// Measures what answers take.
+    /// Measures how long answers take.
     pub clock: E,
 }
 
@@ -42,8 +42,8 @@ where
     E: Context + Spawner,
     T: StateStore<Batch: Send + 'static> + Borrow<QmdbStore<E>>,
 {
-    /// Answers one question after the other until the network ends. Peers that ask for more than the channel's
-    /// quota have to wait.
+    /// Answers one question after the other until the network ends. Peers above the channel's quota have to
+    /// wait.
     pub async fn run<S: Sender, R: Receiver<PublicKey = S::PublicKey>>(self, mut sender: S, mut receiver: R) {
         let mut newest = Newest::new(self.ledger.clone(), self.marshal.clone());
         while let Ok((peer, bytes)) = receiver.recv().await {
@@ -87,7 +87,7 @@ where
     }
 }
 
-/// How many names are given where so many are asked for.
+/// The number of keys to return for a requested limit.
 fn at_most(limit: u32) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX).min(KEYS_MAX)
 }

@@ -1,4 +1,4 @@
-//! The operations of a state, from any peer that proves them.
+//! Fetches the operations of a state from any peer that proves them.
 
 use super::{
     ask::{AskError, Asker},
@@ -20,19 +20,19 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-/// The operations of a state, from whichever peer proves them.
+/// Fetches the operations of a state from any peer that proves them.
 pub(super) struct PeerSource<E, S, B> {
     asker: Arc<Asker<E, S, B>>,
-    /// What the block's header says of the log.
+    /// The header's commitment.
     commitment: StateCommitment,
     progress: Arc<Progress>,
-    /// The first operation that was asked for: those before it were on disk already.
+    /// The first requested operation: earlier ones were on disk already.
     first: AtomicU64,
     is_begun: AtomicBool,
 }
 
 impl<E, S, B> PeerSource<E, S, B> {
-    /// The state that a block's header names.
+    /// A source for the state that a block's header commits to.
     pub(super) fn new(
         asker: Arc<Asker<E, S, B>>,
         commitment: StateCommitment,
@@ -47,19 +47,20 @@ impl<E, S, B> PeerSource<E, S, B> {
         if !self.is_begun.swap(true, Ordering::Relaxed) {
             self.count_kept();
         }
-        // The operation at the boundary is among those before the first that was asked for.
+        // Do not count the boundary operation: it is before the first requested one.
         let operations = match response {
             SyncResponse::Operations { operations, .. } => operations.len(),
             SyncResponse::Boundary { .. } => 0,
         };
         let size = |size: usize| u64::try_from(size).expect("a size fits 64 bits");
         if self.progress.add(size(operations), size(response.encode_size())) {
-            // From here on the library works alone, until the state is whole.
+            // From here on the library works alone until the state is complete.
             self.progress.begin(Phase::Check, 0);
         }
     }
 
-    /// Counts what an earlier attempt left on disk. With the first answer, as all first questions are out by then.
+    /// Counts what an earlier attempt left on disk. Called with the first answer, when all first questions have
+    /// been sent.
     fn count_kept(&self) {
         let kept = self.first.load(Ordering::Relaxed).saturating_sub(self.commitment.ops_start);
         self.progress.add(kept, 0);
@@ -92,7 +93,7 @@ where
         };
         let response = self.asker.ask_any(&Question::Operations(request), check).await?;
         self.count(&response);
-        // Checked already: there is nothing to report back.
+        // Verified already: there is nothing to report back.
         Ok((response, None))
     }
 }

@@ -22,13 +22,13 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// How long a node looks for a final block before it says that there is none.
+/// How long a node searches for a final block before it fails.
 pub(super) const TIP_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long it waits for enough peers once one has answered.
 const ENOUGH_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Time between two looks.
+/// Time between two rounds.
 const TIP_PAUSE: Duration = Duration::from_secs(1);
 
 impl<E, S, B> Session<E, S, B>
@@ -37,13 +37,13 @@ where
     S: Sender<PublicKey = PublicKey>,
     B: Blocker<PublicKey = PublicKey> + Sync,
 {
-    /// The newest final block that f + 1 peers have reached. Waits for one where there is none yet. Where too few
-    /// peers answer to tell, the newest that any of them names.
+    /// The newest final block that f + 1 peers have reached. Waits if there is none yet. If too few peers
+    /// answer to decide, the newest that any of them names.
     pub async fn find_floor(&self, rng: &mut impl CryptoRng) -> Result<Floor, SyncError> {
         self.find_floor_within(TIP_PATIENCE, rng).await
     }
 
-    /// The same, with less patience where nobody answers.
+    /// Like [`Self::find_floor`], with another timeout if nobody answers.
     pub async fn find_floor_within(
         &self,
         patience: Duration,
@@ -72,7 +72,7 @@ where
         Err(SyncError::NoTip { patience })
     }
 
-    /// Asks all peers at once, and takes what they name.
+    /// Asks all peers at once, and records what they name.
     async fn ask_tips(&self, reports: &mut Reports, rng: &mut impl CryptoRng) {
         let peers = self.asker.peers();
         let asked = peers.iter().map(|peer| self.asker.ask(peer, &Question::Tip, Ok));
@@ -117,7 +117,7 @@ impl Reports {
         }
     }
 
-    /// Whether no more have to be waited for. Where there are fewer peers than it takes, all of them.
+    /// Whether no further peers need to answer. If there are fewer peers than needed, all must answer.
     fn are_enough(&self, peers: usize) -> bool {
         !self.0.is_empty() && self.0.len() >= self.enough().min(peers)
     }

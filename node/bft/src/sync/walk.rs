@@ -1,71 +1,71 @@
-//! How far one peer has listed the names that it knows, and how useful they were.
+//! Tracks how far one peer has listed its keys, and how useful they were.
 //!
-//! A peer lists the names of its values in order, from where the previous peer stopped to the end, then from the
-//! beginning to there; then what each block after the floor changed. So honest peers continue where another one
-//! stopped, and each alone lists everything.
+//! A peer lists the keys of its values in order, from where the previous peer stopped to the end, then from the
+//! beginning to there; then the keys that each block after the floor changed. So honest peers continue where
+//! another one stopped, and each alone lists everything.
 //!
 //! Two bounds limit what a peer can cost:
 //!
-//! - Time. A turn ends when the peer has taken [`TURN`] longer than its new names are worth; then the next peer is
-//!   asked. A peer whose turns yield nothing is not asked again.
-//! - Names that the copied state lacks. An honest peer lists those that were created or removed between the floor and
-//!   its own block. Each is at least one operation of the log, and certified headers bound their number. A peer that
-//!   lists many more is not asked again. It is not disconnected: its index may be ahead of the newest certificate
-//!   that it can show.
+//! - Time. A turn ends when the peer has taken [`TURN`] longer than its new keys are worth; then the next peer
+//!   is asked. A peer whose turns yield nothing is not asked again.
+//! - Keys that the copied state lacks. An honest peer lists those that were created or removed between the
+//!   floor and its own block. Each is at least one operation of the log, and certified headers bound their
+//!   number. A peer that lists many more is not asked again. It is not disconnected: its index may be ahead of
+//!   the newest certificate that it can show.
 
 use super::message::Question;
 use almanac_primitives::StateKey;
 use std::{num::NonZeroU32, time::Duration};
 
-/// Blocks above the floor that are asked for what they changed.
+/// Most blocks above the floor whose changed keys are requested.
 const CHANGED_BLOCKS_MAX: u64 = 100_000;
 
-/// Time that a peer may take in one turn beyond what its new names are worth.
+/// Time that a peer may take in one turn in addition to what its new keys are worth.
 const TURN: Duration = Duration::from_secs(10);
 
-/// What a new name is worth: a peer that gives ten thousand a second keeps its turn.
+/// What a new key is worth: a peer that sends ten thousand per second keeps its turn.
 const NAME_TIME: Duration = Duration::from_micros(100);
 
-/// Times that a peer may be silent in a row before its turn ends.
+/// Consecutive timeouts that end a peer's turn.
 const SILENCES_MAX: u32 = 3;
 
-/// Turns that may end without a single new name before a peer is asked no more. Honest peers need them where others
-/// have listed most names before: 60 are ten minutes.
+/// Turns without any new key after which a peer is not asked again. Honest peers may have some, if others have
+/// listed most keys before: 60 are ten minutes.
 const USELESS_TURNS_MAX: u32 = 60;
 
 /// The same for turns without a single answer.
 const SILENT_TURNS_MAX: u32 = 5;
 
-/// Names beyond those that certified headers explain: blocks of the index may be newer.
+/// Foreign keys allowed beyond those that certified headers explain, since blocks of the index may be newer.
 const UNEXPLAINED_MAX: u64 = 1 << 16;
 
-/// How far one peer has listed the names that it knows.
+/// How far one peer has listed its keys.
 #[derive(Debug)]
 pub(super) struct Walk {
     floor: u64,
     limit: u32,
     place: Place,
-    /// Names that the copied state does not have.
+    /// Keys that the copied state does not have.
     foreign: u64,
-    /// Operations between the floor and certified blocks of this peer, at most.
+    /// Upper bound on the operations between the floor and certified blocks of this peer.
     operations_apart: u64,
     turn: Turn,
     useless_turns: u32,
     silent_turns: u32,
 }
 
-/// Where in its lists a peer is.
+/// A peer's position in its lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Among the names of now. They are listed from behind `begin` to the end, then to `begin` again.
+    /// In its current keys. They are listed from after `begin` to the end, then up to `begin`.
     Names { begin: Option<StateKey>, after: Option<StateKey>, is_past_end: bool },
-    /// Among those that a block changed.
+    /// In the keys that a block changed.
     Changes { height: u64, skip: u32, after: Option<StateKey> },
-    /// It has no more to say.
+    /// It has no more keys.
     End,
 }
 
-/// What happened in a peer's turn so far.
+/// What happened in a peer's current turn.
 #[derive(Debug, Default)]
 struct Turn {
     wasted: Duration,
@@ -74,17 +74,17 @@ struct Turn {
     silences: u32,
 }
 
-/// What a page of names was good for.
+/// The yield of a page of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Yield {
-    /// Names that had not been found before.
+    /// Keys that had not been found before.
     pub(super) new: u64,
-    /// Names that the copied state does not have.
+    /// Keys that the copied state does not have.
     pub(super) foreign: u64,
 }
 
 impl Walk {
-    /// Of the state after block `floor`. The names of now are listed from behind `begin` first.
+    /// A walk for the state after block `floor`. Lists current keys from after `begin` first.
     pub(super) fn new(floor: u64, begin: Option<StateKey>, limit: NonZeroU32) -> Self {
         Self {
             floor,
@@ -98,7 +98,7 @@ impl Walk {
         }
     }
 
-    /// What to ask next, until the peer has no more to say.
+    /// The next question, or `None` if the peer has no more keys.
     pub(super) fn question(&self) -> Option<Question> {
         let limit = self.limit;
         match self.place {
@@ -108,7 +108,7 @@ impl Walk {
         }
     }
 
-    /// What is wrong with a page of names. Ascending, and all behind the last one: a peer cannot list the same names
+    /// Checks a page of keys: ascending, and all after the last one, so that a peer cannot list the same keys
     /// twice.
     pub(super) fn check(&self, page: &[StateKey]) -> Result<(), String> {
         let (Place::Names { after, .. } | Place::Changes { after, .. }) = self.place else {
@@ -127,7 +127,7 @@ impl Walk {
         usize::try_from(self.limit).unwrap_or(usize::MAX)
     }
 
-    /// Goes on behind a page that passed [`Self::check`].
+    /// Continues after a page that passed [`Self::check`].
     pub(super) fn advance(&mut self, page: &[StateKey]) {
         let is_last = page.len() < self.limit();
         let last = page.last().copied();
@@ -140,7 +140,7 @@ impl Walk {
                     (true, true) => self.changes_of(self.floor.saturating_add(1)),
                 }
             }
-            // Every block changes something, so the peer is at its end.
+            // Every block changes something, so an empty list means that the peer has no later block.
             Place::Changes { skip: 0, .. } if page.is_empty() => Place::End,
             Place::Changes { height, skip, .. } => {
                 let skip = u32::try_from(page.len()).ok().and_then(|given| skip.checked_add(given));
@@ -160,7 +160,7 @@ impl Walk {
         Place::Changes { height, skip: 0, after: None }
     }
 
-    /// The peer does not answer this question: what it has listed by now is all of the kind.
+    /// The peer refused this question: skip to the next kind.
     pub(super) fn refused(&mut self) {
         self.place = match self.place {
             Place::Names { .. } => self.changes_of(self.floor.saturating_add(1)),
@@ -168,17 +168,17 @@ impl Walk {
         };
     }
 
-    /// The peer is asked no more.
+    /// Stops asking the peer.
     pub(super) fn end(&mut self) {
         self.place = Place::End;
     }
 
-    /// Whether there is nothing more to ask.
+    /// Whether there is nothing left to ask.
     pub(super) fn has_ended(&self) -> bool {
         self.place == Place::End
     }
 
-    /// Where in the names of now the next peer should begin.
+    /// Where the next peer should begin in the current keys.
     pub(super) fn position(&self) -> Option<StateKey> {
         match self.place {
             Place::Names { after, .. } => after,
@@ -186,7 +186,7 @@ impl Walk {
         }
     }
 
-    /// Counts a page, and the time that it took.
+    /// Counts a page and its time.
     pub(super) fn count(&mut self, given: Yield, spent: Duration) {
         self.foreign = self.foreign.saturating_add(given.foreign);
         let worth = NAME_TIME.saturating_mul(u32::try_from(given.new).unwrap_or(u32::MAX));
@@ -196,13 +196,13 @@ impl Walk {
         self.turn.silences = 0;
     }
 
-    /// Counts time without an answer.
+    /// Counts a timeout.
     pub(super) fn count_silence(&mut self, spent: Duration) {
         self.turn.wasted = self.turn.wasted.saturating_add(spent);
         self.turn.silences += 1;
     }
 
-    /// Counts time that the peer asked for.
+    /// Counts a pause that the peer asked for.
     pub(super) fn count_rest(&mut self, spent: Duration) {
         self.turn.wasted = self.turn.wasted.saturating_add(spent);
     }
@@ -212,7 +212,7 @@ impl Walk {
         self.has_ended() || self.turn.wasted >= TURN || self.turn.silences >= SILENCES_MAX
     }
 
-    /// Ends a turn. A peer whose turns come to nothing has no more of them.
+    /// Ends a turn. Drops a peer whose turns yield nothing.
     pub(super) fn end_turn(&mut self) {
         let turn = std::mem::take(&mut self.turn);
         self.useless_turns = if turn.names == 0 { self.useless_turns + 1 } else { 0 };
@@ -222,13 +222,13 @@ impl Walk {
         }
     }
 
-    /// Notes how many operations a certified block of this peer is away from the floor.
+    /// Records how many operations a certified block of this peer is away from the floor.
     pub(super) fn know_apart(&mut self, operations: u64) {
         self.operations_apart = self.operations_apart.max(operations);
     }
 
-    /// Names that the copied state does not have, if there are more of them than certified blocks explain: some may
-    /// have been removed on the way to the floor, others made after it.
+    /// The number of foreign keys, if there are more than certified blocks explain: some may have been removed
+    /// before the floor, others created after it.
     pub(super) fn unexplained(&self) -> Option<u64> {
         let most = self.operations_apart.saturating_mul(2).saturating_add(UNEXPLAINED_MAX);
         (self.foreign > most).then_some(self.foreign)
@@ -254,7 +254,7 @@ mod tests {
         range.into_iter().map(name).collect()
     }
 
-    /// Everything that a peer with these names, and these changes of the blocks after the floor, is asked for.
+    /// Everything requested from a peer with these keys and these changes of the blocks after the floor.
     fn listed(walk: &mut Walk, now: &[u64], changed: &[Vec<u64>]) -> (Vec<Vec<StateKey>>, u64) {
         let (mut pages, mut changes) = (Vec::new(), 0);
         while let Some(question) = walk.question() {
@@ -298,7 +298,7 @@ mod tests {
         let changed = [vec![1], vec![1, 2, 3], vec![1, 2, 3, 4, 5, 6, 7]];
         let (pages, changes) = listed(&mut walk(None), &[5], &changed);
         assert_eq!(pages.concat().len(), 1 + 1 + 3 + 7);
-        // A full page is asked on; the block after the last one ends it.
+        // A full page is followed by another question; the block after the last one ends the walk.
         assert_eq!(changes, 1 + 2 + 3 + 1);
     }
 
@@ -328,13 +328,13 @@ mod tests {
         slow.end_turn();
         assert!(!slow.is_turn_over(), "the next turn is as long");
 
-        // New names keep the turn: ten thousand a second exactly, for ever.
+        // New keys keep the turn: exactly ten thousand per second, forever.
         let mut good = walk(None);
         for _ in 0..100_000 {
             good.count(Yield { new: 4_000, foreign: 0 }, ms(400));
         }
         assert!(!good.is_turn_over());
-        // One name for a second does not.
+        // One key per second does not.
         let mut drip = walk(None);
         for _ in 0..11 {
             drip.count(Yield { new: 1, foreign: 0 }, ms(1_000));

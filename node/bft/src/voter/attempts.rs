@@ -92,7 +92,7 @@ fn round(voter: &Voter<Flaky, Clock>) -> BlockContext {
     }
 }
 
-/// A proposal of a voter with a disk in order.
+/// A proposal of a voter with a working disk.
 async fn propose(context: &deterministic::Context, voter: &mut Voter<Flaky, Clock>) -> Option<Arc<Block>> {
     let ancestry = ancestry::from_iter([origin(voter).digested()]);
     let asked = (context.child("propose"), round(voter));
@@ -115,7 +115,7 @@ async fn verify(
     }
 }
 
-/// What a voter says of a good block, and of a bad one, within a minute.
+/// A voter's verdicts on a valid block and on an invalid one, within a minute.
 fn verdicts(failures: u32, error: &SealError) -> (Option<bool>, Option<bool>) {
     deterministic::Runner::default().start(|context| async move {
         let mut other = voter(&context, 0, broken_disk());
@@ -139,7 +139,7 @@ fn a_verdict_is_given_as_soon_as_the_disk_answers_again() {
     }
 }
 
-/// Another attempt would meet the same: the question stays open, and costs nothing more.
+/// A retry would fail the same way: the question stays open, without further work.
 #[test]
 fn what_cannot_pass_is_not_tried_again() {
     assert_eq!(verdicts(1, &SealError::Closed), (None, None));

@@ -15,22 +15,22 @@ const MISSED: &str = "the subscription ends with \"events came faster than they 
 pub(super) fn answers() -> Vec<Row> {
     vec![
         row(
-            "answer of a method: `--rpc-answer` without what is beside it",
+            "answer of a method: `--rpc-answer` less the JSON-RPC envelope",
             bytes(bounds::ANSWER_BYTES_MAX),
             ENDS_EARLY,
         ),
-        row("what a response has beside its answer", bytes(bounds::ENVELOPE_BYTES), "nothing"),
+        row("JSON-RPC envelope of a response", bytes(bounds::ENVELOPE_BYTES), "nothing"),
         row(
-            "bytes of blocks that are read for `eth_feeHistory` with percentiles, a page of Otterscan's or of runs",
+            "bytes of blocks read for `eth_feeHistory` with percentiles, an Otterscan page or a page of runs",
             bytes(bounds::READ_BYTES_MAX),
             ENDS_EARLY,
         ),
-        row("blocks of `eth_feeHistory`", count(bounds::FEE_BLOCKS_MAX), "so many, the newest"),
+        row("blocks of `eth_feeHistory`", count(bounds::FEE_BLOCKS_MAX), "the newest ones, up to the limit"),
         row("percentiles of `eth_feeHistory`", count(bounds::FEE_PERCENTILES_MAX), TOO_MUCH),
         row(
             "wait of `eth_sendRawTransactionSync`",
             time(bounds::RECEIPT_WAIT_MAX),
-            "error 4 with the hash; a longer wait is not given",
+            "error 4 with the hash; longer waits are cut to this",
         ),
     ]
 }
@@ -43,11 +43,11 @@ pub(super) fn logs() -> Vec<Row> {
         row("blocks of a search for logs", count(bounds::LOG_RANGE_MAX), TOO_MUCH),
         row("contracts, or topics at one position", count(bounds::LOG_CHOICES_MAX), TOO_MUCH),
         row(
-            "rows that a search for logs or for schedules looks at",
+            "rows read by a search for logs or schedules",
             count(search_rows_max),
-            "logs: as for too many; schedules: a short page with a cursor",
+            "logs: error -32005 as above; schedules: a short page with a cursor",
         ),
-        row("bytes that a search for logs looks at", bytes(search_bytes_max), LOGS),
+        row("bytes read by a search for logs", bytes(search_bytes_max), LOGS),
         row(
             "filters of one client",
             count(bounds::CLIENT_FILTERS_MAX),
@@ -55,12 +55,12 @@ pub(super) fn logs() -> Vec<Row> {
         ),
         row("filters of all clients", count(bounds::FILTERS_MAX), "error -32005: remove some, or subscribe"),
         row(
-            "time that a filter is kept without being asked for",
+            "time that a filter is kept without being polled",
             time(bounds::FILTER_IDLE_MAX),
             "\"filter not found\"",
         ),
-        row("blocks that a subscription is behind", count(bounds::NEWS_MAX), MISSED),
-        row("bytes of such blocks, for all subscriptions", bytes(bounds::NEWS_BYTES_MAX), MISSED),
+        row("blocks that a subscription may be behind", count(bounds::NEWS_MAX), MISSED),
+        row("bytes of such blocks, for all subscriptions together", bytes(bounds::NEWS_BYTES_MAX), MISSED),
     ]
 }
 
@@ -92,8 +92,8 @@ pub(super) fn traces() -> Vec<Row> {
             count(bounds::TRACE_FILTER_ADDRESSES_MAX),
             TOO_MUCH,
         ),
-        row("transactions of a page of Otterscan's", count(bounds::OTTERSCAN_PAGE_MAX), OUT_OF_RANGE),
-        row("time of such a page", time(bounds::OTTERSCAN_TIME_MAX), ENDS_EARLY),
+        row("transactions of an Otterscan page", count(bounds::OTTERSCAN_PAGE_MAX), OUT_OF_RANGE),
+        row("time of an Otterscan page", time(bounds::OTTERSCAN_TIME_MAX), ENDS_EARLY),
     ]
 }
 
@@ -108,8 +108,8 @@ pub(super) fn schedules() -> Vec<Row> {
         row("runs of a preview", count(bounds::PREVIEW_RUNS_MAX), OUT_OF_RANGE),
         row("time of a preview", time(bounds::PREVIEW_TIME_MAX), ENDS_EARLY),
         row("seconds of `almanac_capacity`", count(bounds::CAPACITY_SECONDS_MAX), TOO_MUCH),
-        row("schedules that it looks at", count(bounds::CAPACITY_SCHEDULES_MAX), ENDS_EARLY),
-        row("runs that it counts", count(bounds::CAPACITY_RUNS_MAX), ENDS_EARLY),
+        row("schedules read by `almanac_capacity`", count(bounds::CAPACITY_SCHEDULES_MAX), ENDS_EARLY),
+        row("runs counted by `almanac_capacity`", count(bounds::CAPACITY_RUNS_MAX), ENDS_EARLY),
         row("leaves of the calendar in the proof of a span", count(bounds::PROOF_LEAVES_MAX), ENDS_EARLY),
     ]
 }
@@ -118,16 +118,16 @@ pub(super) fn schedules() -> Vec<Row> {
 pub(super) fn typed_data() -> Vec<Row> {
     vec![
         row("EIP-712 data", bytes(bounds::TYPED_DATA_BYTES_MAX), TOO_MUCH),
-        row("its struct types", count(bounds::TYPED_DATA_TYPES_MAX), TOO_MUCH),
-        row("fields of all of them", count(bounds::TYPED_DATA_FIELDS_MAX), TOO_MUCH),
+        row("struct types of EIP-712 data", count(bounds::TYPED_DATA_TYPES_MAX), TOO_MUCH),
+        row("fields of all its struct types", count(bounds::TYPED_DATA_FIELDS_MAX), TOO_MUCH),
         row("name of a type", bytes(bounds::TYPED_DATA_NAME_BYTES_MAX), TOO_MUCH),
         row("depth of types and arrays", count(bounds::TYPED_DATA_DEPTH_MAX), TOO_MUCH),
         row(
-            "types, each written out with all that it holds",
+            "types, each expanded with all types it contains",
             count(bounds::TYPED_DATA_EXPANDED_MAX),
             TOO_MUCH,
         ),
-        row("steps of hashing it", count(bounds::TYPED_DATA_STEPS_MAX), TOO_MUCH),
+        row("steps of hashing EIP-712 data", count(bounds::TYPED_DATA_STEPS_MAX), TOO_MUCH),
     ]
 }
 
@@ -139,11 +139,11 @@ pub(super) fn queues() -> Vec<Row> {
         row(name, shown, "error -32005: ask again later")
     };
     vec![
-        queue("traces, and what Otterscan asks", HeavyLimits::default()),
+        queue("traces and Otterscan methods", HeavyLimits::default()),
         queue("calls, simulations, searches for logs, fees, the pool", HeavyLimits::QUESTIONS),
-        queue("questions about schedules", HeavyLimits::QUESTIONS),
+        queue("queries about schedules", HeavyLimits::QUESTIONS),
         queue("blocks, transactions, receipts", HeavyLimits::READS),
-        queue("transactions that are sent", HeavyLimits::SENDING),
+        queue("sent transactions", HeavyLimits::SENDING),
         Row { seen: "HTTP 503: ask again later", ..queue("pages such as `/metrics`", HeavyLimits::PAGES) },
     ]
 }

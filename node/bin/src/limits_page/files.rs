@@ -22,8 +22,8 @@ pub(super) fn files() -> Vec<Row> {
         file("key", KEY_BYTES_MAX),
         file("proof", PROOF_BYTES_MAX),
         file("evidence of conflicting votes", EVIDENCE_BYTES_MAX),
-        file("what a node notes for itself", NOTE_BYTES_MAX),
-        row("backup", "no limit", "it is read part by part"),
+        file("small files of the data directory", NOTE_BYTES_MAX),
+        row("backup", "no limit", "read part by part"),
         row(
             "part of a backup: genesis, block, certificate",
             bytes(item),

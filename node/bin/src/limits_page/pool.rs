@@ -29,11 +29,15 @@ pub(super) fn pool() -> Vec<Row> {
     let share = |part: usize| format!("{}, a {} of the pool", count(part), nth(count_max / part));
     vec![
         row("transactions", size, full).key("poolMax"),
-        row("their bytes, as encoded", bytes(bytes_max), full),
-        row("bytes of one", bytes(TRANSACTION_BYTES_MAX), "error -32602 with both numbers"),
+        row("encoded bytes of all transactions", bytes(bytes_max), full),
+        row("bytes of one transaction", bytes(TRANSACTION_BYTES_MAX), "error -32602 with both numbers"),
         Row {
             setting: Setting::Governance,
-            ..row("gas of one", count(BLOCK_GAS_DEFAULT), "error -32000, \"exceeds block gas limit\"")
+            ..row(
+                "gas limit of one transaction",
+                count(BLOCK_GAS_DEFAULT),
+                "error -32000, \"exceeds block gas limit\"",
+            )
         },
         row(
             "transactions of one sender",
@@ -45,26 +49,30 @@ pub(super) fn pool() -> Vec<Row> {
             both(delegated_count_max, dev.delegated_count_max),
             "error -32000 with the number",
         ),
-        row("parked: waiting for an earlier nonce or for funds", share(parked_count_max), first)
+        row("parked transactions: waiting for an earlier nonce or for funds", share(parked_count_max), first)
             .key("poolMax"),
-        row("bytes of parked ones", bytes(parked_bytes_max), first),
-        row("parked ones of one sender", both(parked_sender_count_max, dev.parked_sender_count_max), first),
+        row("bytes of parked transactions", bytes(parked_bytes_max), first),
         row(
-            "time that one is parked",
+            "parked transactions of one sender",
+            both(parked_sender_count_max, dev.parked_sender_count_max),
+            first,
+        ),
+        row(
+            "time that a transaction stays parked",
             format!(
                 "{} min of block time, of which a block counts for {} s at most",
                 parked_time_max.0 / 60_000,
                 BLOCK_STEP_MAX.0 / 1_000
             ),
-            "it is gone",
+            "the transaction is dropped",
         ),
-        row("gas above which one is wide", count(wide_gas), "nothing"),
-        row("wide ones that are ready", share(wide_count_max), "error -32000, \"txpool is full\"")
+        row("gas limit above which a transaction is wide", count(wide_gas), "nothing"),
+        row("ready wide transactions", share(wide_count_max), "error -32000, \"txpool is full\"")
             .key("poolMax"),
         row(
-            "raise of fee cap and priority fee that replaces one",
+            "raise of fee cap and priority fee that replaces a transaction",
             format!("{replacement_bump_percent} %"),
-            "error -32000, \"replacement transaction underpriced\", with the least prices",
+            "error -32000, \"replacement transaction underpriced\", with the minimum prices",
         ),
     ]
 }
@@ -80,5 +88,5 @@ fn nth(share: usize) -> &'static str {
 pub(super) fn gossip() -> Vec<Row> {
     let seen = "its messages are dropped until it has credit again";
     let rate = format!("{} a second, {} at once", count(FRUITLESS_PER_SECOND), count(FRUITLESS_AT_ONCE));
-    vec![row("signatures of a peer that are recovered to no avail", rate, seen)]
+    vec![row("signature recoveries for a peer that add nothing to the pool", rate, seen)]
 }

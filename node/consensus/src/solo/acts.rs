@@ -17,7 +17,7 @@ use crate::{
 use almanac_primitives::{DurationMs, TimestampMs};
 use almanac_state::StateStore;
 
-/// For the asker, inside of what can end the sequencer.
+/// The result for the client, inside the result that can end the sequencer.
 pub(super) type Answer<T> = Result<Result<T, ControlError>, EngineError>;
 
 impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
@@ -70,7 +70,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             return Ok(Err(ControlError::TooLate));
         }
         for made in 0..count {
-            // The first comes when it would have come anyway.
+            // The first block keeps its normal time.
             if let Some(next) = interval.filter(|interval| made > 0 && interval.0 > 0) {
                 self.time.set_next(TimestampMs(self.tip.header.timestamp.0.saturating_add(next.0)));
             }
@@ -91,7 +91,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         Ok(())
     }
 
-    /// Answers with whether there was a distance before.
+    /// Returns whether a distance was set before.
     fn set_distance(&mut self, distance: Option<DurationMs>) -> Result<bool, ControlError> {
         let tip = self.tip.header.timestamp;
         if distance.is_some_and(|distance| later(tip, distance).is_none()) {
@@ -129,13 +129,13 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
                 self.restart_ticks();
                 return Ok(Err(ControlError::TravelTooLong { reached, asked: target }));
             }
-            // What was due before we set out is late, as it would be on a chain that waits.
+            // What was due before the start is late, as on a chain that waits.
             let at = due.max(start).max(self.least_time());
             let made = self.propose(at, self.candidates()).await?;
             travel.runs += runs_of(&made);
             travel.blocks.push(self.accept(made).await?);
         }
-        // As far as was asked for, to the millisecond, although the machine's clock went on meanwhile.
+        // Exactly as far as requested, although the machine's clock has moved in the meantime.
         self.time.shift(start, target);
         self.restart_ticks();
         travel.offset_ms = self.time.setting().offset_ms;
@@ -186,7 +186,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     }
 }
 
-/// Whoever asked may have gone before the answer; what was done stands.
+/// Sends an answer. The client may have gone; the effects stay.
 fn tell<T>(reply: Reply<T>, answer: Result<T, ControlError>) {
     drop(reply.send(answer));
 }

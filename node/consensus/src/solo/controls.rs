@@ -1,4 +1,4 @@
-//! Requests that a developer can send to a running sequencer.
+//! Requests from a developer to a running sequencer.
 
 use super::{
     BlockId, Mode,
@@ -14,18 +14,18 @@ use almanac_state::ProveError;
 use std::fmt;
 use tokio::sync::{mpsc, oneshot};
 
-/// Most blocks that one request makes. Empty ones take 9 seconds in memory and two minutes on disk, in a build
-/// that is not optimised; clients wait that long, and nothing else happens meanwhile.
+/// Most blocks per request. Empty ones take 9 seconds in memory and two minutes on disk in an unoptimized
+/// build. Clients wait that long, and the sequencer does nothing else meanwhile.
 pub const REQUEST_BLOCKS_MAX: u64 = 20_000;
 
-/// Speaks to a sequencer. Cloning speaks to the same one.
+/// A handle to a sequencer. Clones use the same one.
 #[derive(Clone)]
 pub struct Controls {
     commands: mpsc::Sender<Command>,
     next_time: NextTime,
 }
 
-/// An answer on its way back. Whoever asked may have gone; what was done stands.
+/// The channel of an answer. The client may have gone; the effects stay.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, ControlError>>;
 
 #[derive(Debug)]
@@ -47,47 +47,47 @@ pub(super) enum Command {
     Stop,
 }
 
-/// Where time is moved.
+/// The target of a move in time.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Destination {
     After(DurationMs),
     At(TimestampMs),
 }
 
-/// What happened on the way when time was moved.
+/// What happened while time was moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Travel {
-    /// The blocks that were made, in order.
+    /// The blocks built, in order.
     pub blocks: Vec<BlockId>,
-    /// How many runs they held.
+    /// Number of runs in them.
     pub runs: u64,
-    /// How far the chain's clock now is ahead of the machine's.
+    /// How far the chain's clock is ahead of the machine's now.
     pub offset_ms: i64,
 }
 
-/// Why a request is not followed.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// The sequencer has ended, or ended over this; it says why to whoever runs it.
+    /// The sequencer has ended, perhaps because of this request; its owner gets the reason.
     #[error("the chain has stopped")]
     Stopped,
-    /// Time does not go back. The message has seconds, as tools do.
+    /// Time cannot go back. The message uses seconds, as tools do.
     #[error(
         "timestamp {} is lower than or equal to previous block's timestamp {}", .given.seconds(), .tip.seconds()
     )]
     NotAfterTip {
-        /// The moment that was asked for.
+        /// The requested time.
         given: TimestampMs,
         /// The time of the last block.
         tip: TimestampMs,
     },
-    /// A moment that clients cannot hold.
+    /// A time that clients cannot represent.
     #[error("that is later than {TIME_MAX}, the latest time that every client can hold")]
     TooLate,
-    /// More blocks than one request makes.
+    /// Too many blocks for one request.
     #[error("{given} blocks are above the limit of {REQUEST_BLOCKS_MAX} per request: ask several times")]
     TooManyBlocks {
-        /// How many were asked for.
+        /// The requested number.
         given: u64,
     },
     /// More becomes due on the way than one request can run.
@@ -98,33 +98,33 @@ pub enum ControlError {
     TravelTooLong {
         /// The time that was reached.
         reached: TimestampMs,
-        /// Where it should have gone.
+        /// The requested time.
         asked: TimestampMs,
     },
     /// There is no such snapshot.
     #[error("there is no snapshot {given}: it was used, dropped by an earlier revert, or is too old")]
     UnknownSnapshot {
-        /// The number that was given.
+        /// The given id.
         given: u64,
     },
-    /// What would have to be shown again is no longer kept.
+    /// The state of that block has been pruned.
     #[error(
         "the chain cannot go back to block {height}: its state is no longer kept; give a larger --history"
     )]
     HistoryGone {
-        /// Where it should have gone.
+        /// The requested height.
         height: u64,
     },
-    /// Committed blocks stay.
+    /// Committed blocks cannot be reverted.
     #[error("a chain with a data directory cannot be reset: stop it and choose another --datadir")]
     KeptForGood,
-    /// The edit makes no transaction: it is too large.
+    /// The edit is too large for a transaction.
     #[error(transparent)]
     NotATransaction(#[from] TransactionDecodeError),
-    /// The edit is refused as a transaction: this is no developer's chain, for one.
+    /// The edit was rejected as a transaction, for example because this is not a developer chain.
     #[error(transparent)]
     NotIncluded(#[from] TransactionError),
-    /// The edit was tried and failed. There is no block of it.
+    /// The edit failed. No block was built for it.
     #[error(transparent)]
     Edit(#[from] EditError),
     /// A value cannot be proven.
@@ -138,98 +138,97 @@ impl Controls {
         (Self { commands, next_time }, inbox)
     }
 
-    /// The time that a block would have if it came now, as long as that is after the tip.
+    /// The time of a block that is built now, if that is after the tip.
     pub fn next_time(&self) -> TimestampMs {
         (self.next_time)()
     }
 
-    /// Makes a block now, or at the given time, and answers with its number and hash.
+    /// Builds a block now or at the given time. Returns its number and hash.
     pub async fn mine(&self, at: Option<TimestampMs>) -> Result<BlockId, ControlError> {
         self.ask(|reply| Command::Mine { at, reply }).await
     }
 
-    /// Makes blocks, each `interval` after the one before where there is one, and answers with the last.
+    /// Builds blocks, `interval` apart if it is given. Returns the last one.
     pub async fn mine_many(&self, count: u64, interval: Option<DurationMs>) -> Result<BlockId, ControlError> {
         self.ask(|reply| Command::MineMany { count, interval, reply }).await
     }
 
-    /// Remembers everything as it is now, and answers with a number to go back to it by.
+    /// Takes a snapshot. Returns its id.
     ///
-    /// While there is a snapshot, blocks above it are held in memory: they are lost where the process dies
-    /// before it is reverted, given up or stopped.
+    /// While there is a snapshot, blocks above it are held in memory. They are lost if the process dies before
+    /// the snapshot is reverted or dropped, or the sequencer is stopped.
     pub async fn snapshot(&self) -> Result<u64, ControlError> {
         self.ask(|reply| Command::Snapshot { reply }).await
     }
 
-    /// Goes back to a snapshot: state, blocks, pool and clock are as they were. It and all later ones are used
-    /// up.
+    /// Reverts state, blocks, pool and clock to a snapshot. Removes that snapshot and all later ones.
     pub async fn revert(&self, id: u64) -> Result<BlockId, ControlError> {
         self.ask(|reply| Command::Revert { id, reply }).await
     }
 
-    /// Starts anew from block 0, with an empty pool, no snapshots and the machine's time. A chain that is kept in
-    /// a directory cannot.
+    /// Restarts from block 0, with an empty pool, no snapshots and the machine's time. Fails for a chain with a
+    /// data directory.
     pub async fn reset(&self) -> Result<(), ControlError> {
         self.ask(|reply| Command::Reset { reply }).await
     }
 
-    /// When blocks are made.
+    /// When blocks are built.
     pub async fn mode(&self) -> Result<Mode, ControlError> {
         self.ask(|reply| Command::Mode { reply }).await
     }
 
-    /// Makes blocks in another way from now on.
+    /// Sets when blocks are built from now on.
     pub async fn set_mode(&self, mode: Mode) -> Result<(), ControlError> {
         self.ask(|reply| Command::SetMode { mode, reply }).await
     }
 
-    /// Gives the next block this time; the clock goes on from there. A block of edits does not use it up.
+    /// Sets the time of the next block; the clock continues from there. Blocks of edits do not use it.
     pub async fn set_next_timestamp(&self, at: TimestampMs) -> Result<(), ControlError> {
         self.ask(|reply| Command::SetNextTimestamp { at, reply }).await
     }
 
-    /// Moves the clock forward. What becomes due on the way runs in the very blocks that a waiting chain would
-    /// have made for it; by hand, no block is made.
+    /// Moves the clock forward. What becomes due on the way runs in the same blocks that a waiting chain would
+    /// have built. In manual mode, no block is built.
     pub async fn travel_by(&self, by: DurationMs) -> Result<Travel, ControlError> {
         self.ask(|reply| Command::Travel { to: Destination::After(by), reply }).await
     }
 
-    /// Sets the clock, as [`travel_by`](Self::travel_by) does. It may go back as far as the last block.
+    /// Sets the clock, as [`travel_by`](Self::travel_by) does. It may go back to the time of the last block.
     pub async fn travel_to(&self, at: TimestampMs) -> Result<Travel, ControlError> {
         self.ask(|reply| Command::Travel { to: Destination::At(at), reply }).await
     }
 
-    /// Makes edits in as few blocks as hold them, at once, with nothing else in those blocks. Answers with the
-    /// last. An edit that fails makes no block; blocks before it stand.
+    /// Applies edits at once, in as few blocks as possible, with nothing else in those blocks. Returns the last
+    /// block. A failed edit gives no block; earlier blocks stay.
     pub async fn edit(&self, edits: Vec<Edit>) -> Result<BlockId, ControlError> {
         self.ask(|reply| Command::Edit { edits, reply }).await
     }
 
-    /// Gives every later block a time this far after the one before it, whatever the clock says; or no longer.
-    /// Answers with whether there was such a distance before.
+    /// Sets the distance in time between every later block and its parent, whatever the clock shows; `None`
+    /// removes it. Returns whether a distance was set before.
     pub async fn set_distance(&self, distance: Option<DurationMs>) -> Result<bool, ControlError> {
         self.ask(|reply| Command::SetDistance { distance, reply }).await
     }
 
-    /// Sets parameters in the name of whoever governs the chain, as [`edit`](Self::edit) makes edits. They count
-    /// from the next block on.
+    /// Sets parameters as the chain's governor, in the way that [`edit`](Self::edit) applies edits. They are in
+    /// force from the next block on.
     pub async fn govern(&self, changes: Vec<(Parameter, u64)>) -> Result<BlockId, ControlError> {
         self.ask(|reply| Command::Govern { changes, reply }).await
     }
 
-    /// Gives the tips of later blocks to `to`.
+    /// Sets the recipient of the tips of later blocks.
     pub async fn set_fee_recipient(&self, to: Address) -> Result<(), ControlError> {
         self.ask(|reply| Command::SetFeeRecipient { to, reply }).await
     }
 
-    /// Proves values in the state after the last block. While a snapshot holds blocks back, there is no proof.
+    /// Proves values in the state after the last block. Fails while a snapshot holds blocks.
     pub async fn prove(&self, keys: Vec<StateKey>) -> Result<Proven, ControlError> {
         self.ask(|reply| Command::Prove { keys, reply }).await
     }
 
-    /// Asks it to end.
+    /// Stops the sequencer.
     pub(super) async fn stop(&self) {
-        // A sequencer that has ended already does not hear this.
+        // Ignore the error: the sequencer may have ended already.
         let _ = self.commands.send(Command::Stop).await;
     }
 

@@ -40,7 +40,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         self.carry_out(edits.into_iter().map(Order::edit).collect()).await
     }
 
-    /// Sets parameters in the name of whoever governs the chain, who pays for it and whose nonce it uses.
+    /// Sets parameters as the chain's governor, who pays for it and whose nonce it uses.
     pub(super) async fn govern(&mut self, changes: Vec<(Parameter, u64)>) -> Answer<BlockId> {
         let from = with_reader(&self.tip.state, &[], |state| governor(state))
             .await
@@ -81,7 +81,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             self.accept(made).await?;
             orders.drain(..count);
         }
-        // Money or a nonce may be what a pending transaction was waiting for.
+        // A pending transaction may have waited for the money or the nonce.
         self.pool.wake();
         Ok(Ok(self.tip_id()))
     }
@@ -120,7 +120,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     }
 }
 
-/// Who may set parameters.
+/// The account that may set parameters.
 fn governor(state: &dyn StateRead) -> Result<Address, StateFault> {
     let key = StateKey::Slot(PARAMETERS, U256::from(GOVERNANCE_SLOT));
     let word = match state.read(key)? {

@@ -1,4 +1,4 @@
-//! The sequencer: waits for a reason to make a block, makes it, and notifies listeners.
+//! The sequencer: waits for a reason to build a block, builds it, and notifies sinks.
 
 use super::{BlockId, Mode, SoloConfig, controls::Command, time::Time};
 use crate::{
@@ -22,13 +22,14 @@ pub(super) struct Sequencer<S: StateStore, C> {
     pub(super) time: Time<C>,
     pub(super) config: SoloConfig,
     pub(super) snapshots: Snapshots<S::Batch>,
-    /// When the interval is over, in a mode that has one.
+    /// The end of the current interval, in interval mode.
     pub(super) tick: Option<TimestampMs>,
     /// Whether the last block had more than one transaction.
     pub(super) is_crowded: bool,
 }
 
-/// How long a block on demand waits for others where a crowd is sending: the resolution of block times.
+/// How long a block on demand waits for more transactions if several clients are sending: the resolution of
+/// block times.
 const GATHERING: Duration = Duration::from_millis(1);
 
 impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
@@ -75,7 +76,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         Ok(())
     }
 
-    /// Begins a new beat: at the start, and whenever mode or clock were changed.
+    /// Restarts the interval: at the start, and whenever mode or clock were changed.
     pub(super) fn restart_ticks(&mut self) {
         self.tick = match self.config.mode {
             Mode::Interval(interval) => self.time.now().checked_add(interval),
@@ -83,7 +84,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         };
     }
 
-    /// The tick after one that has passed: on the same beat, but without making up for missed ones.
+    /// The next tick after one that has passed: on the same beat, skipping missed ones.
     fn tick_after(&self, tick: Option<TimestampMs>) -> Option<TimestampMs> {
         let (Mode::Interval(interval), Some(tick)) = (self.config.mode, tick) else { return None };
         let now = self.time.now();
@@ -108,8 +109,8 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         }
     }
 
-    /// Where several were sending at once, lets them share a block instead of getting one each. Who sends alone
-    /// never waits.
+    /// If several clients were sending at once, lets their transactions share a block. A single sender never
+    /// waits.
     async fn gather(&self) {
         if self.is_crowded {
             tokio::time::sleep(GATHERING).await;
@@ -122,14 +123,14 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         }
         let before = self.pool.lock().len();
         self.make_block().await?;
-        // Go on while blocks empty the pool; what stays for another reason waits for a change.
+        // Continue while blocks reduce the pool; what stays for another reason waits for a change.
         if self.pool.lock().len() < before {
             self.pool.wake();
         }
         Ok(())
     }
 
-    /// Makes a block of what is in the pool, at the time that it is.
+    /// Builds a block from the pool, at the current time.
     pub(super) async fn make_block(&mut self) -> Result<BlockId, EngineError> {
         let timestamp = self.time.take_next().max(self.least_time());
         let made = self.propose(timestamp, self.candidates()).await?;
@@ -143,7 +144,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         TimestampMs(self.tip.header.timestamp.0.saturating_add(1))
     }
 
-    /// Executes a block on the tip. It does not exist until it is accepted.
+    /// Executes a block on the tip. It takes effect only when it is accepted.
     pub(super) async fn propose(
         &self,
         timestamp: TimestampMs,

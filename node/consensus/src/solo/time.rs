@@ -4,27 +4,28 @@ use crate::clock::Clock;
 use almanac_primitives::{DurationMs, TimestampMs};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Latest moment that a developer can move to: the largest integer that every client can hold, in milliseconds.
+/// Latest time that a developer can move to: the largest integer that every client can represent, in
+/// milliseconds.
 pub const TIME_MAX: TimestampMs = TimestampMs((1 << 53) - 1);
 
-/// A clock that stands apart from the one below it.
+/// A clock with an offset from the machine's.
 pub(crate) struct Time<C> {
     clock: C,
     setting: Arc<Mutex<TimeSetting>>,
 }
 
-/// What a developer has done to the time.
+/// A developer's settings of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TimeSetting {
-    /// How far the clock is ahead of the one below.
+    /// The offset from the machine's clock.
     pub(crate) offset_ms: i64,
-    /// The time of the next block.
+    /// The time set for the next block.
     pub(crate) next: Option<TimestampMs>,
-    /// How far every block is from the one before it, where that is set.
+    /// The distance between a block and its parent, if it is set.
     pub(crate) distance: Option<DurationMs>,
 }
 
-/// Tells others what time the next block would have.
+/// Returns the time that the next block would have.
 pub(super) type NextTime = Arc<dyn Fn() -> TimestampMs + Send + Sync>;
 
 impl<C: Clock> Time<C> {
@@ -46,25 +47,25 @@ impl<C: Clock> Time<C> {
         self.clock.sleep_until(TimestampMs(below)).await;
     }
 
-    /// Makes it `now`; the clock goes on from there.
+    /// Sets the clock to `now`; it continues from there.
     pub(crate) fn move_to(&mut self, now: TimestampMs) {
         self.shift(self.now(), now);
     }
 
-    /// Moves the clock as far as it is between two moments, however long ago `from` was now.
+    /// Moves the clock by the difference of two times, however long ago `from` was the current time.
     pub(crate) fn shift(&mut self, from: TimestampMs, to: TimestampMs) {
         let setting = self.setting();
-        // Moments are far below 2^63, so the difference is one.
+        // Times are far below 2^63, so the difference fits.
         let by = to.0.wrapping_sub(from.0).cast_signed();
         self.restore(TimeSetting { offset_ms: setting.offset_ms.saturating_add(by), ..setting });
     }
 
-    /// Keeps a moment for the next block.
+    /// Sets the time of the next block.
     pub(crate) fn set_next(&mut self, next: TimestampMs) {
         self.restore(TimeSetting { next: Some(next), ..self.setting() });
     }
 
-    /// The time of the next block. A moment that was kept for it is used up, and the clock goes on from there.
+    /// The time of the next block. Uses up a time that was set for it, and the clock continues from there.
     pub(crate) fn take_next(&mut self) -> TimestampMs {
         let setting = self.setting();
         let Some(next) = setting.next else { return self.now() };
@@ -73,7 +74,7 @@ impl<C: Clock> Time<C> {
         next
     }
 
-    /// Keeps blocks at a distance from each other from now on, or no longer; whether it was so before.
+    /// Sets or removes the distance between blocks. Returns whether one was set before.
     pub(crate) fn set_distance(&mut self, distance: Option<DurationMs>, tip: TimestampMs) -> bool {
         let before = self.setting();
         if before.distance.is_some() || distance.is_some() {
@@ -83,7 +84,7 @@ impl<C: Clock> Time<C> {
         before.distance.is_some()
     }
 
-    /// Keeps the moment that is a distance after the last block, where there is one, for the next.
+    /// If a distance is set, sets the next block's time to that distance after the last block.
     pub(crate) fn keep_distance(&mut self, tip: TimestampMs) {
         let setting = self.setting();
         if let Some(distance) = setting.distance {
@@ -91,7 +92,7 @@ impl<C: Clock> Time<C> {
         }
     }
 
-    /// What has been done to the time, to come back to it.
+    /// The current settings, to restore them later.
     pub(crate) fn setting(&self) -> TimeSetting {
         *self.lock()
     }
@@ -105,7 +106,7 @@ impl<C: Clock> Time<C> {
     }
 }
 
-/// The moment `wait` after `from`, if a developer may move there.
+/// The time `wait` after `from`, if a developer may move there.
 pub(crate) fn later(from: TimestampMs, wait: DurationMs) -> Option<TimestampMs> {
     from.checked_add(wait).filter(|moment| *moment <= TIME_MAX)
 }
@@ -127,7 +128,8 @@ mod tests {
         async fn sleep_until(&self, _: TimestampMs) {}
     }
 
-    /// Clients are told how far it was moved; a second must not become 999 ms because looking took one.
+    /// Clients are told how far the clock was moved; a second must not become 999 ms because reading it took
+    /// one.
     #[test]
     fn a_clock_is_moved_exactly_while_it_runs() {
         let mut time = Time::new(Ticking::default());

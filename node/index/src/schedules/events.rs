@@ -1,4 +1,4 @@
-//! What happened to schedules in a block, as a row.
+//! The encoding of a block's schedule events.
 
 use crate::{error::Fault, rows};
 use almanac_primitives::{
@@ -11,7 +11,7 @@ use almanac_schedule::{
     record::Door,
 };
 
-/// Longest reason for a fault that is read. The chain's own words are far shorter.
+/// Longest reason of a fault that is decoded. The chain's own messages are far shorter.
 pub(super) const REASON_BYTES_MAX: usize = 64 * 1024;
 
 const CREATED: u8 = 1;
@@ -20,13 +20,13 @@ const EXECUTED: u8 = 3;
 const ENDED: u8 = 4;
 const QUARANTINED: u8 = 5;
 
-/// A row of `schedule events`: all that happened in one block, in order.
+/// Encodes a row of `schedule events`: all events of one block, in order.
 pub(crate) fn events(events: &[LifeEvent]) -> Vec<u8> {
     let mut out = Writer::default();
     for LifeEvent { index, event } in events {
         out.count(*index);
         out.u64(event.id.0);
-        // No door has the number zero.
+        // Zero is not the number of a door.
         out.u8(event.door.map_or(0, |door| door as u8));
         write_what(&mut out, &event.what);
     }
@@ -112,7 +112,7 @@ fn read_what(input: &mut Reader<'_>) -> Result<What, DecodeError> {
     })
 }
 
-/// Reads a due time that may be missing.
+/// Decodes an optional due time.
 pub(super) fn read_due(input: &mut Reader<'_>) -> Result<Option<TimestampMs>, DecodeError> {
     let (is_timed, due) = (input.u8("whether there is a due time")?, input.u64("due time")?);
     Ok((is_timed != 0).then_some(TimestampMs(due)))

@@ -1,4 +1,4 @@
-//! Finds schedules and their runs among the rows.
+//! Reads schedules and their runs from the rows.
 
 use super::{
     KnownSchedule, Schedule, ScheduleFilter, SchedulePage, ScheduleStatus,
@@ -19,17 +19,17 @@ use almanac_schedule::{
 };
 use std::ops::RangeInclusive;
 
-/// A schedule with all that is known of it.
+/// A schedule with everything known of it.
 pub(crate) fn known(view: &View<'_>, id: ScheduleId) -> Result<Option<KnownSchedule>, Fault> {
     schedule(view, id)?.map(|schedule| complete(view, schedule)).transpose()
 }
 
-/// What doors said of a schedule.
+/// A schedule as its events describe it.
 pub(super) fn schedule(view: &View<'_>, id: ScheduleId) -> Result<Option<Schedule>, Fault> {
     view.get(Table::Schedules, &id.0.to_be_bytes(), |row| read_schedule(id, row))
 }
 
-/// The body of a schedule, also after its end; `None` where it ended in the very block that made it.
+/// The body of a schedule, also after its end; `None` if it ended in the block that created it.
 pub(crate) fn body(view: &View<'_>, id: ScheduleId) -> Result<Option<Body>, Fault> {
     let row = |error| Fault::Row { table: "schedule bodies", error };
     view.get(Table::ScheduleBodies, &id.0.to_be_bytes(), |body| Body::decode(body).map_err(row))
@@ -41,13 +41,13 @@ fn complete(view: &View<'_>, schedule: Schedule) -> Result<KnownSchedule, Fault>
     let record = match Record::read(&Tip(view), id) {
         Ok(record) => record,
         Err(RecordError::Read(error)) => return Err(error.into()),
-        // It is quarantined for that very reason, or will be.
+        // A broken record: the schedule is quarantined for it, or will be.
         Err(RecordError::Broken(_)) => None,
     };
     Ok(KnownSchedule { schedule, body, record })
 }
 
-/// The state after the last block, as a view of the rows has it.
+/// The state after the last block, read from a view of the rows.
 pub(super) struct Tip<'v, 's>(pub(super) &'v View<'s>);
 
 impl StateRead for Tip<'_, '_> {
@@ -57,8 +57,8 @@ impl StateRead for Tip<'_, '_> {
     }
 }
 
-/// A page of the schedules that a filter asks for. It looks at `looked_at_max` at most: a filter that nothing
-/// matches must not go through all there ever were.
+/// A page of the schedules that match a filter. Reads at most `looked_at_max` schedules, so that a filter
+/// without matches does not scan all of them.
 pub(crate) fn find(
     view: &View<'_>,
     filter: &ScheduleFilter,
@@ -70,7 +70,7 @@ pub(crate) fn find(
     let Some(from) = after.map_or(Some(0), |after| after.0.checked_add(1)) else { return Ok(page) };
     let mut last = after;
     for (looked_at, id) in candidates(view, filter, ScheduleId(from)).enumerate() {
-        // At least one, or there would be no getting on.
+        // At least one, so that every page makes progress.
         if page.schedules.len() == limit || looked_at == looked_at_max.max(1) {
             page.next = last;
             break;
@@ -87,7 +87,7 @@ pub(crate) fn find(
     Ok(page)
 }
 
-/// The schedules from an id on in the shortest list that has all that a filter can ask for.
+/// The schedules from an id on: of the filter's owner, else of its target, else with its status, else all.
 fn candidates<'v>(
     view: &'v View<'_>,
     filter: &ScheduleFilter,

@@ -1,6 +1,7 @@
-//! Lists schedules of which only the state is known, as where it was copied.
+//! Adds schedules to an index that starts from a copied state.
 //!
-//! The state does not say when a series was first due, nor how many of its runs failed: it counts from here on.
+//! The state does not contain the first due time of a series or the number of failed runs: counting starts
+//! here.
 
 use super::{EndReason, Ending, Schedule, find::Tip, write::replace};
 use crate::{
@@ -22,7 +23,7 @@ pub(crate) fn living(view: &View<'_>) -> Result<Vec<ScheduleId>, Fault> {
     rows.map(|row| height_of(&row?.0).map(ScheduleId)).collect()
 }
 
-/// Lists a schedule as the state has it after block `floor`.
+/// Adds a schedule as it is in the state after block `floor`.
 pub(crate) fn add_living(
     batch: &mut Batch,
     view: &View<'_>,
@@ -31,7 +32,7 @@ pub(crate) fn add_living(
 ) -> Result<(), Fault> {
     let record = match Record::read(&Tip(view), id) {
         Ok(Some(record)) => record,
-        // It is quarantined for that very reason, or will be.
+        // A broken record: the schedule is quarantined for it, or will be.
         Ok(None) | Err(RecordError::Broken(_)) => return Ok(()),
         Err(RecordError::Read(error)) => return Err(error.into()),
     };

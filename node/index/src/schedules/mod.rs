@@ -1,8 +1,8 @@
-//! What is remembered of schedules, also of those that have ended.
+//! What the index stores of schedules, including ended ones.
 //!
-//! The state knows a schedule only while it lives. Here is what happened to it, in which blocks it ran, and how it
-//! ended, as the events of blocks tell it. Each fact names its block, so that taking a block back takes back what it
-//! said and nothing else.
+//! The state contains a schedule only while it lives. These tables, built from the events of blocks, hold its
+//! history: the blocks in which it ran, and how it ended. Each fact refers to its block, so that reverting a
+//! block removes exactly what it added.
 
 mod events;
 mod find;
@@ -21,49 +21,49 @@ use almanac_primitives::{Lane, ScheduleId, TimestampMs};
 use almanac_schedule::{Record, decide::End, record::Body};
 use std::ops::RangeInclusive;
 
-/// A schedule as the events of blocks tell of it.
+/// A schedule as the events of blocks describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// Its name, which says where it was made.
+    /// Its id, which encodes where it was created.
     pub id: ScheduleId,
     /// Who may cancel it.
     pub owner: Address,
     /// The contract that it calls.
     pub target: Address,
-    /// How its runs get into a block.
+    /// The lane of its runs.
     pub lane: Lane,
-    /// When its first run is due, if a time makes it run.
+    /// When its first run is due, if a time triggers it.
     pub first_due: Option<TimestampMs>,
-    /// How often it ran.
+    /// Number of runs.
     pub runs: u64,
-    /// How often that failed.
+    /// Number of failed runs.
     pub runs_failed: u64,
-    /// A fault of the chain's own that put it aside.
+    /// The fault of the chain's own that quarantined it.
     pub quarantine: Option<Ending>,
     /// How it ended.
     pub end: Option<Ending>,
 }
 
-/// What ended a schedule, or put it aside.
+/// What ended or quarantined a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// Why.
     pub reason: EndReason,
-    /// The transaction in which that happened.
+    /// The transaction in which it happened.
     pub location: Location,
 }
 
-/// Why a schedule ended, or was put aside.
+/// Why a schedule ended or was quarantined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EndReason {
     /// It ended.
     Ended(End),
-    /// A fault of the chain's own put it aside.
+    /// A fault of the chain's own quarantined it.
     Fault(String),
 }
 
 impl Ending {
-    /// The status that the schedule has since.
+    /// The resulting status.
     pub fn status(&self) -> ScheduleStatus {
         match self.reason {
             EndReason::Ended(end) => ScheduleStatus::of_end(end),
@@ -71,7 +71,7 @@ impl Ending {
         }
     }
 
-    /// Why, where the status does not tell.
+    /// The reason, if the status does not imply it.
     pub fn explanation(&self) -> Option<String> {
         match &self.reason {
             EndReason::Ended(End::Succeeded | End::Failed | End::Cancelled) => None,
@@ -81,21 +81,21 @@ impl Ending {
     }
 }
 
-/// Where in its life a schedule is.
+/// Where a schedule is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum ScheduleStatus {
     /// It waits for its next run.
     Pending = 0,
-    /// A fault of the chain's own put it aside; its owner may cancel it.
+    /// A fault of the chain's own quarantined it; its owner may cancel it.
     Quarantined = 1,
-    /// Its one run returned.
+    /// Its only run succeeded.
     Succeeded = 2,
-    /// Its one run did not.
+    /// Its only run failed.
     Failed = 3,
-    /// Its owner ended it.
+    /// Its owner cancelled it.
     Cancelled = 4,
-    /// Its runs or its money are used up.
+    /// Its runs or its escrow are used up.
     Exhausted = 5,
 }
 
@@ -104,7 +104,7 @@ impl ScheduleStatus {
     pub const ALL: [Self; 6] =
         [Self::Pending, Self::Quarantined, Self::Succeeded, Self::Failed, Self::Cancelled, Self::Exhausted];
 
-    /// The status of a schedule that has ended in this way.
+    /// The status after this end.
     pub fn of_end(end: End) -> Self {
         match end {
             End::Succeeded => Self::Succeeded,
@@ -116,50 +116,50 @@ impl ScheduleStatus {
 }
 
 impl Schedule {
-    /// Where in its life it is.
+    /// Where it is in its life.
     pub fn status(&self) -> ScheduleStatus {
         let ending = self.end.as_ref().or(self.quarantine.as_ref());
         ending.map_or(ScheduleStatus::Pending, Ending::status)
     }
 
-    /// The transaction that made it.
+    /// The transaction that created it.
     pub fn created(&self) -> Location {
         let index = usize::try_from(self.id.index()).expect("an index fits the memory it counts");
         Location { number: self.id.block(), index }
     }
 }
 
-/// A schedule with all that is known of it at one moment.
+/// A schedule with everything known of it at one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownSchedule {
-    /// What happened to it.
+    /// Its history.
     pub schedule: Schedule,
-    /// What never changes of it; `None` where it ended in the very block that made it.
+    /// Its immutable part; `None` if it ended in the block that created it.
     pub body: Option<Body>,
-    /// Its record, as long as it lives.
+    /// Its record, while it lives.
     pub record: Option<Record>,
 }
 
-/// Which schedules to find. What is `None` allows anything.
+/// Which schedules to find. `None` allows anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleFilter {
-    /// Whose they are.
+    /// Their owner.
     pub owner: Option<Address>,
     /// The contract that they call.
     pub target: Option<Address>,
-    /// Where in their lives they are.
+    /// Their status.
     pub status: Option<ScheduleStatus>,
-    /// How their runs get into a block.
+    /// The lane of their runs.
     pub lane: Option<Lane>,
-    /// When their next run is due; those without one are not asked for.
+    /// When their next run is due; excludes schedules without one.
     pub due: Option<RangeInclusive<TimestampMs>>,
 }
 
-/// A part of what a filter asks for.
+/// A page of the schedules that match a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedulePage {
-    /// The schedules, by birth.
+    /// The schedules, by creation.
     pub schedules: Vec<KnownSchedule>,
-    /// After which one to go on; `None` where there are no more.
+    /// The id to continue after; `None` if there are no more.
     pub next: Option<ScheduleId>,
 }

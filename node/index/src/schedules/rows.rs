@@ -1,4 +1,4 @@
-//! How schedules look among the rows.
+//! The encoding of schedules.
 //!
 //! ```text
 //! schedules        schedule id                 -> who, what, how often it ran, how it ended
@@ -19,19 +19,19 @@ use almanac_primitives::{
     codec::{DecodeError, Reader, Writer},
 };
 
-/// How the row of a schedule tells its end from none.
+/// Tags that distinguish the kinds of end.
 const NO_END: u8 = 0;
 const ENDED: u8 = 1;
 const FAULT: u8 = 2;
 
-/// Schedules that have something in common.
+/// A list of schedules with a common property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
-    /// One may cancel them.
+    /// The same owner.
     Owner(Address),
-    /// They call the same contract.
+    /// The same target.
     Target(Address),
-    /// They are at the same point of their lives.
+    /// The same status.
     Status(ScheduleStatus),
 }
 
@@ -61,7 +61,7 @@ pub(super) fn run_of(id: ScheduleId, location: Location) -> Vec<u8> {
     [&id.0.to_be_bytes()[..], &rows::place(location)].concat()
 }
 
-/// Reads where that run took place.
+/// Decodes where that run took place.
 pub(super) fn read_run_of(key: &[u8]) -> Result<Location, Fault> {
     rows::read_place(key.get(8..).ok_or(rows::short("schedule runs", "schedule id", 8, key.len()))?)
 }

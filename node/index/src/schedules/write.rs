@@ -1,4 +1,4 @@
-//! Takes what happened to schedules in a block, and takes it back.
+//! Adds and reverts a block's changes to schedules.
 
 use super::{
     EndReason, Ending, Schedule,
@@ -15,7 +15,7 @@ use almanac_primitives::{Receipt, ScheduleId, ScheduleRef, StateDiff, StateKey};
 use almanac_schedule::life::{Event, LifeEvent, What};
 use std::collections::BTreeMap;
 
-/// Adds what happened in a block.
+/// Adds the events and runs of a block.
 pub(crate) fn add(
     batch: &mut Batch,
     view: &View<'_>,
@@ -46,7 +46,7 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// Takes back what happened in a block.
+/// Reverts the events and runs of a block.
 pub(crate) fn take_back(batch: &mut Batch, view: &View<'_>, indexed: &IndexedBlock) -> Result<(), Fault> {
     let number = indexed.number();
     if !indexed.events.is_empty() {
@@ -86,7 +86,7 @@ fn runs(indexed: &IndexedBlock) -> impl Iterator<Item = (Location, ScheduleRef, 
     })
 }
 
-/// A schedule as it is on the way through a block; a place to put it where there is none.
+/// The current version of a schedule while a block is processed; loads it on first use.
 fn entry<'n>(
     now: &'n mut BTreeMap<ScheduleId, Option<Schedule>>,
     view: &View<'_>,
@@ -98,7 +98,7 @@ fn entry<'n>(
     Ok(now.get_mut(&id).expect("it was put there"))
 }
 
-/// Keeps the body of a schedule that this block made. There is none where it ended in the same block.
+/// Stores the body of a schedule that this block created. There is none if it ended in the same block.
 fn keep_body(batch: &mut Batch, diff: &StateDiff, id: ScheduleId) {
     let key = StateKey::Body(id);
     let found = diff.changes().binary_search_by_key(&key, |change| change.key);
@@ -107,7 +107,7 @@ fn keep_body(batch: &mut Batch, diff: &StateDiff, id: ScheduleId) {
     }
 }
 
-/// What an event makes of a schedule.
+/// Applies an event to a schedule.
 fn apply(known: &mut Option<Schedule>, event: &Event, location: Location) {
     match (known, &event.what) {
         (known, What::Created { owner, target, lane, due }) => {
@@ -127,7 +127,7 @@ fn apply(known: &mut Option<Schedule>, event: &Event, location: Location) {
             schedule.end = Some(Ending { reason: EndReason::Ended(*end), location });
         }
         (Some(schedule), What::Quarantined { reason }) => {
-            // What was put aside stays where it is: the first time counts.
+            // Keep the first quarantine.
             let reason = EndReason::Fault(reason.clone());
             schedule.quarantine.get_or_insert(Ending { reason, location });
         }
@@ -135,7 +135,7 @@ fn apply(known: &mut Option<Schedule>, event: &Event, location: Location) {
     }
 }
 
-/// Writes what has changed of a schedule, and moves it to the lists that it is in now.
+/// Writes the changes of a schedule, and updates the lists that contain it.
 pub(super) fn replace(batch: &mut Batch, old: Option<&Schedule>, new: Option<&Schedule>) {
     if old == new {
         return;

@@ -1,4 +1,4 @@
-//! What is due when, as the calendar in the state has it.
+//! `almanac_agenda`: what is due when, read from the calendar in the state.
 
 use super::params::{self, LaneName};
 use crate::{
@@ -18,7 +18,7 @@ use almanac_schedule::{
 use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
 
-/// Which part of the agenda a client wants to see.
+/// Which part of the agenda a client requests.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Wanted {
@@ -29,18 +29,18 @@ pub(super) struct Wanted {
     limit: Option<Number>,
 }
 
-/// A part of the agenda.
+/// A page of the agenda.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgendaPage {
     block_number: U64,
     entries: Vec<RpcEntry>,
-    /// Lanes that are paused or switched off: what is in them waits.
+    /// Lanes that are paused or disabled: their entries wait.
     held_lanes: Vec<LaneName>,
     cursor: Option<Bytes>,
 }
 
-/// A schedule that waits for its time.
+/// A schedule that waits for its due time.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RpcEntry {
@@ -49,7 +49,7 @@ struct RpcEntry {
     lane: LaneName,
     due: RpcTime,
     priority: U64,
-    /// These are `null` for a record that cannot be read; it is put aside when its time comes.
+    /// These are `null` if the record cannot be read; the schedule will be quarantined when it is due.
     owner: Option<Address>,
     target: Option<Address>,
     gas_limit: Option<U64>,
@@ -109,7 +109,7 @@ impl RpcEntry {
     }
 }
 
-/// The record behind an entry, unless it is broken.
+/// The record of an entry, unless it is broken.
 pub(super) fn read_record(state: &HistoricalState, entry: &Entry) -> RpcResult<Option<Record>> {
     use almanac_schedule::record::RecordError;
     match Record::read(state, entry.schedule) {

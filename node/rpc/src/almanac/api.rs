@@ -1,4 +1,4 @@
-//! The methods by name, and what each does.
+//! The `almanac_` methods by name.
 
 use super::{
     Almanac,
@@ -36,7 +36,7 @@ pub(crate) trait AlmanacApi {
     #[method(name = "almanac_agenda")]
     async fn agenda(&self, options: Option<Value>) -> RpcResult<Answer<AgendaPage>>;
 
-    /// How much gas runs ask for, second by second.
+    /// How much gas runs request, second by second.
     #[method(name = "almanac_capacity")]
     async fn capacity(&self, options: Option<Value>) -> RpcResult<Answer<Capacity>>;
 
@@ -48,19 +48,19 @@ pub(crate) trait AlmanacApi {
     #[method(name = "almanac_runway")]
     fn runway(&self, id: Value) -> RpcResult<Runway>;
 
-    /// A proof of an account, a slot, a schedule, a run, or of what is due in a span and that nothing else is.
+    /// A proof of an account, a slot, a schedule, a run, or of everything that is due in a span.
     #[method(name = "almanac_getProof")]
     async fn get_proof(&self, wanted: Option<Value>) -> RpcResult<Answer<ProofJson>>;
 
-    /// Every parameter of the chain, with its value, its bounds and what it is for.
+    /// Every parameter of the chain, with its value, its bounds and its purpose.
     #[method(name = "almanac_getParameters")]
     fn get_parameters(&self) -> RpcResult<Vec<RpcParameter>>;
 
-    /// Tells what happens to schedules, as it happens. Answers with the subscription's id.
+    /// Subscribes to events of schedules. Returns the subscription's id.
     #[method(name = "almanac_subscribe", with_extensions)]
     fn subscribe(&self, kind: Value, filter: Option<Value>) -> RpcResult<String>;
 
-    /// Ends a subscription of the same connection; whether there was one.
+    /// Ends a subscription of the same connection. Returns whether there was one.
     #[method(name = "almanac_unsubscribe", with_extensions)]
     fn unsubscribe(&self, id: String) -> RpcResult<bool>;
 }

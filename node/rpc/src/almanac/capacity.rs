@@ -1,7 +1,8 @@
-//! How much gas runs ask for, second by second, against what a block gives their lane.
+//! `almanac_capacity`: how much gas runs request, second by second, compared with their lane's budget per
+//! block.
 //!
-//! The calendar has the next run of each schedule. Those of a series that come after it follow from its interval, as
-//! far as its number of runs allows; whether its escrow will pay for them is not asked here.
+//! The calendar has the next run of each schedule. Later runs of a series follow from its interval, up to its
+//! number of runs. The forecast ignores whether the escrow will pay for them.
 
 use super::{
     agenda::read_record,
@@ -29,12 +30,12 @@ use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-/// Seconds of an answer, unless a request says how many.
+/// Seconds of an answer by default.
 const SECONDS_DEFAULT: u64 = 60;
-/// Entries of the calendar that are read at a time.
+/// Calendar entries to read at a time.
 const PAGE: usize = 1_000;
 
-/// Which seconds a client asks about.
+/// Which seconds a client requests.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Wanted {
@@ -42,7 +43,7 @@ pub(super) struct Wanted {
     to: Option<Number>,
 }
 
-/// What runs ask for in a span.
+/// The gas that runs request in a span.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Capacity {
@@ -52,13 +53,13 @@ pub(crate) struct Capacity {
     lanes: Vec<LaneCapacity>,
 }
 
-/// What runs of one lane ask for.
+/// The gas that runs of one lane request.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LaneCapacity {
     lane: LaneName,
     is_held: bool,
-    /// What the runs of one block may ask for together.
+    /// Most gas that the runs of one block may request together.
     block_gas_max: U64,
     /// Seconds in which something is due, in order.
     seconds: Vec<Second>,
@@ -71,7 +72,7 @@ struct Second {
     time: RpcTime,
     runs: U64,
     gas: U64,
-    /// How many blocks that fills.
+    /// How many blocks this fills.
     blocks_needed: U64,
 }
 
@@ -99,7 +100,7 @@ pub(super) fn measure(view: &View, wanted: &Wanted) -> RpcResult<Capacity> {
     })
 }
 
-/// The seconds that are asked about.
+/// The requested seconds.
 fn span(wanted: &Wanted, now: TimestampMs) -> RpcResult<RangeInclusive<u64>> {
     let from = wanted.from.map_or(now, params::time).seconds();
     let to = wanted.to.map_or(from.saturating_add(SECONDS_DEFAULT - 1), |to| params::time(to).seconds());
@@ -115,7 +116,7 @@ fn span(wanted: &Wanted, now: TimestampMs) -> RpcResult<RangeInclusive<u64>> {
     Ok(from..=to)
 }
 
-/// Goes through all that is due by the end of the span: series that began before it have runs within.
+/// Reads everything due up to the end of the span: series that began before it have runs within.
 fn collect(state: &HistoricalState, seconds: &RangeInclusive<u64>) -> RpcResult<Demands> {
     let (mut demands, mut counted) = (Demands::new(), 0);
     let (mut cursor, mut looked_at) = (Cursor::At(TimestampMs(0)), 0);
@@ -147,7 +148,7 @@ fn collect(state: &HistoricalState, seconds: &RangeInclusive<u64>) -> RpcResult<
     }
 }
 
-/// Counts the runs of one schedule in the span, and says how many these were.
+/// Counts the runs of one schedule in the span. Returns their number.
 fn count(entry: &Entry, record: &Record, seconds: &RangeInclusive<u64>, demands: &mut Demands) -> u64 {
     let left = record.runs_left().unwrap_or(u64::MAX);
     let interval = record.body.terms.interval().map_or(u64::MAX, |interval| interval.0);
@@ -227,7 +228,7 @@ mod tests {
         Record { id: ScheduleId(1), head, escrow: Wei::ZERO, body }
     }
 
-    /// One run after the other from the first on, as somebody with a pencil would do it.
+    /// A simple reference: enumerates the runs one by one.
     fn dull(record: &Record, seconds: &RangeInclusive<u64>) -> Vec<u64> {
         let (mut found, mut due) = (Vec::new(), record.head.due.unwrap().0);
         for _ in 0..record.runs_left().unwrap_or(40_000).min(40_000) {

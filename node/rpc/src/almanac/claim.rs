@@ -23,11 +23,11 @@ use almanac_schedule::{
 pub enum Subject {
     /// Something in the state after the last block.
     State(StateSubject),
-    /// Something that ran.
+    /// A transaction that ran.
     Ran {
         /// Its hash.
         hash: TxHash,
-        /// Whether it is claimed to be a run of a schedule.
+        /// Whether it must be a run of a schedule.
         is_run: bool,
     },
 }
@@ -50,14 +50,14 @@ pub enum StateSubject {
     },
 }
 
-/// What has to be proven, as one state has it.
+/// What to prove, planned on one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What is claimed.
+    /// The claim.
     pub claim: ClaimJson,
-    /// The values that show it, in this order.
+    /// The values that prove it, in this order.
     pub keys: Vec<StateKey>,
-    /// What is due, where that is claimed.
+    /// The due entries, if the claim is about a span.
     pub entries: Option<Vec<EntryJson>>,
 }
 
@@ -78,12 +78,12 @@ pub enum ClaimError {
         /// Its end.
         to: TimestampMs,
     },
-    /// There is no calendar.
+    /// The calendar was never written.
     #[error(
         "nothing was ever scheduled here: the calendar is not in the state, and only what is there can be proven"
     )]
     NoCalendar,
-    /// A span with too much in it.
+    /// The span covers too many leaves.
     #[error("the span needs more than {PROOF_LEAVES_MAX} leaves of the calendar: make it shorter")]
     TooManyLeaves,
     /// Nothing with this hash ran.
@@ -128,7 +128,7 @@ fn of_schedule(state: &dyn StateRead, id: ScheduleId) -> Result<Plan, ClaimError
     let record = Record::read(state, id).map_err(unreadable)?.ok_or(ClaimError::NoSchedule { id })?;
     let [head, escrow, body] = Record::keys(id);
     let mut keys = vec![head, body];
-    // An empty slot is no value, and cannot be proven.
+    // An empty slot is not a value, and cannot be proven.
     if record.escrow > Wei::ZERO {
         keys.push(escrow);
     }

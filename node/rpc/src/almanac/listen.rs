@@ -1,7 +1,7 @@
-//! What happens to schedules, as it happens, over WebSocket.
+//! `almanac_subscribe`: events of schedules, over WebSocket.
 //!
-//! Events come in the order in which they happened. Where the chain goes back, which only a developer's
-//! does, `reverted` names the last block that still counts: what was told of later ones did not happen.
+//! Events arrive in execution order. If the chain is reverted, which only a developer chain can be, `reverted`
+//! names the last block that is still valid: discard the events of later blocks.
 
 use super::params::{self, Id, LaneName};
 use crate::{
@@ -23,17 +23,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::{sync::broadcast, task::consume_budget};
 
-/// What a client wants to hear of.
+/// What a client subscribes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Kind {
-    /// Schedules come, change and go.
+    /// Changes of schedules: created, topped up, ended.
     Schedules,
-    /// Schedules run.
+    /// Runs of schedules.
     Runs,
 }
 
-/// Whose schedules a client wants to hear of; what is left out allows anyone's.
+/// Filters by schedule; omitted fields allow anything.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Wanted {
@@ -42,7 +42,7 @@ struct Wanted {
     id: Option<Id>,
 }
 
-/// Something that happened.
+/// An event as sent to clients.
 #[derive(Clone, Debug, Serialize)]
 struct Told {
     #[serde(flatten)]
@@ -77,10 +77,10 @@ struct Place {
     time: RpcTime,
 }
 
-/// What messages of these subscriptions are called.
+/// The method name of notifications.
 const MESSAGE: &str = "almanac_subscription";
 
-/// Tells a client until it has enough.
+/// Sends events to a client until it unsubscribes.
 pub(super) fn subscribe(
     view: &View,
     heads: &Heads,
@@ -89,7 +89,7 @@ pub(super) fn subscribe(
     filter: Option<Value>,
 ) -> RpcResult<String> {
     let (kind, wanted) = (read_kind(kind)?, params::options::<Wanted>(filter, "filter")?);
-    // News is listened to before the client is answered: whatever it causes after that, it hears of.
+    // Listen before answering the client: it then receives everything it causes afterwards.
     let (view, news) = (view.clone(), heads.listen());
     session.subscribe(MESSAGE, move |sink| tell(view, sink, news, kind, wanted))
 }
@@ -109,7 +109,7 @@ async fn tell(
                 continue;
             }
         };
-        // One at a time: a block may have thousands, and there may be thousands of subscriptions.
+        // One at a time: a block may have thousands of events, and there may be thousands of subscriptions.
         for nth in 0.. {
             let look = |block: &IndexedBlock| {
                 block.events.get(nth).map(|event| told(&view, block, event, kind, &wanted))
@@ -118,7 +118,7 @@ async fn tell(
             if let Some(told) = told.map_err(Ended::Failed)? {
                 sink.send(&told).await?;
             }
-            // Others have their turn between those that are not wanted.
+            // Yield between events that do not match, so that other tasks run.
             consume_budget().await;
         }
     }
@@ -131,7 +131,7 @@ fn read_kind(given: &Value) -> RpcResult<Kind> {
     })
 }
 
-/// What an event tells of a schedule that is wanted.
+/// The notification of an event, if its schedule matches.
 fn told(
     view: &View,
     block: &IndexedBlock,
@@ -142,7 +142,7 @@ fn told(
     if wanted.id.is_some_and(|Id(id)| id != event.id) {
         return Ok(None);
     }
-    // One that is gone again with its block is nobody's.
+    // A schedule that was reverted with its block is no longer known.
     let Some(known) = view.index.schedule(event.id).map_err(|error| error.to_string())? else {
         return Ok(None);
     };
@@ -158,14 +158,14 @@ fn told(
     Ok(what.map(|what| Told { what, id, owner, target, place }))
 }
 
-/// What an event tells of a run.
+/// The notification of a run.
 fn run(event: &Event, receipt: &Receipt) -> Option<What> {
     let Event::Executed { is_success, gas_used } = event else { return None };
     let run = receipt.schedule_ref.map(|run| U64::from(run.number));
     Some(What::Run { run, success: *is_success, gas_used: U64::from(gas_used.0) })
 }
 
-/// What an event tells of the schedule itself.
+/// The notification of a change of the schedule itself.
 fn change(event: &Event) -> Option<What> {
     Some(match event {
         Event::Created { lane, due, .. } => {

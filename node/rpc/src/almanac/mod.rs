@@ -23,7 +23,7 @@ use almanac_primitives::ScheduleId;
 use jsonrpsee::{RpcModule, core::RpcResult};
 use std::sync::Arc;
 
-/// How to ask for less.
+/// Advice in errors about answers that are too large.
 const LESS: &str = "ask for a smaller limit, or fewer runs";
 
 /// Answers the `almanac_` methods.
@@ -36,13 +36,13 @@ pub struct Almanac {
 }
 
 impl Almanac {
-    /// Answers from `view`, hears of blocks from `heads`, does long work when `heavy` lets it, and has proofs made
-    /// by `prover`.
+    /// Reads from `view`, learns of new blocks from `heads`, runs long work under `heavy`, and gets proofs from
+    /// `prover`.
     pub fn new(view: View, heads: Arc<Heads>, heavy: Heavy, prover: Arc<dyn Prover>) -> Self {
         Self { view, heads, heavy, prover }
     }
 
-    /// All of its methods.
+    /// Registers all methods.
     pub fn into_module(self) -> RpcModule<Self> {
         api::AlmanacApiServer::into_rpc(self)
     }
@@ -65,7 +65,7 @@ impl Almanac {
 }
 
 impl View {
-    /// What is known of a schedule. An error where there never was one: for methods that need it.
+    /// What is known of a schedule. An error if it never existed.
     fn known_schedule(&self, id: ScheduleId) -> RpcResult<KnownSchedule> {
         let known = self.index.schedule(id).map_err(error::internal)?;
         known.ok_or_else(|| error::unknown_schedule(id))

@@ -1,4 +1,4 @@
-//! An agenda on which there is one schedule, so that a block holds its run and no other.
+//! An agenda with a single schedule, so that a simulated block runs only that one.
 
 use almanac_primitives::{ScheduleId, StateRead, TimestampMs, params::Parameters};
 use almanac_schedule::{
@@ -7,7 +7,7 @@ use almanac_schedule::{
     record::RecordError,
 };
 
-/// An agenda on which there is one schedule.
+/// An agenda with a single schedule.
 pub(super) struct OneSchedule(pub(super) ScheduleId);
 
 impl OneSchedule {

@@ -1,4 +1,4 @@
-//! The numbers that governance may change.
+//! `almanac_getParameters`: the values that governance may change.
 
 use crate::{error, view::View};
 use alloy_primitives::{Address, U64};
@@ -7,7 +7,7 @@ use almanac_primitives::{addresses::PARAMETERS, params::PARAMETERS as ALL};
 use jsonrpsee::core::RpcResult;
 use serde::Serialize;
 
-/// A parameter and what it is now.
+/// A parameter and its current value.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct RpcParameter {
     name: &'static str,
@@ -16,12 +16,12 @@ pub(crate) struct RpcParameter {
     min: U64,
     max: U64,
     reason: &'static str,
-    /// Where it can be read and set, and in which slot it is.
+    /// The contract that reads and sets it, and its slot there.
     contract: Address,
     slot: U64,
 }
 
-/// All of them, as the last block left them.
+/// All parameters after the last block.
 pub(super) fn all(view: &View) -> RpcResult<Vec<RpcParameter>> {
     let (_, state) = view.state(None)?;
     let values = read_parameters(&state).map_err(error::internal)?;

@@ -1,4 +1,4 @@
-//! What requests bring along, read with errors that say what is allowed.
+//! Parses request parameters, with errors that say what is allowed.
 
 use crate::{bounds::ALMANAC_PAGE_MAX, error, types::Number};
 use almanac_index::ScheduleStatus;
@@ -7,10 +7,10 @@ use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
 
-/// Entries of a page, unless a request says how many.
+/// Entries of a page by default.
 const LIMIT_DEFAULT: u64 = 20;
 
-/// A schedule's name: `"1042-3-0"`, or its number in hexadecimal, in decimal, or as a JSON number.
+/// A schedule's id: `"1042-3-0"`, or its number in hexadecimal, in decimal, or as a JSON number.
 pub(super) fn schedule_id(given: &Value) -> RpcResult<ScheduleId> {
     read_id(given).map_err(error::invalid)
 }
@@ -31,7 +31,7 @@ fn read_id(given: &Value) -> Result<ScheduleId, String> {
     }
 }
 
-/// A schedule's name inside of an object.
+/// A schedule's id inside an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Id(pub(super) ScheduleId);
 
@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// An object whose fields may all be left out, as may the object.
+/// An optional object with optional fields.
 pub(super) fn options<T: for<'de> Deserialize<'de> + Default>(
     given: Option<Value>,
     what: &str,
@@ -54,7 +54,7 @@ pub(super) fn options<T: for<'de> Deserialize<'de> + Default>(
     }
 }
 
-/// How many entries a page should have.
+/// The number of entries of a page.
 pub(super) fn limit(given: Option<Number>) -> RpcResult<usize> {
     let limit = given.map_or(LIMIT_DEFAULT, Number::get);
     if !(1..=ALMANAC_PAGE_MAX).contains(&limit) {
@@ -63,7 +63,7 @@ pub(super) fn limit(given: Option<Number>) -> RpcResult<usize> {
     usize::try_from(limit).map_err(error::internal)
 }
 
-/// A moment in milliseconds.
+/// A time in milliseconds.
 pub(super) fn time(given: Number) -> TimestampMs {
     TimestampMs(given.get())
 }

@@ -1,7 +1,7 @@
-//! What the next runs of a schedule would do, found out by making the blocks that would hold them.
+//! `almanac_preview`: simulates the next runs of a schedule by building the blocks that would contain them.
 //!
-//! Each is a block with the real transition, in which nothing but this schedule is due, on the state that the ones
-//! before would leave. The base fee stays as it would be in the next block: nobody knows better.
+//! Each block goes through the real state transition, on the state after the previous one, with only this
+//! schedule due. The base fee stays at the next block's, since later ones are unknown.
 
 use super::{one_schedule::OneSchedule, params::StatusName, runs::failure};
 use crate::{
@@ -31,7 +31,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::time::Instant;
 
-/// How the next runs of a schedule would go.
+/// The simulated next runs of a schedule.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Preview {
@@ -41,18 +41,18 @@ pub(crate) struct Preview {
     block_number: U64,
     base_fee: U256,
     runs: Vec<Answer<PreviewedRun>>,
-    /// Whether no run would be missing for want of money.
+    /// Whether the escrow pays for all of these runs.
     escrow_suffices: bool,
-    /// What would end the schedule, if anything does within these runs, or what ended it already.
+    /// What would end the schedule within these runs, or what has ended it already.
     end: Option<PreviewedEnd>,
-    /// Why there are fewer runs than asked for, unless it is the end.
+    /// Why there are fewer runs than requested, unless the schedule ends.
     waits: Option<String>,
 }
 
-/// How to ask for less.
+/// Advice in errors about answers that are too large.
 const FEWER: &str = "preview fewer runs";
 
-/// A run that has not taken place.
+/// A simulated run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PreviewedRun {
@@ -63,12 +63,12 @@ struct PreviewedRun {
     gas_used: U64,
     fee: U256,
     escrow_before: U256,
-    /// After the last run this is zero: the rest is refunded.
+    /// Zero after the last run, because the rest is refunded.
     escrow_after: U256,
     logs: Vec<PreviewedLog>,
 }
 
-/// What a run would log.
+/// A log of a simulated run.
 #[derive(Clone, Debug, Serialize)]
 struct PreviewedLog {
     address: Address,
@@ -93,7 +93,7 @@ pub(super) fn checked_count(given: Option<Value>) -> RpcResult<usize> {
     usize::try_from(number).map_err(error::internal)
 }
 
-/// Tries the next `count` runs of a schedule.
+/// Simulates the next `count` runs of a schedule.
 pub(super) fn preview(view: &View, id: ScheduleId, count: usize) -> RpcResult<Preview> {
     let known = view.known_schedule(id)?;
     let (tip, state) = view.state(None)?;
@@ -158,7 +158,7 @@ fn why_not(record: &Record, parameters: &Parameters) -> String {
     }
 }
 
-/// A chain of blocks that hold nothing but the runs of one schedule.
+/// A chain of simulated blocks that contain only the runs of one schedule.
 struct Attempt<'v> {
     view: &'v View,
     id: ScheduleId,
@@ -168,13 +168,13 @@ struct Attempt<'v> {
     base_fee: GasPrice,
 }
 
-/// What became of a schedule in one such block.
+/// What happened to a schedule in one such block.
 struct Step {
     run: Option<PreviewedRun>,
     end: Option<PreviewedEnd>,
     /// Whether it ended because it could not pay.
     is_short: bool,
-    /// Whether it waits for another time now.
+    /// Whether it moved to a later time.
     has_moved: bool,
 }
 
@@ -183,7 +183,7 @@ impl Attempt<'_> {
         Record::read(&self.state, self.id).map_err(error::internal)
     }
 
-    /// Makes the block in which the schedule is due.
+    /// Builds the block in which the schedule is due.
     fn step(&mut self, record: &Record) -> RpcResult<Step> {
         let after_parent = TimestampMs(self.parent.timestamp.0.saturating_add(1));
         let timestamp = record.head.due.unwrap_or(self.earliest).max(self.earliest).max(after_parent);
@@ -198,7 +198,7 @@ impl Attempt<'_> {
         let output = execute(&self.state, &OneSchedule(self.id), &input, &mut Body::new(Vec::new()));
         let output = output.map_err(error::internal)?;
         self.state.apply(&output.diff);
-        // A block that is as full as it should be keeps the base fee where it is.
+        // A block at its gas target keeps the base fee unchanged.
         let header = output.header(self.parent.commitment);
         let target = Gas(header.gas_limit.0 / GAS_TARGET_DIVISOR);
         self.parent = Header { gas_used: target, base_fee: self.base_fee, ..header };
@@ -213,7 +213,7 @@ impl Attempt<'_> {
         })
     }
 
-    /// What a run cost in the end.
+    /// The final cost of a run.
     fn fee(&self, before: &Record, receipt: &Receipt) -> Wei {
         let charge = before.charge(receipt.effective_gas_price);
         let moment = Moment {
@@ -257,7 +257,7 @@ impl Attempt<'_> {
     }
 }
 
-/// How a schedule ended in a block, if it did, and whether that was for want of money.
+/// How a schedule ended in a block, if it did, and whether it ran out of money.
 fn end_in(output: &BlockOutput, now: Option<&Record>, at: TimestampMs) -> (Option<PreviewedEnd>, bool) {
     if now.is_some_and(|now| now.head.status != Status::Quarantined) {
         return (None, false);

@@ -1,9 +1,12 @@
-//! Proofs for whoever trusts a block hash, or only the genesis, and nothing else.
+//! `almanac_getProof`: proofs for clients that trust only a block hash, or only the genesis.
 //!
-//! Of an account or a slot: the value. Of a schedule: its head, its escrow and its body. Of a span of time: the leaves
-//! of the calendar that answer for it, which prove what is due then and that nothing else is. Of a run or any other
-//! transaction: its receipt. Values are proven by the store, after the last block; this only says which. Receipts are
-//! proven from the index, in any block.
+//! - Account or slot: its value.
+//! - Schedule: its head, escrow and body.
+//! - Span of time: the calendar leaves that cover it, which prove what is due in it and that nothing else is.
+//! - Run or other transaction: its receipt.
+//!
+//! The store proves values after the last block; this module selects the keys. Receipts are proven from the
+//! index, in any block.
 
 use super::{
     Almanac,
@@ -24,15 +27,15 @@ use jsonrpsee::{core::RpcResult, types::ErrorObjectOwned};
 use serde::Deserialize;
 use std::{future::Future, pin::Pin, time::Duration};
 
-/// What has to be proven may change between looking and proving; then it is tried again, so often.
+/// Most attempts: the values to prove may change between planning and proving.
 const TRIES_MAX: usize = 5;
-/// The index hears of a block a little after the store: it is waited for so long, look by look.
+/// The index gets a block slightly after the store. Poll for it at this interval.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const LOOKS_MAX: usize = 100;
 
-/// Makes proofs of the state after the last block.
+/// Proves values of the state after the last block.
 pub trait Prover: Send + Sync {
-    /// Proves values, or says why that cannot be.
+    /// Proves values, or returns why it cannot.
     fn prove(
         &self,
         keys: Vec<StateKey>,
@@ -48,7 +51,7 @@ impl Prover for Controls {
     }
 }
 
-/// What a client wants proven, as it says it.
+/// What a client requests a proof of.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Wanted {
@@ -63,7 +66,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// What is wanted, if it is one thing.
+    /// The requested subject; an error unless there is exactly one.
     pub(super) fn subject(self) -> RpcResult<Subject> {
         let Self { account, slot, schedule, lane, from, to, run, transaction } = self;
         Ok(match (account, slot, schedule, lane, from, to, run, transaction) {
@@ -94,8 +97,8 @@ impl Wanted {
 
 /// Proves something in the state after the last block.
 ///
-/// Which values have to be proven is looked up in the index, which may be a block behind the store or ahead of what was
-/// proven: what counts is what it says of the very block that the proofs are of.
+/// The keys to prove are looked up in the index, which may be a block behind the store or ahead of the proven
+/// block. So the lookup is repeated on the state of exactly the block that the proof is for.
 pub(super) async fn of_state(almanac: &Almanac, subject: StateSubject) -> RpcResult<Answer<ProofJson>> {
     let mut planned = almanac.work(move |view| plan(&view.state_only(None)?, subject)).await?;
     for _ in 0..TRIES_MAX {
@@ -112,7 +115,7 @@ pub(super) async fn of_state(almanac: &Almanac, subject: StateSubject) -> RpcRes
     Err(error::refused(format!("what has to be proven changed {TRIES_MAX} times meanwhile: ask again")))
 }
 
-/// The state after a block that the store has, as soon as the index has it too.
+/// The state after a block of the store, as soon as the index has it too.
 async fn state_after(view: &View, header: &Header) -> RpcResult<HistoricalState> {
     let (number, hash) = (header.number, header.hash());
     for _ in 0..LOOKS_MAX {
@@ -124,7 +127,7 @@ async fn state_after(view: &View, header: &Header) -> RpcResult<HistoricalState>
     Err(error::refused(format!("the index does not have block {number} yet: ask again")))
 }
 
-/// Proves that something ran, and what became of it.
+/// Proves that a transaction ran, and its outcome.
 pub(super) fn of_ran(view: &View, hash: TxHash, is_run: bool) -> RpcResult<ProofJson> {
     claim::prove_ran(&view.index, hash, is_run).map_err(refusal)
 }

@@ -1,4 +1,4 @@
-//! What a schedule did so far.
+//! `almanac_getRuns`: the past runs of a schedule.
 
 use super::params;
 use crate::{
@@ -15,10 +15,10 @@ use almanac_primitives::{Outcome, ScheduleId};
 use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
 
-/// How to ask for less.
+/// Advice in errors about answers that are too large.
 const SMALLER: &str = "ask for a smaller limit";
 
-/// Which runs a client wants to see.
+/// Which runs a client requests.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Wanted {
@@ -35,7 +35,7 @@ enum OrderName {
     Newest,
 }
 
-/// A part of the runs of a schedule.
+/// A page of the runs of a schedule.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct RunsPage {
     #[serde(flatten)]
@@ -44,13 +44,13 @@ pub(crate) struct RunsPage {
     cursor: Option<String>,
 }
 
-/// A run, and what became of it.
+/// A run and its outcome.
 #[derive(Clone, Debug, Serialize)]
 struct RpcRun {
     run: U64,
     time: RpcTime,
     success: bool,
-    /// What went wrong, in words.
+    /// Why it failed, as text.
     error: Option<String>,
     receipt: RpcReceipt,
 }
@@ -65,7 +65,7 @@ pub(super) fn page(view: &View, id: ScheduleId, wanted: &Wanted) -> RpcResult<Ru
         OrderName::Oldest => (Order::Ascending, cursor.map_or(first, after)..=last),
         OrderName::Newest => (Order::Descending, first..=cursor.map_or(last, before)),
     };
-    // One more than is shown says whether there is a next page.
+    // Find one more than is returned, to know whether there is a next page.
     let mut found = view.index.runs_of(id, &range, order, limit + 1).map_err(error::internal)?;
     let has_more = found.len() > limit;
     found.truncate(limit);
@@ -90,7 +90,7 @@ fn after(Location { number, index }: Location) -> Location {
     Location { number, index: index.saturating_add(1) }
 }
 
-/// Nothing runs at the very first place: a prologue is there.
+/// Saturates at index 0, where the prologue is and no run can be.
 fn before(Location { number, index }: Location) -> Location {
     Location { number, index: index.saturating_sub(1) }
 }
@@ -109,7 +109,7 @@ fn run(view: &View, location: Location, reading: &mut Reading) -> RpcResult<RpcR
     })
 }
 
-/// What went wrong, in words.
+/// Why a run failed, as text.
 pub(super) fn failure(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Success => None,

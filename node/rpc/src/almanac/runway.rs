@@ -1,4 +1,4 @@
-//! How long the money of a schedule lasts.
+//! `almanac_runway`: how long the escrow of a schedule lasts.
 
 use crate::{
     error,
@@ -13,7 +13,7 @@ use almanac_schedule::{Record, record::Status};
 use jsonrpsee::core::RpcResult;
 use serde::Serialize;
 
-/// How long a schedule goes on at the base fee of the next block.
+/// How long a schedule continues at the base fee of the next block.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Runway {
@@ -24,19 +24,19 @@ pub(crate) struct Runway {
     escrow: U256,
     /// What a run takes from the escrow when it begins.
     charge_per_run: U256,
-    /// Runs that the escrow pays for, and the number of runs allows.
+    /// Runs that the escrow pays for, limited by the number of runs.
     runs: U64,
-    /// What ends them: the escrow, or the number of runs.
+    /// What limits them: the escrow or the number of runs.
     limited_by: &'static str,
-    /// Whether unused gas returns to the escrow, so that there may be more.
+    /// Whether unused gas returns to the escrow, so that there may be more runs.
     is_least: bool,
-    /// When the last of these runs is due; `null` where there is none.
+    /// When the last of these runs is due; `null` if there is none.
     last_run: Option<RpcTime>,
-    /// When the first run is due that the escrow does not pay for; `null` where there is none.
+    /// When the first run is due that the escrow does not pay for; `null` if there is none.
     runs_dry: Option<RpcTime>,
 }
 
-/// The runway of a schedule; zero runs where it has ended.
+/// The runway of a schedule; zero runs if it has ended.
 pub(super) fn runway(view: &View, id: ScheduleId) -> RpcResult<Runway> {
     let known = view.known_schedule(id)?;
     let (tip, state) = view.state(None)?;
@@ -62,7 +62,7 @@ pub(super) fn runway(view: &View, id: ScheduleId) -> RpcResult<Runway> {
     })
 }
 
-/// When the run is due that comes after so many others.
+/// When the run after `nth` others is due.
 fn due_of(record: &Record, nth: u64) -> Option<TimestampMs> {
     let interval = record.body.terms.interval().map_or(0, |interval| interval.0);
     let later = interval.checked_mul(nth)?;

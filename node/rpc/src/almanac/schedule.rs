@@ -1,4 +1,4 @@
-//! Schedules as clients read them, one or many.
+//! `almanac_getSchedule` and `almanac_listSchedules`: schedules as clients see them.
 
 use super::params::{self, Id, LaneName, StatusName};
 use crate::{
@@ -17,7 +17,7 @@ use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A schedule, alive or not.
+/// A schedule, live or ended.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RpcSchedule {
@@ -27,33 +27,33 @@ pub(crate) struct RpcSchedule {
     lane: LaneName,
     owner: Address,
     target: Address,
-    /// `null` where it ended in the very block that made it.
+    /// `null` if it ended in the block that created it.
     terms: Option<Terms>,
     created: RpcPlace,
     first_run: Option<RpcTime>,
     next_run: Option<RpcTime>,
     runs: U64,
     runs_failed: U64,
-    /// `null` where only money bounds them.
+    /// `null` if only the escrow limits them.
     runs_left: Option<U64>,
     last_run: Option<String>,
     escrow: U256,
     end: Option<RpcEnding>,
 }
 
-/// What never changes of a schedule.
+/// The immutable part of a schedule.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Terms {
     door: &'static str,
-    /// What makes it run.
+    /// What triggers it.
     trigger: &'static str,
     refund_to: Address,
     from: Address,
     value: U256,
     input: Bytes,
     gas_limit: U64,
-    /// What its door binds it to.
+    /// The terms of its door.
     #[serde(flatten)]
     of_door: BTreeMap<&'static str, RpcFact>,
 }
@@ -66,7 +66,7 @@ enum RpcFact {
     Word(&'static str),
 }
 
-/// A transaction and when it was; of a block that this node never had, only the number is known.
+/// A transaction and its time. Only the number is known of a block that this node does not have.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RpcPlace {
@@ -77,7 +77,7 @@ pub(super) struct RpcPlace {
     time: Option<RpcTime>,
 }
 
-/// How a schedule ended, or what put it aside.
+/// What ended or quarantined a schedule.
 #[derive(Clone, Debug, Serialize)]
 struct RpcEnding {
     status: StatusName,
@@ -87,7 +87,7 @@ struct RpcEnding {
 }
 
 impl RpcSchedule {
-    /// What clients read of a schedule.
+    /// Builds the answer for a schedule.
     pub(super) fn new(view: &View, known: &KnownSchedule) -> RpcResult<Self> {
         let KnownSchedule { schedule, body, record } = known;
         let waiting = record.as_ref().filter(|record| record.head.status == Status::Pending);
@@ -184,7 +184,7 @@ fn last_run(last: LastRun) -> Option<String> {
     }
 }
 
-/// Which schedules a client wants to see.
+/// Which schedules a client requests.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Wanted {
@@ -198,7 +198,7 @@ pub(super) struct Wanted {
     limit: Option<Number>,
 }
 
-/// A part of the schedules that a client wants to see.
+/// A page of schedules.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct SchedulesPage {
     schedules: Vec<RpcSchedule>,

@@ -1,4 +1,4 @@
-//! One call of a system contract: who called, with what, and what it may touch at which price.
+//! One call of a system contract: the caller, the input, and metered access to state.
 
 use super::storage::{Slot, SlotValue};
 use crate::{error::StateFault, machine::EvmContext, place::Place, told};
@@ -14,20 +14,20 @@ use revm::{
 
 alloy_sol_types::sol!("../../contracts/IDoor.sol");
 
-/// Gas per 32 bytes of calldata or result: they are copied, decoded and copied again (`make bench-prices`).
+/// Gas per 32 bytes of calldata or result, for copying, decoding and copying again (`make bench-prices`).
 const WORD_GAS: u64 = 12;
 
-/// Gas of any call, to find its method and to answer or refuse it (`make bench-prices`).
+/// Base gas of any call, for dispatching it and answering or rejecting it (`make bench-prices`).
 pub(super) const CALL_GAS: u64 = 100;
 
-/// Why a door's call ends early.
+/// Why a call of a door ends early.
 #[derive(Debug)]
 pub(crate) enum DoorError {
     /// The caller gets this data as a revert.
     Revert(Bytes),
-    /// The gas did not suffice.
+    /// Out of gas.
     OutOfGas,
-    /// The store below failed; the transaction cannot be executed at all.
+    /// The store failed; the transaction cannot be executed.
     State(StateFault),
 }
 
@@ -37,7 +37,7 @@ impl From<StateFault> for DoorError {
     }
 }
 
-/// A cold read is only made for a call that can pay for it.
+/// A skipped cold load means that the call cannot pay for it.
 impl From<JournalLoadError<StateFault>> for DoorError {
     fn from(error: JournalLoadError<StateFault>) -> Self {
         match error {
@@ -53,7 +53,7 @@ pub(super) fn revert<E: SolError>(error: E) -> DoorError {
     DoorError::Revert(error.abi_encode().into())
 }
 
-/// What every door knows of the block that its call is in.
+/// What every door knows of its block.
 #[derive(Clone, Debug)]
 pub(crate) struct DoorBlock {
     /// The parameters in force.
@@ -62,7 +62,7 @@ pub(crate) struct DoorBlock {
     pub(crate) moment: Moment,
 }
 
-/// How a door's call ended, and its gas.
+/// The result of a door's call, and its gas.
 pub(crate) struct DoorOutcome {
     pub(crate) result: Result<Bytes, DoorError>,
     pub(crate) gas: GasTracker,
@@ -97,20 +97,22 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         &mut self,
         door: impl FnOnce(&mut Self) -> Result<Bytes, DoorError>,
     ) -> Result<Bytes, DoorError> {
-        // In a delegatecall `msg.sender` and storage would be someone else's. It is refused whatever its input is.
+        // In a delegatecall `msg.sender` and storage would belong to another contract. Rejected whatever the
+        // input is.
         if !matches!(self.inputs.scheme, CallScheme::Call | CallScheme::StaticCall) {
             return Err(revert(IDoor::DelegateCallRefused {}));
         }
-        // Whoever can make a system account call a door would act in the name of everybody who can do so.
+        // Anyone who can make a system account call a door would share that account's schedules with all others
+        // who can.
         let caller = self.inputs.caller;
         if is_system(caller) {
             return Err(revert(IDoor::CallerIsSystem { caller }));
         }
-        // The length is known without a look at the bytes.
+        // The length is known without reading the bytes.
         self.charge(CALL_GAS)?;
         self.charge_input(WORD_GAS)?;
         let output = door(self)?;
-        // A method that takes no value says nothing about value, and so refuses it.
+        // A method that did not take the value is not payable.
         let value = self.inputs.call_value();
         if !self.is_value_taken && !value.is_zero() {
             return Err(revert(IDoor::NotPayable { value }));
@@ -123,7 +125,7 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         self.inputs.input.as_bytes(self.context).first_chunk().copied()
     }
 
-    /// The call's method and arguments, read where they lie: in the caller's memory.
+    /// Decodes the method and its arguments in place, from the caller's memory.
     pub(super) fn decode<I: SolInterface>(&self) -> Result<I, DoorError> {
         let known = self.selector().filter(|selector| I::valid_selector(*selector));
         let Some(selector) = known else {
@@ -145,12 +147,12 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         self.inputs.caller
     }
 
-    /// The EVM's context, for doors that reach beyond their own storage. Only what the journal undoes.
+    /// The EVM's context, for doors that need more than their own storage. Every change must be journaled.
     pub(super) fn context(&mut self) -> &mut EvmContext<'a> {
         self.context
     }
 
-    /// The place of the transaction that this call is part of.
+    /// The block and receipt index of the transaction that this call is part of.
     pub(super) fn place(&self) -> Place {
         self.place
     }
@@ -160,12 +162,12 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         &self.block.parameters
     }
 
-    /// What this block brings to schedules: its number, its time, its prices, and who gets its fees.
+    /// The block's number, time, prices and fee recipient.
     pub(super) fn moment(&self) -> Moment {
         self.block.moment
     }
 
-    /// Takes the value that came with the call; only payable methods do.
+    /// Takes the value of the call; only payable methods call this.
     pub(super) fn take_value(&mut self) -> U256 {
         self.is_value_taken = true;
         self.inputs.call_value()
@@ -187,7 +189,7 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         self.charge(prices.warm_storage_read_cost())?;
         let cold_gas = prices.cold_storage_additional_cost();
         let is_unpaid = !self.can_pay(cold_gas);
-        // System accounts are warm: a block reads each of them once.
+        // System accounts are warm: a block loads each of them once.
         self.context.journal_mut().load_account(account)?;
         let loaded = self.context.journal_mut().sload_skip_cold_load(account, slot, is_unpaid)?;
         if loaded.is_cold {
@@ -221,8 +223,8 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         Ok(())
     }
 
-    /// Tells of something that happened to a schedule: to those who keep its history, and in the words of its door as
-    /// a log, priced like LOG.
+    /// Reports an event of a schedule: to the block's list of events, and as a log of its door, priced like
+    /// LOG.
     pub(super) fn tell(&mut self, event: Event) -> Result<(), DoorError> {
         if let Some(log) = super::event_log(&event) {
             self.charge_log(log.topics().len(), log.data.data.len())?;
@@ -238,18 +240,18 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         self.charge(LOG_GAS.saturating_add(log_gas))
     }
 
-    /// What the call answers: paid for before it is made.
+    /// Encodes the result, which is paid for first.
     pub(super) fn answer<T: SolValue>(&mut self, value: &T) -> Result<Bytes, DoorError> {
         self.charge_words(value.abi_encoded_size(), WORD_GAS)?;
         Ok(value.abi_encode().into())
     }
 
-    /// Whether there is gas for work that may turn out to be needed.
+    /// Whether the gas covers work that may become necessary.
     pub(super) fn can_pay(&self, gas: u64) -> bool {
         self.gas.remaining() >= gas
     }
 
-    /// Charges for work, or ends the call.
+    /// Charges for work, or fails with out of gas.
     pub(super) fn charge(&mut self, gas: u64) -> Result<(), DoorError> {
         if self.gas.record_regular_cost(gas) { Ok(()) } else { Err(DoorError::OutOfGas) }
     }
@@ -263,11 +265,11 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         self.charge((bytes as u64).div_ceil(32).saturating_mul(word_gas))
     }
 
-    /// Ends a call that would change state where nothing may change.
+    /// Fails if the call is static.
     pub(super) fn refuse_static(&self) -> Result<(), DoorError> {
         if self.inputs.is_static { Err(revert(IDoor::StaticCallRefused {})) } else { Ok(()) }
     }
 }
 
-/// Base price of LOG, which the per-topic and per-byte price comes on top of.
+/// Base price of LOG, without the prices per topic and per byte.
 const LOG_GAS: u64 = 375;

@@ -16,18 +16,20 @@ use std::convert::Infallible;
 alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
 use ICronRegistry::{ICronRegistryCalls as Method, Job};
 
-/// Whether a call of the shared address is for the registry. Every other one is ecAdd, whose input has no length
-/// and no first bytes like these that it could succeed with.
+/// Whether a call of the shared address is for the registry. Every other call is ecAdd: no input that matches
+/// here could be a successful ecAdd.
 pub(super) fn is_registry_call(input: &[u8]) -> bool {
     let selector = input.first_chunk::<SELECTOR_BYTES>();
     input.len() % 32 == SELECTOR_BYTES && selector.is_some_and(|selector| Method::valid_selector(*selector))
 }
 
-/// Gas of a call, with what any door's costs: to read an order and refuse it takes as long as this much of plain code.
+/// Gas of a call in addition to any door's base gas: decoding and rejecting an order takes as long as this much
+/// gas of EVM code.
 const ORDER_GAS: u64 = 1_000;
 
-/// More gas per 32 bytes of an order whose method is text, which is checked, hashed and put together with the arguments.
-/// Text and arguments can each be all of the input, even at once (`make bench-prices`).
+/// Additional gas per 32 bytes of an order with a textual method signature, which is checked, hashed and joined
+/// with the arguments. Text and arguments may each span the whole input, even both at once (`make
+/// bench-prices`).
 const TEXT_WORD_GAS: u64 = 60;
 
 /// Answers one call.
@@ -63,7 +65,7 @@ pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
     }
 }
 
-/// An order by `owner`, who gets the refunds, without options. The numbers are first run, interval, runs and gas.
+/// An order without options whose refunds go to `owner`. The numbers are first run, interval, runs and gas.
 fn plain_order(owner: Address, target: Address, input: Bytes, numbers: [U256; 4]) -> Order {
     let [next_run_at, interval_seconds, runs_max, gas_limit] = numbers;
     Order {
@@ -115,7 +117,7 @@ fn top_up(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
     let amount = call.take_escrow()?;
     let event = life::top_up(call, Door::Cron, known, amount).map_err(|failure| {
         thrown(failure, |error| match error {
-            // More than was ever issued cannot come: only an unknown job is met.
+            // `TooMuch` cannot happen, because nobody can send more than the total supply.
             TopUpError::Unknown { .. } | TopUpError::TooMuch { .. } => {
                 revert(ICronRegistry::UnknownJob { id })
             }
@@ -134,7 +136,7 @@ fn get_job(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
     call.answer(&record.and_then(job).unwrap_or_else(no_job))
 }
 
-/// Another door's schedule is no job.
+/// The job of a record; `None` for schedules of other doors.
 fn job(record: Record) -> Option<Job> {
     let Record { id, head, escrow, body } = record;
     let terms = body.terms.cron()?;
@@ -173,12 +175,12 @@ fn no_job() -> Job {
     }
 }
 
-/// An id that a job could have.
+/// Converts an id, if a job can have it.
 fn known_id(id: U256) -> Result<ScheduleId, DoorError> {
     u64::try_from(id).map(ScheduleId).map_err(|_| revert(ICronRegistry::UnknownJob { id }))
 }
 
-/// What the registry says of something that happened to a job. A single run's end is its `JobExecuted`.
+/// The registry's log of an event. The end of a single run is its `JobExecuted`.
 pub(super) fn event_log(event: &Event) -> Option<Log> {
     let id = U256::from(event.id.0);
     let data = match event.what {
@@ -204,7 +206,7 @@ pub(super) fn event_log(event: &Event) -> Option<Log> {
     Some(Log { address: CRON_REGISTRY, data })
 }
 
-/// Ends a call whose operation did not happen.
+/// The error of a failed operation.
 fn thrown<R>(failure: Failure<R, DoorError>, refusal: impl FnOnce(R) -> DoorError) -> DoorError {
     match failure {
         Failure::Refused(error) => refusal(error),
@@ -213,7 +215,7 @@ fn thrown<R>(failure: Failure<R, DoorError>, refusal: impl FnOnce(R) -> DoorErro
     }
 }
 
-/// The same refusal in Solidity.
+/// The error as a Solidity revert.
 fn refusal(error: &OrderError) -> DoorError {
     use ICronRegistry as Cron;
     let number = U256::from::<u64>;

@@ -1,7 +1,8 @@
-//! The developer's door: edits of balances, code, nonces and storage, on chains whose genesis allows them.
+//! The developer door: edits balances, code, nonces and storage, on chains whose genesis allows it.
 //!
-//! An edit is a call in a transaction in a block, so replay, history and proofs hold for an edited chain as for
-//! any other. Money is moved, never made: the developer account is the other side of every new balance.
+//! An edit is a call in a transaction in a block, so replay, history and proofs work for an edited chain as for
+//! any other. Balance edits move money and never create it: the developer account pays or receives the
+//! difference.
 
 use super::call::{DoorCall, DoorError, revert};
 use crate::{environment::NEXT_BASE_FEE_SLOT, state::bytecode};
@@ -18,10 +19,10 @@ use revm::{
 alloy_sol_types::sol!("../../contracts/IDeveloper.sol");
 use IDeveloper::IDeveloperCalls as Method;
 
-/// What writing one account or slot costs: nobody competes for it, it only has to bound a block's work.
+/// Gas of writing one account or slot. It only has to bound a block's work, since nobody competes for it.
 const EDIT_GAS: u64 = 25_000;
 
-/// What storing a byte of code costs, as for a contract that is created (EIP-170).
+/// Gas per byte of code, as in contract creation.
 const CODE_BYTE_GAS: u64 = 200;
 
 /// Answers one call.
@@ -43,7 +44,8 @@ pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
     Ok(Bytes::new())
 }
 
-/// Invariants hang on the chain's own accounts, and every edit on the developer's.
+/// Rejects the chain's own accounts, on which invariants depend, and the developer's, on which every edit
+/// depends.
 fn editable(account: Address) -> Result<Address, DoorError> {
     if is_system(account) || account == DEVELOPER {
         return Err(revert(IDeveloper::NotEditable { account }));
@@ -91,7 +93,7 @@ fn set_nonce(call: &mut DoorCall<'_, '_>, account: Address, given: u64) -> Resul
     Ok(())
 }
 
-/// Keeps it for whoever makes the next block.
+/// Stores the base fee for the next block.
 fn set_next_base_fee(call: &mut DoorCall<'_, '_>, given: U256) -> Result<(), DoorError> {
     let (min, max) = (U256::from(call.parameters().base_fee_floor().0), U256::from(BASE_FEE_MAX.0));
     if !(min..=max).contains(&given) {
@@ -110,7 +112,7 @@ fn set_storage(
     value: U256,
 ) -> Result<(), DoorError> {
     let mut edited = call.context().journal_mut().load_account_mut(account)?;
-    // Storage of an account that EIP-161 takes for empty would be lost with it.
+    // An account that is empty by EIP-161 would be removed together with its storage.
     let nonce = edited.nonce().max(1);
     edited.set_nonce(nonce);
     call.context().journal_mut().sstore(account, slot, value)?;

@@ -1,4 +1,4 @@
-//! The ledger as doors use it: through the journal of the EVM, for their caller's gas.
+//! The ledger as doors use it: through the EVM's journal, metered on their caller's gas.
 
 use super::call::{DoorCall, DoorError, IDoor, revert};
 use crate::{error::StateFault, place::Place};
@@ -15,20 +15,20 @@ use revm::{
     context_interface::Cfg,
 };
 
-/// Gas per byte of a body: what Ethereum asks for a byte of code, which is kept in the same way.
+/// Gas per byte of a body: Ethereum's price per byte of code, which is stored the same way.
 const BODY_BYTE_GAS: u64 = 200;
 
-/// Gas of reading a body, which is bounded: what Ethereum asks for code of an account that is cold, which may be
-/// longer. How long this one is turns out when it is here.
+/// Gas of reading a body: Ethereum's price of a cold account's code, which may be longer than a body. A flat
+/// price, because the length is known only after the read.
 const BODY_READ_GAS: u64 = 2_600;
 
-/// Gas per 32 bytes of a body for taking it apart.
+/// Gas per 32 bytes of a body for decoding it.
 const BODY_WORD_GAS: u64 = 3;
 
 /// Gas of a change in the calendar: it rewrites a leaf and often the branches above it.
 const CALENDAR_CHANGE_GAS: u64 = 15_000;
 
-/// Gas of a payment, and more where it makes an account: what Ethereum asks of a call with value.
+/// Gas of a payment, and the surcharge if it creates an account: Ethereum's prices of a call with value.
 const CREDIT_GAS: u64 = 9_000;
 const NEW_ACCOUNT_GAS: u64 = 25_000;
 
@@ -36,18 +36,18 @@ const NEW_ACCOUNT_GAS: u64 = 25_000;
 const BORN_SLOT: U256 = U256::ZERO;
 
 impl DoorCall<'_, '_> {
-    /// Takes the value of the call into the ledger.
+    /// Moves the value of the call into the ledger.
     pub(super) fn take_escrow(&mut self) -> Result<Wei, DoorError> {
         let (door, value) = (self.address(), self.take_value());
         match self.context().journal_mut().transfer(door, LEDGER, value)? {
             None => Ok(Wei(value)),
-            // The value is here: the EVM moved it before it called.
+            // Cannot happen: the EVM moved the value to the door before the call.
             Some(_) => Err(StateFault::LedgerShort { amount: Wei(value) }.into()),
         }
     }
 
-    /// The name of the next schedule that this transaction creates. The count lives in transient storage: it ends
-    /// with the transaction, and a revert takes it back.
+    /// The id of the next schedule that this transaction creates. The counter is in transient storage, so it
+    /// ends with the transaction, and a revert restores it.
     pub(super) fn next_id(&mut self) -> Result<ScheduleId, DoorError> {
         self.refuse_static()?;
         let Place { block, index } = self.place();
@@ -103,7 +103,7 @@ impl Ledger for DoorCall<'_, '_> {
         self.charge(u64::from(is_cold) * cold_gas + u64::from(is_new) * NEW_ACCOUNT_GAS)?;
         match self.context().journal_mut().transfer(LEDGER, to, amount.0)? {
             None => Ok(()),
-            // A fault that belongs to one schedule: it must not stop the block.
+            // A fault that affects one schedule must not stop the block.
             Some(_) => Err(revert(IDoor::LedgerShort { owed: amount.0 })),
         }
     }

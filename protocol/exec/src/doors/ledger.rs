@@ -1,4 +1,4 @@
-//! The ledger account: escrow and records live there, and nobody can call it.
+//! The ledger account, which holds escrows and records. Nobody can call it.
 
 use super::call::{DoorCall, DoorError, IDoor, revert};
 use alloy_primitives::{Bytes, Log, U256};
@@ -8,30 +8,30 @@ use std::fmt::Display;
 
 alloy_sol_types::sol!("../../contracts/ILedger.sol");
 
-/// Refuses every call, plain transfers included: money enters the ledger only through a door.
+/// Rejects every call, including plain transfers: money enters the ledger only through a door.
 pub(super) fn call(_: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
     Err(revert(IDoor::LedgerAnswersNoCall {}))
 }
 
-/// Tells of a schedule that was put aside.
+/// The log of a schedule that was quarantined.
 pub(super) fn quarantine_log(id: ScheduleId, reason: &str) -> Log {
     let event = ILedger::ScheduleQuarantined { id: U256::from(id.0), reason: reason.to_owned() };
     Log { address: LEDGER, data: event.encode_log_data() }
 }
 
-/// Tells of changes that the calendar contradicted.
+/// The log of changes that contradicted the calendar.
 pub(super) fn contradiction_log(reason: &dyn Display) -> Log {
     let event = ILedger::CalendarContradicted { reason: reason.to_string() };
     Log { address: LEDGER, data: event.encode_log_data() }
 }
 
-/// Tells of a lane that was paused.
+/// The log of a lane that was paused.
 pub(super) fn pause_log(lane: Lane, reason: &dyn Display) -> Log {
     let event = ILedger::LanePaused { lane: lane as u8, reason: reason.to_string() };
     Log { address: LEDGER, data: event.encode_log_data() }
 }
 
-/// What a log tells of a fault of the chain's own, in words.
+/// Describes the chain's own fault that a log reports, if it reports one.
 pub fn fault_in(log: &Log) -> Option<String> {
     use ILedger::ILedgerEvents as Told;
     if log.address != LEDGER {

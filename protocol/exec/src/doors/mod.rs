@@ -1,11 +1,12 @@
-//! The system contracts: native code behind an ABI, with Solidity's manners.
+//! The system contracts: native code behind an ABI, which behaves like Solidity code.
 //!
-//! A door is three things: its interface in `contracts/`, which `sol!` reads; its translation in a file here, with a line
-//! in [`TABLE`]; and its rules in `almanac-schedule`. The framework ([`call::DoorCall`]) gives it journaled storage, logs, value and gas, so that
-//! a revert anywhere undoes everything a door did, and keeps the rules that all doors share.
+//! A door consists of its interface in `contracts/`, which `sol!` reads; its translation in a file here, with a
+//! line in [`TABLE`]; and its rules in `almanac-schedule`. The framework ([`call::DoorCall`]) provides
+//! journaled storage, logs, value and gas, so that a revert anywhere undoes everything a door did. It also
+//! enforces the rules that all doors share.
 //!
-//! Charge, then touch (decision 0017): a caller chooses the length of the input and the gas, and nothing keeps it
-//! from choosing much of one and none of the other. No door works in proportion to anything before that is paid.
+//! Charge before work (decision 0017): a caller may combine a long input with almost no gas. No door does work
+//! proportional to anything before it is paid for.
 
 mod call;
 mod cron;
@@ -42,26 +43,26 @@ struct SystemContract {
     answers: Answers,
     /// Answers one call.
     call: for<'c, 'a> fn(&mut DoorCall<'c, 'a>) -> Result<Bytes, DoorError>,
-    /// What it makes schedules with; `None` where it makes none.
+    /// The door whose schedules it creates, if it creates any.
     schedules: Option<Schedules>,
 }
 
-/// Which calls of its address a system contract answers.
+/// Which calls to its address a system contract handles.
 #[derive(Clone, Copy)]
 enum Answers {
     /// All of them.
     All,
-    /// Those with such an input: somebody else has the address as well.
+    /// Those with a matching input: a precompile shares the address.
     Some(fn(&[u8]) -> bool),
-    /// All of them, on a developer's chain; elsewhere it does not exist.
+    /// All of them on a developer chain; elsewhere it does not exist.
     OnDeveloperChains,
 }
 
-/// The door that leads to schedules.
+/// A door that creates schedules.
 struct Schedules {
     /// Its number, name and switches.
     door: Door,
-    /// What it says of something that happened to one of its schedules.
+    /// Translates an event of one of its schedules into its log.
     event_log: fn(&Event) -> Option<Log>,
 }
 
@@ -90,18 +91,18 @@ fn contract_at(address: Address) -> Option<&'static SystemContract> {
     TABLE.iter().find(|contract| contract.address == address)
 }
 
-/// What leads to the schedules of a door.
+/// The table entry of a door.
 fn schedules_of(door: Door) -> Option<&'static Schedules> {
     TABLE.iter().filter_map(|contract| contract.schedules.as_ref()).find(|schedules| schedules.door == door)
 }
 
-/// Addresses that answer every call natively on every chain, beside Ethereum's precompiles.
+/// Addresses that handle every call natively on every chain, in addition to Ethereum's precompiles.
 pub(crate) fn addresses() -> impl Iterator<Item = Address> {
     let always = TABLE.iter().filter(|contract| matches!(contract.answers, Answers::All));
     always.map(|contract| contract.address)
 }
 
-/// Runs the system contract at the called address, or answers `None` where there is none.
+/// Runs the system contract at the called address, or returns `None` if there is none.
 pub(crate) fn call(
     context: &mut EvmContext<'_>,
     inputs: &CallInputs,
@@ -111,15 +112,15 @@ pub(crate) fn call(
     let Some(contract) = contract_at(inputs.bytecode_address) else { return Ok(None) };
     let is_called = match contract.answers {
         Answers::All => true,
-        // Borrowed: a copy would cost more than what it decides, and nobody has paid for one.
+        // Borrow the input: nobody has paid for a copy yet.
         Answers::Some(is_called) => is_called(&inputs.input.as_bytes(context)),
         Answers::OnDeveloperChains => context.journaled_state.database.is_developer()?,
     };
     Ok(is_called.then(|| DoorCall::run(context, inputs, block, place, contract.call)))
 }
 
-/// What is said of something that happened to a schedule: by its door, or by the chain itself where a fault of its own
-/// put the schedule aside. `None` where the door's design has no words for it.
+/// The log of an event: its door's, or the ledger's if a fault quarantined the schedule. `None` if the door's
+/// interface has no log for it.
 pub(crate) fn event_log(event: &Event) -> Option<Log> {
     if let What::Quarantined { reason } = &event.what {
         return Some(ledger::quarantine_log(event.id, reason));
@@ -127,12 +128,12 @@ pub(crate) fn event_log(event: &Event) -> Option<Log> {
     (schedules_of(event.door?)?.event_log)(event)
 }
 
-/// What the chain says of changes that its calendar contradicts.
+/// The log of changes that contradicted the calendar.
 pub(crate) fn contradiction_log(reason: &dyn Display) -> Log {
     ledger::contradiction_log(reason)
 }
 
-/// What the chain says of a lane that it cannot read.
+/// The log of a lane that cannot be read and was paused.
 pub(crate) fn pause_log(lane: Lane, reason: &dyn Display) -> Log {
     ledger::pause_log(lane, reason)
 }

@@ -1,4 +1,4 @@
-//! The params contract: every runtime parameter, readable by anyone, settable in bounds by its owner.
+//! The params contract: every runtime parameter, readable by anyone, settable within bounds by its owner.
 
 use super::{
     call::{DoorCall, DoorError, revert},
@@ -83,7 +83,7 @@ fn set(call: &mut DoorCall<'_, '_>, name: B256, value: U256) -> Result<Bytes, Do
         })
     };
     let given = u64::try_from(value).map_err(|_| out_of_bounds())?;
-    // Judged against what the next block will have, so that two changes in one block cannot break a relation.
+    // Check against the values of the next block, so that two changes in one block cannot break a relation.
     let mut upcoming = load_upcoming(call)?;
     let old = upcoming.get(parameter);
     upcoming.set(parameter, given).map_err(|error| match error {
@@ -121,7 +121,7 @@ fn transfer_ownership(call: &mut DoorCall<'_, '_>, new_owner: Address) -> Result
 
 fn accept_ownership(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
     let (caller, pending) = (call.caller(), call.load(pending_owner_slot())?);
-    // The zero address is nobody's: an empty proposal cannot be accepted.
+    // An empty proposal is the zero address, which nobody owns.
     if caller != pending || pending.is_zero() {
         return Err(revert(IParameters::NotPendingOwner { caller, pendingOwner: pending }));
     }

@@ -1,4 +1,4 @@
-//! A door that exists in unit tests alone: a payable one, to try what the framework promises to every door.
+//! A payable door that exists only in unit tests, to test what the framework guarantees to every door.
 
 use super::{
     call::{DoorCall, DoorError, revert},
@@ -6,7 +6,7 @@ use super::{
 };
 use alloy_primitives::{Address, Bytes, U256, address};
 
-/// Where the probe stands.
+/// The probe's address.
 pub(super) const ADDRESS: Address = address!("0x000000000000000000000000000000000000a1f0");
 
 alloy_sol_types::sol! {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     impl State {
-        /// Alice with some money, the test contracts, and the probe as genesis would make it.
+        /// Alice with some money, the test contracts, and the probe as genesis would create it.
         fn new() -> Self {
             let mut state = Self(BTreeMap::new());
             let alice = Account { balance: U256::from(MONEY), ..Account::default() };
@@ -134,7 +134,7 @@ mod tests {
             stored.map_or(0, |bytes| decode_slot(bytes).unwrap().to())
         }
 
-        /// Calls as the chain itself does, so that only the call's own gas is counted, and keeps what changed.
+        /// Calls as the chain itself does, so that only the call's own gas is counted, and commits the changes.
         fn call(&mut self, to: Address, value: u64, input: impl Into<Bytes>, gas: u64) -> Executed {
             let before = self.clone();
             let input_of_block = BlockInput {
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn what_a_failed_inner_call_did_is_undone_alone() {
         let mut state = State::new();
-        // The echo goes on after the call inside it has failed.
+        // The echo continues after its inner call has failed.
         let failing = to(ADDRESS, &IProbe::depositAndFailCall {}.abi_encode());
         let executed = state.call(ECHO, 10, failing, GAS);
         let [echoed] = succeeded(&executed) else {
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(cleared.result.gas().inner_refunded(), 4_800);
         assert!(!state.0.contains_key(&StateKey::Slot(ADDRESS, TOTAL.key())), "zero is not stored");
 
-        // Not where the call is undone: by the door, or by its caller.
+        // No change if the door or its caller reverts.
         let mut state = State::with_total(3);
         let refused = state.call(ADDRESS, 1, write_input(0), GAS);
         assert_eq!(refused.result.gas().inner_refunded(), 0);
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(state.total(), 3);
     }
 
-    /// Whatever the gas, a call happens completely or not at all.
+    /// Whatever the gas, a call takes effect completely or not at all.
     #[test]
     fn running_out_of_gas_at_any_point_changes_nothing() {
         let needed = gas_spent(&State::with_total(3).call(ADDRESS, 10, deposit_input(), GAS));
@@ -370,7 +370,7 @@ mod tests {
         }
     }
 
-    /// A caller keeps a 64th of its gas (EIP-150) and goes on when a door has used up the rest.
+    /// A caller keeps a 64th of its gas (EIP-150) and continues when a door has used up the rest.
     #[test]
     fn a_door_out_of_gas_is_a_failed_call_to_its_caller() {
         let mut state = State::new();
@@ -387,7 +387,7 @@ mod tests {
         let mut state = State::new();
         let input = IProbe::workCall { gas: U256::ZERO }.abi_encode();
         let via = |state: &mut State, target| gas_spent(&state.call(ECHO, 0, to(target, &input), GAS));
-        // Nobody is at the other address: the difference is the cold account less the door's own work.
+        // The other address has no code: the difference is the cold account access less the door's own work.
         let nobody = address!("0x00000000000000000000000000000000000d0d0d");
         assert_eq!(via(&mut state, nobody) - via(&mut state, ADDRESS), 2_600 - 100 - (100 + 2 * 12));
     }

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, U256};
 use std::marker::PhantomData;
 
-/// A place in a door's storage that holds a `T`.
+/// A slot of a door's storage that holds a `T`.
 pub(super) struct Slot<T>(U256, PhantomData<T>);
 
 impl<T> Slot<T> {
@@ -24,7 +24,7 @@ impl<T> Clone for Slot<T> {
 
 impl<T> Copy for Slot<T> {}
 
-/// What fits one slot.
+/// A type that fits one slot.
 pub(super) trait SlotValue: Copy {
     fn to_word(&self) -> U256;
     fn from_word(word: U256) -> Self;

@@ -1,4 +1,5 @@
-//! All changes of a block to the calendar, in one pass over the nodes that they touch, from the leaves up.
+//! Applies all changes of a block to the calendar, in one pass from the leaves up over the nodes that they
+//! touch.
 
 #[cfg(test)]
 mod tests;
@@ -19,37 +20,37 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A change to the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A schedule was made, or armed again.
+    /// A schedule was created or re-armed.
     Insert(Entry),
-    /// A schedule has run, ended or was cancelled.
+    /// A schedule ran, ended or was cancelled.
     Remove(Entry),
 }
 
-/// Why changes cannot be applied. Each is a broken invariant or a failing store: the calendar would no longer be
-/// what the records say.
+/// Why changes cannot be applied. Each case is a broken invariant or a failing store: applying anyway would
+/// make the calendar differ from the records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     /// The calendar cannot be read.
     #[error(transparent)]
     Calendar(#[from] CalendarError),
-    /// An insertion of what is there.
+    /// The entry to insert exists already.
     #[error("{0} is in the calendar already")]
     AlreadyThere(Entry),
-    /// A removal of what is not there.
+    /// The entry to remove does not exist.
     #[error("{0} is not in the calendar")]
     NotThere(Entry),
-    /// A block has one change for an entry, the one from before it to after it.
+    /// A block makes at most one change per entry, from the state before the block to the state after it.
     #[error("{0} is changed twice in one block")]
     ChangedTwice(Entry),
-    /// A number of the head is at its largest. No chain gets there; a damaged head may.
+    /// A counter of the head has reached its maximum. Only a damaged head can get there.
     #[error("the calendar has no room for another {what}")]
     Full {
-        /// What there cannot be more of.
+        /// What the counter counts.
         what: &'static str,
     },
 }
 
-/// What happens to a key of a level; the number is that of a child, and 0 in leaves.
+/// The change to one key of a level. The number is the child's; leaves use 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
     Insert(u64),
@@ -58,7 +59,8 @@ pub(super) enum Op {
 }
 
 impl Calendar<'_> {
-    /// What a block's changes, in any order, make of the nodes: ascending by number, each once. Nothing is written.
+    /// The node writes that a block's changes (in any order) result in, ascending by node number, each once.
+    /// Writes nothing.
     pub fn apply(&self, changes: &[Change]) -> Result<Vec<StateChange>, ApplyError> {
         let ops = sorted(changes)?;
         let tree = Tree::open(self.state)?;
@@ -70,14 +72,14 @@ impl Calendar<'_> {
         Ok(edit.finish())
     }
 
-    /// Of the changes of a block those that change anything, where others contradict what is there: after a fault of
-    /// our own the calendar comes as close to the records as it can.
+    /// The subset of a block's changes that can be applied, without those that contradict the tree. Used after
+    /// a fault of our own, to bring the calendar as close to the records as possible.
     pub fn possible(&self, changes: &[Change]) -> Result<Vec<Change>, CalendarError> {
         let mut wanted = BTreeMap::new();
         for change in changes {
             match change {
                 Change::Insert(entry) => wanted.insert(entry.key(), *change),
-                // What is armed again is there, whoever else took it away.
+                // An insertion of the same entry takes precedence over its removal.
                 Change::Remove(entry) => Some(*wanted.entry(entry.key()).or_insert(*change)),
             };
         }
@@ -108,25 +110,26 @@ fn sorted(changes: &[Change]) -> Result<Vec<(Key, Op)>, ApplyError> {
     }
 }
 
-/// The tree as it was, and what becomes of it.
+/// The tree before the block, and the changes made to it so far.
 struct Edit<'a> {
     tree: Tree<'a>,
     head: Head,
     written: BTreeMap<u64, Written>,
-    /// Numbers of nodes that were and are not: taken again in this block, else removed from the state. No list
-    /// of them outlives the block, since 64 bits of numbers never run out.
+    /// Numbers of nodes that no longer exist. This block reuses them or removes them from the state. No free
+    /// list outlives the block, since 64-bit numbers never run out.
     free: BTreeSet<u64>,
 }
 
 /// A node in its stored form.
 struct Written {
     bytes: Bytes,
-    /// The child of a branch that has one only.
+    /// The child of a branch that has exactly one.
     only_child: Option<u64>,
 }
 
 impl Edit<'_> {
-    /// Changes the leaves, then above them what became of their names, until there is nothing more to change.
+    /// Changes the leaves, then the keys above them that changed as a result, level by level until nothing
+    /// changes.
     fn change_levels(&mut self, mut ops: Vec<(Key, Op)>) -> Result<(), ApplyError> {
         for level in 0..self.head.levels {
             ops = self.change_level(level, &ops)?;
@@ -137,7 +140,7 @@ impl Edit<'_> {
 
     fn change_level(&mut self, level: u8, ops: &[(Key, Op)]) -> Result<Vec<(Key, Op)>, ApplyError> {
         let groups = regroup(&mut self.tree, level, ops)?;
-        // All that becomes free before anything is taken, so that as few numbers as possible are touched.
+        // Collect all free numbers before taking any, so that as few numbers as possible are touched.
         for group in &groups {
             self.free.extend(group.old.iter().skip(group.pieces()).map(|old| old.child));
         }
@@ -150,7 +153,7 @@ impl Edit<'_> {
         Ok(above)
     }
 
-    /// Puts levels on top until one node is above all.
+    /// Adds levels until a single node is on top.
     fn grow(&mut self, mut tops: Vec<Item>) -> Result<(), ApplyError> {
         while tops.len() > 1 {
             let level = self.head.levels;
@@ -164,7 +167,8 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Writes nodes under the numbers that are kept for them, then under others, and says which begins where.
+    /// Writes nodes, first under the numbers reserved for them, then under others. Returns each node's first
+    /// key and number.
     fn write(
         &mut self,
         nodes: Vec<Node>,
@@ -189,7 +193,7 @@ impl Edit<'_> {
         Ok(number)
     }
 
-    /// Takes branches with one child off the top. Only a node that was written can be one.
+    /// Removes branches with a single child from the top. Only a node written in this block can be one.
     fn shrink(&mut self) {
         while let Some(child) = self.written.get(&self.head.root).and_then(|root| root.only_child) {
             self.written.remove(&self.head.root);
@@ -215,7 +219,8 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Where the first entry of each queue is now. The tree is asked only where the first one went.
+    /// Updates the first place of each queue. Searches the tree only where the previous first entry was
+    /// removed.
     fn find_firsts(&mut self, changes: &[Change]) -> Result<(), ApplyError> {
         let (before, mut firsts) = (self.head.firsts, self.head.firsts);
         let mut is_gone = [false; Queue::ALL.len()];
@@ -238,7 +243,7 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Where the first entry of a queue is, in the tree as it will be.
+    /// The place of a queue's first entry in the changed tree.
     fn first(&self, queue: Queue) -> Result<u64, ApplyError> {
         let (mut at, until) = (Key::at(queue, 0), Key::end_of(queue));
         while at < until {
@@ -251,7 +256,7 @@ impl Edit<'_> {
         Ok(NEVER)
     }
 
-    /// The leaf that will answer for a key.
+    /// The leaf of the changed tree whose span contains a key.
     fn leaf(&self, key: &Key) -> Result<Node, ApplyError> {
         let (mut number, mut span) = (self.head.root, Span::ALL);
         let mut level = self.head.top();
@@ -270,7 +275,7 @@ impl Edit<'_> {
         }
     }
 
-    /// What differs from the state.
+    /// The changes relative to the state.
     fn finish(self) -> Vec<StateChange> {
         let Self { tree, head, written, free } = self;
         let mut values: BTreeMap<u64, Option<Bytes>> =

@@ -1,4 +1,4 @@
-//! Checks the whole calendar: for tests and for whoever doubts a state. It reads every node.
+//! Checks the whole calendar by reading every node. For tests and for audits of a state.
 
 use super::{
     Calendar,
@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 pub struct Census {
     /// Levels of the tree.
     pub levels: u8,
-    /// The numbers of its nodes, without the head's, 0. A state has no other nodes:
-    /// whoever can list it compares.
+    /// The numbers of its nodes, without 0, the head's. The state must hold no other nodes: callers that can
+    /// list the state compare.
     pub nodes: BTreeSet<u64>,
     /// Entries in all queues.
     pub entries: u64,
@@ -28,7 +28,7 @@ pub enum CheckError {
     /// It cannot be read.
     #[error(transparent)]
     Calendar(#[from] CalendarError),
-    /// A node has fewer items than a node must have that is not alone on its level.
+    /// A node has fewer than the minimum number of items, and is not the only one on its level.
     #[error("node {node} has {given} items, at least {min} are needed")]
     TooFew {
         /// Its number.
@@ -38,17 +38,17 @@ pub enum CheckError {
         /// Items needed.
         min: usize,
     },
-    /// The head's first place of a queue is not that of its first entry.
-    #[error("the head says that the {queue:?} queue begins at {given}, its first entry is at {found}")]
+    /// The head's first place of a queue differs from the place of its first entry.
+    #[error("the head has the start of the {queue:?} queue at {given}, but its first entry is at {found}")]
     WrongFirst {
         /// The queue.
         queue: Queue,
-        /// What the head says.
+        /// The place in the head.
         given: u64,
-        /// What the leaves say; the last place of all where there is no entry.
+        /// The place in the leaves; the last possible place if the queue is empty.
         found: u64,
     },
-    /// A node has a number that the head has not given out.
+    /// A node has a number that the head has not assigned yet.
     #[error("node {node} has a number that is not below the next, {next}")]
     NotGivenOut {
         /// Its number.
@@ -77,7 +77,7 @@ impl Calendar<'_> {
                     }
                 }
                 at = node.span.until;
-                // A node that two others lead to has been refused: it is at its place for one of them only.
+                // A node with two parents has been rejected already: its span matches at most one of them.
                 nodes.insert(number);
             }
         }

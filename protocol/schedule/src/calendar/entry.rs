@@ -1,4 +1,4 @@
-//! One line of the calendar, whose bytes sort as entries do: by queue, then place, then priority, then schedule.
+//! An entry of the calendar. Its bytes sort as entries do: by queue, then place, then priority, then schedule.
 //!
 //! ```text
 //!  0      1              9                          17                25
@@ -7,9 +7,9 @@
 //! +------+--------------+--------------------------+-----------------+
 //! ```
 //!
-//! Where runs wait for their time, `at` is that time in milliseconds. The priority is stored as its distance from the
-//! highest, so that a higher one comes first at the same time.
-//! An entry has no value beside its key: the id leads to the record, which the prologue reads anyway.
+//! In the queues that are ordered by time, `at` is that time in milliseconds. The priority is stored as its
+//! distance from the maximum, so that a higher priority sorts first at the same place. An entry is a key
+//! without a value: the id leads to the record, which the prologue reads anyway.
 
 use super::queue::Queue;
 use almanac_primitives::{
@@ -21,7 +21,7 @@ use std::{cmp::Ordering, fmt};
 /// Length of an encoded entry.
 pub const ENTRY_BYTES: usize = 25;
 
-/// What goes first among entries of one queue at one place: the higher one.
+/// Orders entries of one queue at the same place: the higher priority first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(pub u64);
 
@@ -30,9 +30,9 @@ pub struct Priority(pub u64);
 pub struct Entry {
     /// Which queue.
     pub queue: Queue,
-    /// Where in it: in milliseconds where runs wait for their time, else as the queue counts.
+    /// The place in the queue: milliseconds in queues ordered by time, otherwise the queue's own unit.
     pub at: u64,
-    /// What goes first at the same place.
+    /// The order at the same place.
     pub priority: Priority,
     /// Which schedule.
     pub schedule: ScheduleId,
@@ -64,7 +64,7 @@ impl Entry {
         Ok(entry)
     }
 
-    /// When it is due, in a queue where runs wait for their time.
+    /// When the run is due; only meaningful in queues ordered by time.
     pub fn due(&self) -> TimestampMs {
         TimestampMs(self.at)
     }
@@ -93,11 +93,12 @@ impl fmt::Display for Entry {
     }
 }
 
-/// A place in the order of all entries. Not every place can hold an entry: [`Key::END`] is behind them all.
+/// A position in the order of all entries. Not every position can hold an entry: [`Key::END`] is after all of
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key(pub [u8; ENTRY_BYTES]);
 
-/// As the bytes sort, and word by word: a tenth of the calendar's time went into comparing bytes.
+/// Sorts like the bytes, but compares word by word: comparing bytes took a tenth of the calendar's time.
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
         self.words().cmp(&other.words())
@@ -111,24 +112,24 @@ impl PartialOrd for Key {
 }
 
 impl Key {
-    /// Before every entry, or at the very first.
+    /// The lowest position: equal to or before every entry.
     pub(super) const FIRST: Self = Self([0; ENTRY_BYTES]);
-    /// Behind every entry.
+    /// After every entry.
     pub(super) const END: Self = Self([0xff; ENTRY_BYTES]);
 
-    /// Where the entries of a queue at a place begin.
+    /// The position where the entries of a queue at a place begin.
     pub(super) fn at(queue: Queue, at: u64) -> Self {
         Entry { queue, at, priority: Priority(u64::MAX), schedule: ScheduleId(0) }.key()
     }
 
-    /// Where the entries of a queue end.
+    /// The position where the entries of a queue end.
     pub(super) fn end_of(queue: Queue) -> Self {
         let mut key = Self::FIRST;
         key.0[0] = queue as u8 + 1;
         key
     }
 
-    /// Where the entries of a queue behind a place begin.
+    /// The position where the entries of a queue after a place begin.
     pub(super) fn after(queue: Queue, at: u64) -> Self {
         at.checked_add(1).map_or(Self::end_of(queue), |next| Self::at(queue, next))
     }
@@ -140,7 +141,7 @@ impl Key {
         ([0, 1, 2].map(|word| u64::from_be_bytes(words[word])), *last)
     }
 
-    /// The next place.
+    /// The next position.
     pub(super) fn next(mut self) -> Self {
         for byte in self.0.iter_mut().rev() {
             *byte = byte.wrapping_add(1);
@@ -151,7 +152,7 @@ impl Key {
         Self::END
     }
 
-    /// The place before this one. There is none before the first.
+    /// The position before this one. The first has none.
     pub(super) fn previous(mut self) -> Self {
         for byte in self.0.iter_mut().rev() {
             let borrows = *byte == 0;
@@ -163,12 +164,12 @@ impl Key {
         Self::FIRST
     }
 
-    /// Whether an entry can be here.
+    /// Whether an entry can be at this position.
     pub(super) fn is_entry(&self) -> bool {
         Queue::from_number(self.0[0]).is_some()
     }
 
-    /// The entry that is here.
+    /// The entry at this position.
     pub(super) fn entry(&self) -> Entry {
         Entry::decode(&self.0).expect("keys of nodes and changes are those of entries")
     }

@@ -1,4 +1,4 @@
-//! For fuzz targets: what the calendar stores.
+//! Entry point for fuzz targets: decodes what the calendar stores.
 
 use super::{
     entry::{Entry, Key},
@@ -7,7 +7,7 @@ use super::{
     node::Node,
 };
 
-/// Decodes bytes as everything that the calendar stores, and encodes again what that gives.
+/// Decodes bytes as each stored type and checks that each success encodes back to the same bytes.
 pub fn decodes_to_itself(encoded: &[u8]) {
     if let Ok(entry) = Entry::decode(encoded) {
         assert_eq!(entry.encode()[..], *encoded);

@@ -1,4 +1,4 @@
-//! Node 0, the head: where the tree begins, how many entries each queue has, and where its first is.
+//! Node 0, the head: the root of the tree, and for each queue the number of entries and the place of the first.
 
 use super::queue::Queue;
 use almanac_primitives::codec::{DecodeError, Reader, Writer};
@@ -6,33 +6,33 @@ use almanac_primitives::codec::{DecodeError, Reader, Writer};
 /// The number under which the head is stored.
 pub(super) const HEAD: u64 = 0;
 
-/// A tree of 2^64 entries with nodes as empty as they may be has fewer levels than this.
+/// Upper bound on levels: a tree of 2^64 entries with minimally filled nodes has fewer.
 pub(super) const LEVELS_MAX: u8 = 16;
 
 const VERSION: u8 = 3;
 
-/// The first place of a queue without entries.
+/// The first place of an empty queue.
 pub(super) const NEVER: u64 = u64::MAX;
 
 const BYTES: usize = 2 + 8 * (2 + 2 * Queue::ALL.len());
 
-/// What a reader has to know before it can go down the tree.
+/// What a reader needs before it can descend the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    /// Levels of the tree; one where the root is a leaf.
+    /// Levels of the tree; 1 if the root is a leaf.
     pub levels: u8,
-    /// The node on top.
+    /// The number of the root node.
     pub root: u64,
-    /// The number that no node has had yet.
+    /// The next node number to assign.
     pub next: u64,
     /// Entries per queue, in the order of [`Queue::ALL`].
     pub counts: [u64; Queue::ALL.len()],
-    /// Where the first entry of each queue is: a block with nothing due reads no more than this.
+    /// The place of the first entry of each queue. A block with nothing due reads nothing else.
     pub firsts: [u64; Queue::ALL.len()],
 }
 
 impl Head {
-    /// The head of a calendar that nothing has been written to: its root is an empty leaf.
+    /// The head of a calendar that was never written: its root is an empty leaf.
     pub(super) const EMPTY: Self = Self {
         levels: 1,
         root: 1,

@@ -1,4 +1,4 @@
-//! A leaf by itself, for whoever has it with a proof of its state value and nothing else.
+//! A single leaf, for verifiers that have only the leaf and a proof of its state value.
 
 use super::{
     entry::{Entry, Key},
@@ -7,10 +7,10 @@ use super::{
 };
 use almanac_primitives::TimestampMs;
 
-/// All entries of the calendar within a span: those that it has are there, and no others are.
+/// All entries of the calendar within a span: an entry of the span that is not in the leaf does not exist.
 ///
-/// Leaves do not overlap, and together they answer for everything. A calendar that was never written to has
-/// none.
+/// Leaves do not overlap, and together they cover every position. A calendar that was never written has no
+/// leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
     span: Span,
@@ -32,18 +32,18 @@ impl Leaf {
         &self.entries
     }
 
-    /// Whether the entry would be in this leaf if it were in the calendar.
+    /// Whether the entry lies in this leaf's span: it is in this leaf, or not in the calendar.
     pub fn answers_for(&self, entry: &Entry) -> bool {
         (self.span.from..self.span.until).contains(&entry.key())
     }
 
-    /// Whether this leaf begins where another ends, so that nothing can be between them.
+    /// Whether this leaf begins where the other ends, so that no entry can lie between them.
     pub fn follows(&self, other: &Self) -> bool {
         self.span.from == other.span.until
     }
 }
 
-/// Why leaves do not tell everything that is due at some times.
+/// Why leaves do not prove everything that is due in a span.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpanError {
     /// The span ends before it begins.
@@ -54,19 +54,19 @@ pub enum SpanError {
         /// Where it ends.
         until: TimestampMs,
     },
-    /// No leaf is there, or the first begins too late.
+    /// No leaf was given, or the first one begins after the span does.
     #[error("no leaf answers for the beginning of the span, {from}: something could be due there")]
     NoBeginning {
         /// The beginning.
         from: TimestampMs,
     },
-    /// Something could be between two leaves.
+    /// There is a gap between two leaves.
     #[error("leaf {index} does not begin where the one before it ends: something could be due between them")]
     Gap {
-        /// The position of the second.
+        /// The position of the second leaf.
         index: usize,
     },
-    /// The last leaf ends too early.
+    /// The last leaf ends before the span does.
     #[error("no leaf answers for the end of the span, {until}: something could be due there")]
     NoEnd {
         /// The end.
@@ -74,8 +74,8 @@ pub enum SpanError {
     },
 }
 
-/// All that a queue has due at these times, both included, as leaves in order tell it; an error where there is a time
-/// that they do not answer for.
+/// All entries of a queue that are due within a span (both ends included), given leaves in order. Fails if the
+/// leaves do not cover the whole span.
 pub fn due_in(
     leaves: &[Leaf],
     queue: Queue,

@@ -1,4 +1,4 @@
-//! Changes one level of the tree at once: a row of nodes, of which some get more items and some fewer.
+//! Changes one level of the tree at once: a row of nodes, some of which gain items and some lose items.
 //!
 //! ```text
 //! level above     … a → 7   b → 3   c → 9 …
@@ -9,8 +9,8 @@
 //!                              group is cut into nodes again where it is too long
 //! ```
 //!
-//! A node is joined with its neighbour whether or not they have the same parent. Neighbours are looked up in the
-//! tree as it was, which no step changes.
+//! Merging neighbours ignores whether they share a parent. Neighbours are looked up in the tree as it was
+//! before the block, which no step modifies.
 
 use super::{
     apply::{ApplyError, Op},
@@ -22,13 +22,13 @@ use std::{collections::BTreeMap, mem};
 
 /// Neighbouring nodes of one level with their items after the change.
 pub(super) struct Group {
-    /// The nodes as they were, by where they began.
+    /// The nodes before the change, by first key.
     pub old: Vec<Item>,
     span: Span,
     items: Vec<Item>,
 }
 
-/// Applies sorted changes to a level. The groups come in order, and no two share a node.
+/// Applies sorted changes to a level. Returns the groups in order; no two share a node.
 pub(super) fn regroup(tree: &mut Tree<'_>, level: u8, ops: &[(Key, Op)]) -> Result<Vec<Group>, ApplyError> {
     let mut groups: Vec<Group> = vec![];
     let mut rest = ops;
@@ -46,7 +46,7 @@ pub(super) fn regroup(tree: &mut Tree<'_>, level: u8, ops: &[(Key, Op)]) -> Resu
     Ok(groups)
 }
 
-/// The node that answers for a key, with the changes that fall to it.
+/// The node whose span contains a key, with the changes that fall into that span.
 fn take(tree: &mut Tree<'_>, level: u8, key: &Key, rest: &mut &[(Key, Op)]) -> Result<Group, ApplyError> {
     let (number, node) = tree.take(level, key)?;
     let (ops, behind) = rest.split_at(rest.partition_point(|(key, _)| *key < node.span.until));
@@ -55,7 +55,7 @@ fn take(tree: &mut Tree<'_>, level: u8, key: &Key, rest: &mut &[(Key, Op)]) -> R
     Ok(Group { old, span: node.span, items: merge(&node.items, ops)? })
 }
 
-/// The node to the left of a group at the right end: in the group before it, or untouched so far.
+/// The left neighbour of a group that has no right neighbour: part of the previous group, or an unchanged node.
 fn left_of(
     group: &Group,
     tree: &mut Tree<'_>,
@@ -68,7 +68,7 @@ fn left_of(
     take(tree, level, &group.span.from.previous(), &mut &[][..])
 }
 
-/// Items with sorted changes made to them.
+/// Items with sorted changes applied.
 pub(super) fn merge(items: &[Item], ops: &[(Key, Op)]) -> Result<Vec<Item>, ApplyError> {
     let mut merged = Vec::with_capacity(items.len() + ops.len());
     let mut rest = items;
@@ -101,12 +101,12 @@ impl Group {
         pieces(self.items.len())
     }
 
-    /// The nodes that the group becomes. Its items are theirs then.
+    /// The nodes that the group becomes. Takes the group's items.
     pub(super) fn cut(&mut self, level: u8) -> Vec<Node> {
         cut(level, self.span, mem::take(&mut self.items))
     }
 
-    /// What the level above has to change, given the numbers of the new nodes by where they begin.
+    /// The changes for the level above, given the new nodes' numbers by first key.
     pub(super) fn renamed(&self, new: &[Item]) -> Vec<(Key, Op)> {
         let mut names: BTreeMap<Key, (Option<u64>, Option<u64>)> = BTreeMap::new();
         self.old.iter().for_each(|old| names.entry(old.key).or_default().0 = Some(old.child));
@@ -121,13 +121,13 @@ impl Group {
     }
 }
 
-/// Into how many nodes this many items go.
+/// How many nodes this many items need.
 fn pieces(items: usize) -> usize {
     if items <= ITEMS_MAX { 1 } else { items.div_ceil(ITEMS_FILL) }
 }
 
-/// Cuts items into nodes of even length. A leaf begins where the one before it ends; a branch with its first
-/// child, for what was before that child is another branch's now.
+/// Cuts items into nodes of even length. A leaf begins where the previous one ends. A branch begins with its
+/// first child, because whatever was before that child now belongs to another branch.
 pub(super) fn cut(level: u8, span: Span, items: Vec<Item>) -> Vec<Node> {
     let pieces = pieces(items.len());
     let starts: Vec<_> = (0..pieces).map(|piece| items.len() * piece / pieces).collect();

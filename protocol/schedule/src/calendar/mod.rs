@@ -1,4 +1,4 @@
-//! The calendar: what happens to which schedule when. Queues in one ordered map that is kept as state.
+//! The calendar: which schedule does what at which time. Queues in one ordered map that lives in the state.
 //!
 //! ```text
 //!   Calendar(0)   head: root, levels, entries per queue
@@ -11,11 +11,12 @@
 //!                          entry entry …     entry entry …       entry entry …
 //! ```
 //!
-//! A B+tree whose nodes are state values (decision 0012). A block reads it in its prologue and writes it once, in
-//! its epilogue; the EVM never sees it. The record of a schedule is elsewhere, in slots of the ledger account.
+//! The map is a B+tree whose nodes are state values (decision 0012). A block reads it in the prologue and
+//! writes it once, in the epilogue; the EVM never sees it. The record of a schedule is stored elsewhere, in
+//! slots of the ledger account.
 //!
-//! The entries are what the changes of all blocks made them. Into which nodes they are cut depends on those blocks
-//! as well: the same blocks give the same nodes.
+//! The sequence of blocks determines the entries and also how they are split into nodes: the same blocks give
+//! the same nodes.
 
 mod apply;
 mod check;
@@ -53,7 +54,7 @@ pub struct Calendar<'a> {
 }
 
 impl<'a> Calendar<'a> {
-    /// The calendar of this state. Nothing is read yet.
+    /// The calendar of this state. Reads nothing yet.
     pub fn new(state: &'a dyn StateRead) -> Self {
         Self { state }
     }

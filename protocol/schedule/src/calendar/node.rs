@@ -1,13 +1,13 @@
-//! The nodes of the tree: leaves hold entries, branches lead to them.
+//! The nodes of the tree: leaves hold entries, branches point to child nodes.
 //!
 //! ```text
 //! leaf    version 1 | level 0 | from | until | count u32 | key …                   keys and bounds: 25 bytes
 //! branch  version 1 | level   |                count u32 | (key, child u64) …
 //! ```
 //!
-//! A leaf carries its bounds: all entries at `from` or behind it and before `until` are in it. So one leaf, proven
-//! against the state root, proves for its span what is there and that nothing else is. A branch needs none: its
-//! first key is where it begins, and whoever goes down knows where it ends.
+//! A leaf carries its bounds: it holds all entries at or after `from` and before `until`. So one leaf, proven
+//! against the state root, proves both the presence and the absence of entries in its span. A branch carries no
+//! bounds: its first key is where it begins, and a descending reader knows where it ends.
 
 #[cfg(test)]
 mod tests;
@@ -21,12 +21,13 @@ use almanac_primitives::{
     params::{CALENDAR_NODE_ITEMS_MAX, STATE_VALUE_BYTES_MAX},
 };
 
-/// Most items in a node. Small in unit tests, so that small trees are deep.
+/// Most items in a node. Small in unit tests, to make small trees deep.
 pub(super) const ITEMS_MAX: usize = if cfg!(test) { 8 } else { CALENDAR_NODE_ITEMS_MAX };
-/// Fewest items in a node that is not alone on its level. Far below half: a node that was just split must not
-/// have to be merged again after a few removals.
+/// Fewest items in a node, unless it is the only one on its level. Far below half, so that a node that was just
+/// split does not have to be merged after a few removals.
 pub(super) const ITEMS_MIN: usize = ITEMS_MAX / 4;
-/// Items that splitting aims at, so that what was split takes some more before it has to be split again.
+/// Target number of items after a split. Below the maximum, so that the new nodes can grow before the next
+/// split.
 pub(super) const ITEMS_FILL: usize = ITEMS_MAX / 4 * 3;
 
 const VERSION: u8 = 1;
@@ -39,7 +40,7 @@ const _: () = assert!(ITEMS_MIN >= 2, "a branch with one child would make the tr
 const _: () = assert!(2 * ITEMS_FILL > ITEMS_MAX, "what overflows by one is split in two");
 const _: () = assert!(NODE_BYTES_MAX <= STATE_VALUE_BYTES_MAX, "a node is one state value");
 
-/// What a node answers for: from a place, until before another.
+/// The positions that a node covers: from the first (included) to the second (excluded).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub from: Key,
@@ -50,7 +51,7 @@ impl Span {
     pub(super) const ALL: Self = Self { from: Key::FIRST, until: Key::END };
 }
 
-/// An entry of a leaf, or a child of a branch behind the place where it begins.
+/// An entry of a leaf, or a child of a branch with the position where the child begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Item {
     pub key: Key,
@@ -58,7 +59,7 @@ pub(super) struct Item {
     pub child: u64,
 }
 
-/// A node at its place in the tree.
+/// A decoded node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     pub level: u8,
@@ -70,7 +71,7 @@ pub(super) struct Node {
 /// Why bytes are not a node of a calendar.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NodeError {
-    /// They are no encoding of a node.
+    /// The encoding is invalid.
     #[error(transparent)]
     Encoding(#[from] DecodeError),
     /// A node of another level was expected.
@@ -78,22 +79,22 @@ pub enum NodeError {
     WrongLevel {
         /// The level found.
         given: u8,
-        /// The level that its place has.
+        /// The level expected at this position of the tree.
         expected: u8,
     },
-    /// The node answers for another span than its parent says.
+    /// The node's span differs from the one in its parent.
     #[error("the node does not begin and end where its parent says")]
     WrongSpan,
-    /// The bounds of a leaf hold nothing between them, or are not places of entries.
+    /// The bounds of a leaf enclose nothing, or are not positions of entries.
     #[error("the bounds of the leaf hold nothing between them")]
     BadSpan,
-    /// Keys do not ascend, or lie outside of the node's span.
+    /// Keys do not ascend, or lie outside the node's span.
     #[error("key {index} is not behind the one before it, or outside of the node's bounds")]
     KeyOutOfPlace {
         /// Its position.
         index: usize,
     },
-    /// A node with too few items that is not alone on its level.
+    /// A node has too few items and is not the only one on its level.
     #[error("the node has {given} items, at least {min} are needed")]
     TooFew {
         /// Items found.
@@ -101,7 +102,7 @@ pub enum NodeError {
         /// Items needed.
         min: usize,
     },
-    /// A branch that leads to the head, which is no node of the tree.
+    /// A branch points to the head, which is not a node of the tree.
     #[error("child {index} has number 0, which is the head's")]
     ChildIsHead {
         /// Its position.
@@ -115,7 +116,7 @@ impl Node {
         Self { level: LEAF, span: Span::ALL, items: vec![] }
     }
 
-    /// The child that answers for a key, with its span.
+    /// The child whose span contains a key, with that span.
     pub(super) fn child(&self, key: &Key) -> (u64, Span) {
         let behind = self.items.partition_point(|item| item.key <= *key);
         let item = self.items[behind.checked_sub(1).expect("a branch begins where its first child does")];
@@ -146,7 +147,7 @@ impl Node {
         FRAME_BYTES + bounds + self.items.len() * item
     }
 
-    /// Reads a node of a level that ends where its parent says.
+    /// Decodes a node of the given level. `until` is the end of its span, as the parent defines it.
     pub(super) fn decode(encoded: &[u8], level: u8, until: Key) -> Result<Self, NodeError> {
         let mut input = Reader::versioned(encoded, "calendar node", VERSION)?;
         let given = input.u8("level")?;
@@ -157,7 +158,7 @@ impl Node {
         }
     }
 
-    /// Checks that the node is one for this place.
+    /// Checks that the node has the level and span of this position in the tree.
     pub(super) fn check_place(&self, level: u8, span: Span) -> Result<(), NodeError> {
         if self.level != level {
             return Err(NodeError::WrongLevel { given: self.level, expected: level });
@@ -183,7 +184,7 @@ fn decode_leaf(mut input: Reader<'_>) -> Result<Node, NodeError> {
     input.finish("calendar leaf")?;
     let node = Node { level: LEAF, span, items };
     check_order(&node)?;
-    // The only leaf of a tree may hold as little as it likes.
+    // The only leaf of a tree may hold any number of items.
     if count < ITEMS_MIN && span != Span::ALL {
         return Err(NodeError::TooFew { given: count, min: ITEMS_MIN });
     }
@@ -197,7 +198,7 @@ fn decode_branch(mut input: Reader<'_>, level: u8, until: Key) -> Result<Node, N
         items.push(Item { key: key(&mut input)?, child: input.u64("child")? });
     }
     input.finish("calendar branch")?;
-    // The root may have two; the level above knows of the others.
+    // Two is the root's minimum. The parent checks the minimum of other branches.
     let [first, _, ..] = items[..] else {
         return Err(NodeError::TooFew { given: count, min: 2 });
     };

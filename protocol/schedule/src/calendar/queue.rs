@@ -1,10 +1,10 @@
-//! The lists that the calendar is made of.
+//! The queues of the calendar.
 
 use crate::doors::Door;
 use almanac_primitives::{Lane, params::Parameters};
 
-/// A list of schedules in an order of its own. One for each lane and door, so a door that is held back does not block
-/// another; and one for each other thing that happens to schedules at some point.
+/// An ordered list of schedules. Each lane and door has its own, so a paused door does not block another.
+/// Further queues hold schedules that wait for a price, expire, or are swept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Queue {
@@ -14,13 +14,13 @@ pub enum Queue {
     Cron = 1,
     /// Runs that compete by price, by time, then price.
     Market = 2,
-    /// Runs that take what is left, by time.
+    /// Runs that use leftover gas, by time.
     Spare = 3,
-    /// Schedules whose time has come and whose price has not, the highest price first.
+    /// Schedules that are due but wait for a better price, the highest price first.
     Waiting = 4,
     /// The same schedules, by when they expire.
     Expiring = 5,
-    /// Ends that can still be read, by the block that sweeps them away.
+    /// Ended schedules that are still readable, by the block that removes them.
     Kept = 6,
 }
 
@@ -29,7 +29,7 @@ impl Queue {
     pub const ALL: [Self; 7] =
         [Self::Reserved, Self::Cron, Self::Market, Self::Spare, Self::Waiting, Self::Expiring, Self::Kept];
 
-    /// The queues whose entries are due at a time, in the order in which a block serves them.
+    /// The queues ordered by due time, in the order in which a block serves them.
     pub const TIMED: [Self; 4] = [Self::Reserved, Self::Cron, Self::Market, Self::Spare];
 
     /// The queue with this number.
@@ -37,7 +37,7 @@ impl Queue {
         Self::ALL.into_iter().find(|queue| *queue as u8 == number)
     }
 
-    /// The queue in which runs of a lane wait for their time.
+    /// The queue in which a lane's runs wait until they are due.
     pub fn of_lane(lane: Lane) -> Self {
         match lane {
             Lane::Reserved => Self::Reserved,
@@ -47,7 +47,7 @@ impl Queue {
         }
     }
 
-    /// The lane whose runs wait here for their time.
+    /// The lane whose runs wait in this queue until they are due.
     pub fn lane(self) -> Option<Lane> {
         match self {
             Self::Reserved => Some(Lane::Reserved),
@@ -58,12 +58,12 @@ impl Queue {
         }
     }
 
-    /// The door whose schedules wait here, where there is such a door.
+    /// The door whose schedules wait in this queue, if there is one.
     pub fn door(self) -> Option<Door> {
         Door::ALL.into_iter().find(|door| door.profile().queues.contains(&self))
     }
 
-    /// Whether governance, or a fault, holds back what waits here.
+    /// Whether governance or a fault has paused this queue.
     pub fn is_held(self, parameters: &Parameters) -> bool {
         self.door().is_some_and(|door| door.switches().is_held(parameters))
     }

@@ -1,6 +1,6 @@
-//! What a block and a curious person ask: what is due, what comes next, what is on the agenda.
+//! Reads the calendar: what is due, what comes next, and pages of the agenda.
 //!
-//! No answer costs more because more is pending: it reads the way down and the leaves that it tells of.
+//! No read costs more because more is pending: it reads the path down and the leaves whose entries it returns.
 
 use super::{
     Calendar,
@@ -12,12 +12,12 @@ use super::{
 use almanac_primitives::TimestampMs;
 use std::cmp::Reverse;
 
-/// Where a page of the agenda begins.
+/// The start of an agenda page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor {
-    /// With what is due at this time.
+    /// At the entries due at this time.
     At(TimestampMs),
-    /// Behind this entry, which may be gone: usually the last of the page before.
+    /// After this entry, usually the last one of the previous page. The entry need not exist any more.
     After(Entry),
 }
 
@@ -27,20 +27,20 @@ impl Calendar<'_> {
         Ok(Tree::open(self.state)?.head.count(queue))
     }
 
-    /// Whether an entry is there.
+    /// Whether an entry exists.
     pub fn contains(&self, entry: &Entry) -> Result<bool, CalendarError> {
         let mut tree = Tree::open(self.state)?;
         let (_, leaf) = tree.find(0, &entry.key())?;
         Ok(leaf.items.binary_search_by_key(&entry.key(), |item| item.key).is_ok())
     }
 
-    /// The entries of a queue that are due at `now`: oldest first, and the higher priority first among those of one
-    /// time. At most `count_max`; the others stay due.
+    /// The entries of a queue that are due at `now`, oldest first; at the same time, the higher priority first.
+    /// Returns at most `count_max`; the rest stay due.
     pub fn due(&self, queue: Queue, now: TimestampMs, count_max: usize) -> Result<Vec<Entry>, CalendarError> {
         self.due_from(queue, now.0, None, count_max)
     }
 
-    /// The entries of a queue up to a place, from an entry on, which may be gone.
+    /// The entries of a queue up to a place, starting from an entry. That entry need not exist any more.
     pub fn due_from(
         &self,
         queue: Queue,
@@ -49,7 +49,7 @@ impl Calendar<'_> {
         count_max: usize,
     ) -> Result<Vec<Entry>, CalendarError> {
         let mut tree = Tree::open(self.state)?;
-        // Most queues of most blocks: the head alone knows.
+        // The usual case: nothing is due in this queue, and the head alone shows it.
         if tree.head.first(queue) > until {
             return Ok(vec![]);
         }
@@ -57,7 +57,7 @@ impl Calendar<'_> {
         walk(&mut tree, from, Key::after(queue, until), count_max)
     }
 
-    /// When something becomes due first in one of these queues, or `None` where they are empty. The head knows.
+    /// The earliest due time in these queues, or `None` if they are empty. Reads only the head.
     pub fn next_due(&self, queues: &[Queue]) -> Result<Option<TimestampMs>, CalendarError> {
         let head = Tree::open(self.state)?.head;
         Ok(queues
@@ -67,8 +67,8 @@ impl Calendar<'_> {
             .min())
     }
 
-    /// The entry that becomes due first of all queues, or `None` where nothing is scheduled. Of several at one time,
-    /// the one whose queue is served first.
+    /// The entry that becomes due first in any queue, or `None` if nothing is scheduled. At the same time, the
+    /// queue that is served first wins.
     pub fn first(&self) -> Result<Option<Entry>, CalendarError> {
         let mut tree = Tree::open(self.state)?;
         let mut first: Option<Entry> = None;
@@ -86,7 +86,7 @@ impl Calendar<'_> {
         Ok(first)
     }
 
-    /// A page of what is due when, over some queues or all: by time, then as a block would serve it. At most
+    /// A page of the agenda of some queues or all, by time, then in the order a block would serve them. At most
     /// `count_max` entries; [`Cursor::After`] the last one is the next page.
     pub fn agenda(
         &self,
@@ -106,8 +106,9 @@ impl Calendar<'_> {
 }
 
 impl Calendar<'_> {
-    /// The leaves that tell everything that a queue has due at these times, both included, with the numbers of
-    /// their nodes; at most `count_max`, from the first on. Who proves them proves that nothing else is due then.
+    /// The leaves that cover everything a queue has due within a span (both ends included), with their node
+    /// numbers; the first `count_max` of them. A proof of these leaves proves that nothing else is due in the
+    /// span.
     pub fn leaves(
         &self,
         queue: Queue,
@@ -127,7 +128,7 @@ impl Calendar<'_> {
     }
 }
 
-/// Where a page begins in one queue.
+/// The position in one queue where a page begins.
 fn start(cursor: Cursor, queue: Queue) -> Key {
     match cursor {
         Cursor::At(time) => Key::at(queue, time.0),
@@ -141,7 +142,7 @@ fn agenda_order(entry: &Entry) -> impl Ord + use<> {
     (entry.at, entry.queue, Reverse(entry.priority), entry.schedule)
 }
 
-/// The first entries at `from` or behind it and before `until`.
+/// The first entries at or after `from` and before `until`.
 fn walk(tree: &mut Tree<'_>, from: Key, until: Key, count_max: usize) -> Result<Vec<Entry>, CalendarError> {
     let mut found = vec![];
     let mut at = from;

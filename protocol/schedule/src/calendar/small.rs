@@ -1,4 +1,4 @@
-//! The tests of `tests/` again, with small nodes, so that small trees are deep.
+//! Runs the tests of `tests/` again with small nodes, so that small trees are deep.
 
 #[path = "../../tests/support/damage.rs"]
 mod damage;

@@ -1,4 +1,4 @@
-//! Goes down the tree as the state has it, reading each node once.
+//! Descends the tree in the state and reads each node once.
 
 use super::{
     entry::Key,
@@ -22,13 +22,13 @@ pub enum CalendarError {
     /// The head cannot be read.
     #[error("the head of the calendar: {0}")]
     Head(DecodeError),
-    /// A node that another one leads to is not there.
+    /// A node that its parent points to does not exist.
     #[error("node {node} of the calendar is not in the state")]
     Missing {
         /// Its number.
         node: u64,
     },
-    /// A node is not what its place needs.
+    /// A node is invalid at its position in the tree.
     #[error("node {node} of the calendar: {error}")]
     Node {
         /// Its number.
@@ -43,12 +43,12 @@ pub enum CalendarError {
     Miscounted {
         /// The queue.
         queue: Queue,
-        /// What the head says.
+        /// The count in the head.
         count: u64,
     },
 }
 
-/// The tree in the state, with what has been read of it.
+/// The tree in the state, with the nodes read so far.
 pub(super) struct Tree<'a> {
     state: &'a dyn StateRead,
     pub head: Head,
@@ -75,7 +75,7 @@ impl<'a> Tree<'a> {
         Ok(Self { state, head, head_bytes, nodes })
     }
 
-    /// The node of a level that answers for a key.
+    /// The node of a level whose span contains a key.
     pub(super) fn find(&mut self, level: u8, key: &Key) -> Result<(u64, &Node), CalendarError> {
         let (mut number, mut at, mut span) = (self.head.root, self.head.top(), Span::ALL);
         while at > level {
@@ -85,7 +85,8 @@ impl<'a> Tree<'a> {
         Ok((number, self.load(number, at, span)?))
     }
 
-    /// That node, for good: whoever goes up the levels does not come back to it.
+    /// Like [`Self::find`], but moves the items out: a pass that climbs the levels does not return to the node.
+    /// to it.
     pub(super) fn take(&mut self, level: u8, key: &Key) -> Result<(u64, Node), CalendarError> {
         let (number, node) = self.find(level, key)?;
         let (level, span) = (node.level, node.span);
@@ -98,14 +99,14 @@ impl<'a> Tree<'a> {
             Entry::Occupied(seen) => seen.into_mut(),
             Entry::Vacant(space) => space.insert(read(self.state, number, level, span)?),
         };
-        // A node that two others lead to is at its place for one of them only.
+        // A node with two parents matches the span of at most one of them.
         match loaded.node.check_place(level, span) {
             Ok(()) => Ok(&loaded.node),
             Err(error) => Err(CalendarError::Node { node: number, error }),
         }
     }
 
-    /// What the state holds under the number of a node.
+    /// The stored bytes of a node.
     pub(super) fn stored(&self, number: u64) -> Result<Bytes, CalendarError> {
         match self.bytes(number) {
             Some(bytes) => Ok(bytes),
@@ -115,7 +116,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// What the state holds under a number, of what has been read.
+    /// The stored bytes of a node that has been read already.
     pub(super) fn bytes(&self, number: u64) -> Option<Bytes> {
         match number {
             HEAD => self.head_bytes.clone(),

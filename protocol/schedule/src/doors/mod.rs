@@ -1,7 +1,8 @@
-//! The doors that schedules come through: each with its terms and its rules, and here the list of them.
+//! The list of doors, the interfaces that create schedules. Each door has a module with its terms and its
+//! rules.
 //!
-//! A new door adds a module, a line to each of the two enums and to the two functions that tell them apart. Nothing else
-//! in this crate knows how many there are.
+//! A new door adds a module, a variant to each of the two enums, and an arm to each of the two functions that
+//! match on them. Nothing else in this crate depends on the number of doors.
 
 pub mod cron;
 mod rules;
@@ -16,7 +17,7 @@ use almanac_primitives::{
 use cron::CronTerms;
 use std::ops::Deref;
 
-/// The interface that a schedule came through.
+/// The interface through which a schedule was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Door {
@@ -24,7 +25,7 @@ pub enum Door {
     Cron = 1,
 }
 
-/// What a schedule is bound to by its door, fixed at creation. One variant per door.
+/// The door-specific terms of a schedule, fixed at creation. One variant per door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Terms {
     /// ARC-21.
@@ -35,7 +36,7 @@ impl Door {
     /// All of them.
     pub const ALL: [Self; 1] = [Self::Cron];
 
-    /// What is known of it before any schedule is.
+    /// The static properties of the door.
     pub fn profile(self) -> &'static Profile {
         match self {
             Self::Cron => &cron::PROFILE,
@@ -47,19 +48,19 @@ impl Door {
         Self::ALL.into_iter().find(|door| *door as u8 == number)
     }
 
-    /// Its name for people.
+    /// Its display name.
     pub fn name(self) -> &'static str {
         self.profile().name
     }
 
-    /// What governance switches it with.
+    /// The parameters with which governance switches it.
     pub fn switches(self) -> &'static Switches {
         &self.profile().switches
     }
 }
 
 impl Terms {
-    /// Those of ARC-21, if they are.
+    /// The ARC-21 terms, if these are ARC-21 terms.
     pub fn cron(&self) -> Option<&CronTerms> {
         match self {
             Self::Cron(terms) => Some(terms),
@@ -67,7 +68,7 @@ impl Terms {
     }
 }
 
-/// The rules of the door that the terms are of.
+/// Dereferences to the rules of the terms' door.
 impl Deref for Terms {
     type Target = dyn Rules;
 
@@ -78,31 +79,31 @@ impl Deref for Terms {
     }
 }
 
-/// What is known of a door before any of its schedules is.
+/// The static properties of a door.
 #[derive(Debug)]
 pub struct Profile {
-    /// Its name for people.
+    /// Its display name.
     pub name: &'static str,
-    /// What governance switches it with.
+    /// The parameters with which governance switches it.
     pub switches: Switches,
-    /// The queues of the calendar in which its schedules wait. No two doors share one, so a door that is held back does
-    /// not block another.
+    /// The calendar queues in which its schedules wait. Doors never share one, so a paused door does not block
+    /// another.
     pub queues: &'static [Queue],
-    /// Reads the terms of one of its schedules.
+    /// Decodes the terms of one of its schedules.
     pub(crate) decode: fn(&mut Reader<'_>) -> Result<Terms, DecodeError>,
 }
 
-/// Parameters that switch a door off, or hold its runs back. `None` where it has no such switch.
+/// Parameters that disable a door or pause its runs. `None` if it has no such switch.
 #[derive(Clone, Copy, Debug)]
 pub struct Switches {
-    /// At 0 the door takes no orders and nothing of it runs.
+    /// At 0 the door accepts no orders and runs nothing.
     pub enabled: Option<Parameter>,
-    /// At 1 the same, for a while: a fault of the chain's own sets it, too.
+    /// At 1 the same, temporarily. A fault of the chain's own sets it too.
     pub paused: Option<Parameter>,
 }
 
 impl Switches {
-    /// Whether what waits behind the door is held back.
+    /// Whether the door's runs are disabled or paused.
     pub fn is_held(&self, parameters: &Parameters) -> bool {
         self.enabled.is_some_and(|enabled| parameters.get(enabled) == 0)
             || self.paused.is_some_and(|paused| parameters.get(paused) == 1)

@@ -1,4 +1,4 @@
-//! What every door answers about a schedule with its terms. `life` carries the answers out, for all doors alike.
+//! What every door answers about one of its schedules. `life` carries the answers out for all doors.
 
 use super::Door;
 use crate::{
@@ -13,10 +13,10 @@ pub trait Rules: Debug {
     /// The door.
     fn door(&self) -> Door;
 
-    /// Writes the terms as they are stored.
+    /// Encodes the terms as they are stored.
     fn encode(&self, out: &mut Writer);
 
-    /// What a block does with a schedule that it meets.
+    /// What a block does with a due schedule.
     fn decide(&self, record: &Record, moment: Moment) -> Decision;
 
     /// Who gets what a run was charged.
@@ -25,35 +25,36 @@ pub trait Rules: Debug {
     /// Who gets what is left of an escrow when its schedule ends.
     fn settle_end(&self, record: &Record, end: End) -> Settlement;
 
-    /// The terms as people are shown them.
+    /// The terms for display, in RPC answers.
     fn facts(&self) -> Vec<(&'static str, Fact)>;
 
-    /// How many calls a schedule makes at most.
+    /// Most calls that a schedule makes.
     fn calls_max(&self) -> usize {
         1
     }
 
-    /// From one due time to the next, if there is more than one.
+    /// Time from one due time to the next, for a series.
     fn interval(&self) -> Option<DurationMs> {
         None
     }
 
-    /// How many runs there are by number, or `None` where only money bounds them.
+    /// Most runs, or `None` if only the escrow limits them.
     fn runs_max(&self) -> Option<u64> {
         Some(1)
     }
 
-    /// Whether part of what a run is charged may come back.
+    /// Whether part of a run's charge may be refunded.
     fn returns_unused(&self) -> bool {
         false
     }
 
-    /// Whether the end of a schedule stays readable for a while.
+    /// Whether an ended schedule stays readable for a while.
     fn keeps_ends(&self) -> bool {
         false
     }
 
-    /// The head with what it repeats of escrow and terms, for [`is_passed_over`](crate::decide::is_passed_over).
+    /// The head with the values it caches from escrow and terms, for
+    /// [`is_passed_over`](crate::decide::is_passed_over).
     fn full_head(&self, record: &Record) -> Head {
         record.head
     }
@@ -64,10 +65,10 @@ pub trait Rules: Debug {
     }
 }
 
-/// One of the terms as people are shown it.
+/// One of the terms, for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
-    /// A number; `None` where there is no such bound.
+    /// A number; `None` means unbounded.
     Number(Option<u64>),
     /// A word.
     Word(&'static str),

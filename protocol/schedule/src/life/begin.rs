@@ -1,4 +1,4 @@
-//! The start of a run: money is taken and the series re-armed before anyone is called.
+//! The start of a run: deducts the charge and re-arms the series before the call.
 
 use crate::{
     decide::{Decision, Moment, NextRun, decide},
@@ -11,17 +11,17 @@ use std::convert::Infallible;
 /// A run that has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// Its schedule, as the call will find it.
+    /// Its schedule as the call will see it.
     pub record: Record,
-    /// What was taken from the escrow. It stays in the ledger until the run is settled.
+    /// The amount deducted from the escrow. It stays in the ledger until the run is settled.
     pub charge: Wei,
 }
 
-/// Begins a run that the start of the block selected, or answers `None` where another run of the block has ended
-/// its schedule in the meantime.
+/// Begins a run that the start of the block selected. Returns `None` if another run of the block has ended the
+/// schedule in the meantime.
 ///
-/// The charge leaves the escrow and stays in the ledger until the run is settled. A series waits for its next time
-/// before the call is made, so that no call can kill it; a last run is marked, so that it cannot be cancelled.
+/// The charge leaves the escrow and stays in the ledger until the run is settled. A series is re-armed before
+/// the call, so that no call can stop it. A last run is marked as running, so that it cannot be cancelled.
 pub fn begin<L: Ledger>(
     ledger: &mut L,
     reference: ScheduleRef,
@@ -31,7 +31,8 @@ pub fn begin<L: Ledger>(
     if record.head.status.is_ended() {
         return Ok(None);
     }
-    // What was selected can only have been cancelled since: money comes in, never out, and time stands still.
+    // Since its selection the schedule can only have been cancelled: escrows only grow, and the time is the
+    // block's.
     let changed = Broken::Changed { id: record.id };
     let is_selected =
         record.head.status == Status::Pending && u64::from(record.head.runs) == reference.number;

@@ -1,4 +1,4 @@
-//! What people do to a schedule: create it, add money, end it. And what a fault does: put it aside.
+//! Operations on a schedule: create it, top it up, cancel it; and quarantine it after a fault.
 
 use super::{
     end::end,
@@ -16,23 +16,23 @@ use almanac_primitives::{Lane, ScheduleId, TimestampMs, Wei};
 /// Why a schedule cannot be cancelled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CancelError {
-    /// There is none with this id, or no longer.
+    /// No schedule has this id, or it has ended.
     #[error("there is no schedule {id}")]
     Unknown {
         /// The id.
         id: ScheduleId,
     },
-    /// It is somebody else's.
+    /// The caller is not the owner.
     #[error("schedule {id} belongs to {owner}, not to {caller}")]
     NotOwner {
         /// The id.
         id: ScheduleId,
-        /// Who asked.
+        /// The caller.
         caller: Address,
-        /// Who may.
+        /// The owner.
         owner: Address,
     },
-    /// Its last run is under way, and there is nothing left to cancel.
+    /// Its last run is in progress; nothing is left to cancel.
     #[error("schedule {id} is in its last run")]
     InLastRun {
         /// The id.
@@ -43,40 +43,40 @@ pub enum CancelError {
 /// Why a schedule cannot be topped up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopUpError {
-    /// There is none with this id, or no longer.
+    /// No schedule has this id, or it has ended.
     #[error("there is no schedule {id}")]
     Unknown {
         /// The id.
         id: ScheduleId,
     },
-    /// No schedule can hold so much.
+    /// The escrow would overflow.
     #[error("schedule {id} holds {escrow} and cannot take {amount} more")]
     TooMuch {
         /// The id.
         id: ScheduleId,
-        /// What it holds.
+        /// The current escrow.
         escrow: Wei,
-        /// What was offered.
+        /// The amount to add.
         amount: Wei,
     },
 }
 
-/// A schedule that a door has admitted.
+/// A schedule that a door has admitted, not yet created.
 #[derive(Clone, Debug)]
 pub struct NewSchedule {
-    /// What never changes.
+    /// The immutable part of its record.
     pub body: Body,
-    /// How its runs get into a block.
+    /// The lane of its runs.
     pub lane: Lane,
-    /// When its first run is due, if a time makes it run.
+    /// When its first run is due, if a time triggers it.
     pub due: Option<TimestampMs>,
-    /// What its door sorts it by; of a cron job the record tells it.
+    /// The priority in its door's order. Cron jobs derive it from the record.
     pub priority: u64,
-    /// Its money, which is in the ledger's balance already.
+    /// Its money, which the ledger's balance already includes.
     pub escrow: Wei,
 }
 
-/// Creates a schedule. Its door has checked everything.
+/// Creates a schedule that its door has checked.
 pub fn create<L: Ledger>(ledger: &mut L, id: ScheduleId, new: NewSchedule) -> Result<Event, L::Error> {
     let NewSchedule { body, lane, due, priority, escrow } = new;
     let (status, last) = (Status::Pending, LastRun::None);
@@ -90,7 +90,7 @@ pub fn create<L: Ledger>(ledger: &mut L, id: ScheduleId, new: NewSchedule) -> Re
     Ok(Event::of(id, &record.body, What::Created { owner, target, lane, due }))
 }
 
-/// A schedule of a door that has not ended. To one door, the schedules of another do not exist.
+/// Finds a schedule of a door that has not ended. A door cannot see the schedules of other doors.
 pub fn find<L: Ledger, R>(
     ledger: &mut L,
     door: Door,
@@ -100,7 +100,7 @@ pub fn find<L: Ledger, R>(
     Ok(load(ledger, id)?.filter(is_there))
 }
 
-/// Ends a schedule for its owner. Its door's rules say how much of the escrow is paid back.
+/// Cancels a schedule for its owner. Its door's rules define the refund.
 pub fn cancel<L: Ledger>(
     ledger: &mut L,
     door: Door,
@@ -121,7 +121,7 @@ pub fn cancel<L: Ledger>(
     end(ledger, &record, End::Cancelled, moment)
 }
 
-/// Adds money that is in the ledger's balance already.
+/// Adds money that the ledger's balance already includes.
 pub fn top_up<L: Ledger>(
     ledger: &mut L,
     door: Door,
@@ -138,10 +138,10 @@ pub fn top_up<L: Ledger>(
     Ok(Event::of(id, &record.body, What::ToppedUp { amount, escrow: record.escrow }))
 }
 
-/// Takes a schedule out of the calendar because of a fault of our own, and gives back what a run of it that never
-/// took place was charged. Its owner may still cancel it. Answers whether there was a head to change.
+/// Takes a schedule out of the calendar because of a fault of our own, and returns the charge of a run that did
+/// not take place. Its owner may still cancel it. Returns whether there was a valid head to change.
 ///
-/// Only the head has to make sense: what else is wrong with the record is left as it is, and nothing can run it.
+/// Only the head has to be valid. Other damage to the record is left as it is, and the schedule cannot run.
 pub fn quarantine<L: Ledger>(ledger: &mut L, id: ScheduleId, returned: Wei) -> Result<bool, L::Error> {
     let Ok(mut head) = Head::from_word(ledger.load(head_slot(id))?) else { return Ok(false) };
     head.status = Status::Quarantined;

@@ -1,4 +1,4 @@
-//! What becomes of a schedule that does not run when its turn comes.
+//! What happens to a due schedule that does not run.
 
 use super::{Event, end::end};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 use almanac_primitives::TimestampMs;
 
-/// Ends a schedule without a run, and divides what it has.
+/// Ends a schedule without a run and settles its escrow.
 pub fn end_without_run<L: Ledger, R>(
     ledger: &mut L,
     record: &Record,
@@ -18,14 +18,14 @@ pub fn end_without_run<L: Ledger, R>(
     end(ledger, record, reason, moment)
 }
 
-/// Lets a schedule wait for a later time, without a run and without money.
+/// Moves a schedule to a later time, without a run and without a charge.
 pub fn skip<L: Ledger>(ledger: &mut L, mut record: Record, until: TimestampMs) -> Result<(), L::Error> {
     record.head.due = Some(until);
     ledger.move_entry()?;
     save(ledger, &record)
 }
 
-/// Lets a schedule whose time has come wait for a better price, at most until its door's clock says `until`.
+/// Lets a due schedule wait for a better price until it expires at `until`, in its door's unit.
 pub fn wait<L: Ledger>(ledger: &mut L, mut record: Record, until: u64) -> Result<(), L::Error> {
     record.head.status = Status::Waiting;
     record.head.until = until;

@@ -1,4 +1,4 @@
-//! The end of a schedule: its escrow is divided, and its record goes, or stays readable for a while.
+//! The end of a schedule: settles its escrow, then removes its record or keeps it readable for a while.
 
 use super::{Event, event::What};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 use alloy_primitives::Address;
 use almanac_primitives::Wei;
 
-/// Ends a schedule, and divides what is left of its escrow as its door's rules say.
+/// Ends a schedule and splits the rest of its escrow by its door's rules.
 pub(super) fn end<L: Ledger, R>(
     ledger: &mut L,
     record: &Record,
@@ -27,7 +27,7 @@ pub(super) fn end<L: Ledger, R>(
     Ok(Event::of(record.id, &record.body, what))
 }
 
-/// Takes a record away, or keeps what it says of its end for those who ask later.
+/// Removes a record, or keeps its final status readable.
 fn close<L: Ledger>(ledger: &mut L, record: &Record, end: End, moment: Moment) -> Result<(), L::Error> {
     ledger.move_entry()?;
     if !record.body.terms.keeps_ends() {
@@ -40,8 +40,8 @@ fn close<L: Ledger>(ledger: &mut L, record: &Record, end: End, moment: Moment) -
     save(ledger, &ended)
 }
 
-/// Takes the record of a schedule away that ended a while ago, or answers `false` where it says something else than its
-/// entry in the calendar.
+/// Removes the record of a schedule that ended some time ago. Returns `false` if the record contradicts the
+/// calendar entry.
 pub fn sweep<L: Ledger>(ledger: &mut L, entry: Entry) -> Result<bool, L::Error> {
     let id = entry.schedule;
     let head = Head::from_word(ledger.load(head_slot(id))?);
@@ -53,7 +53,7 @@ pub fn sweep<L: Ledger>(ledger: &mut L, entry: Entry) -> Result<bool, L::Error> 
     Ok(true)
 }
 
-/// Divides money of the ledger.
+/// Pays out money of the ledger.
 pub(super) fn pay<L: Ledger>(
     ledger: &mut L,
     settlement: Settlement,

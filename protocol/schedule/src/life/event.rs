@@ -1,4 +1,4 @@
-//! What happened to a schedule, in words that belong to no door.
+//! What happened to a schedule, independent of its door.
 
 use crate::{
     decide::End,
@@ -7,18 +7,18 @@ use crate::{
 use alloy_primitives::Address;
 use almanac_primitives::{Gas, Lane, ScheduleId, TimestampMs, Wei};
 
-/// Something that happened to a schedule. Its door says it in its own words, and the index keeps it as it is here.
+/// Something that happened to a schedule. Doors translate it into their own logs; the index stores it as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Which schedule.
     pub id: ScheduleId,
-    /// The door that it came through; `None` where the record cannot be read.
+    /// The door that created it; `None` if the record cannot be read.
     pub door: Option<Door>,
     /// What happened.
     pub what: What,
 }
 
-/// Something that happened to a schedule, and in which transaction of its block.
+/// An event with the position of its transaction in the block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LifeEvent {
     /// The transaction's receipt index.
@@ -30,41 +30,41 @@ pub struct LifeEvent {
 /// What happened to a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Somebody made it.
+    /// It was created.
     Created {
         /// Who may cancel it.
         owner: Address,
-        /// The contract that it calls first.
+        /// The target of its first call.
         target: Address,
-        /// How its runs get into a block.
+        /// The lane of its runs.
         lane: Lane,
-        /// When its first run is due, if a time makes it run.
+        /// When its first run is due, if a time triggers it.
         due: Option<TimestampMs>,
     },
-    /// Somebody added money.
+    /// Money was added to its escrow.
     ToppedUp {
         /// How much.
         amount: Wei,
-        /// What it has now.
+        /// The escrow afterwards.
         escrow: Wei,
     },
-    /// A run is over.
+    /// A run finished.
     Executed {
-        /// Whether the call returned.
+        /// Whether the call succeeded.
         is_success: bool,
         /// Gas it used.
         gas_used: Gas,
     },
-    /// It has ended.
+    /// It ended.
     Ended {
         /// Why.
         end: End,
-        /// Whose it was.
+        /// Its owner.
         owner: Address,
-        /// What was paid back.
+        /// The amount refunded.
         refunded: Wei,
     },
-    /// A fault of the chain's own put it aside.
+    /// A fault of the chain's own quarantined it.
     Quarantined {
         /// What is wrong.
         reason: String,
@@ -72,7 +72,7 @@ pub enum What {
 }
 
 impl Event {
-    /// Something that happened to a schedule with this body.
+    /// An event of a schedule with this body.
     pub(super) fn of(id: ScheduleId, body: &Body, what: What) -> Self {
         Self { id, door: Some(body.door()), what }
     }

@@ -1,4 +1,4 @@
-//! The life of a schedule: created, topped up, run, settled, ended; or put aside by a fault.
+//! The life of a schedule: created, topped up, run, settled, ended; or quarantined by a fault.
 //!
 //! ```text
 //!   create ──→ Pending ──→ begin ──→ (call) ──→ settle ──→ Pending, or ended after the last run
@@ -11,8 +11,8 @@
 //!   ended ──→ gone at once, or readable until `sweep`
 //! ```
 //!
-//! This is the one place that carries out what the doors' rules decide (`decide`), for all doors alike. Nothing here
-//! calls anyone, reads a clock or knows an interface. Doors turn the [`Event`]s into their own.
+//! This is the only place that carries out what the doors' rules decide (`decide`), for all doors. Nothing here
+//! makes a call, reads a clock or knows an ABI. Doors translate the [`Event`]s into their own logs.
 
 mod begin;
 mod change;

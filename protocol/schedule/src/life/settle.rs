@@ -1,4 +1,4 @@
-//! The end of a run: its charge is divided, and a schedule whose last run it was ends.
+//! The end of a run: settles its charge, and ends the schedule after its last run.
 
 use super::{
     Event,
@@ -26,14 +26,15 @@ pub fn settle<L: Ledger>(
     if settlement.total() != Some(*charge) {
         return Err(Failure::Broken(Broken::Unsettled { id, amount: *charge }));
     }
-    // What returns goes to the escrow, if there still is one.
+    // The refund goes to the escrow if the schedule still exists.
     let refund = std::mem::take(&mut settlement.refund);
     pay(ledger, settlement, selected.body.refund_to, moment).map_err(Failure::Ledger)?;
     let is_success = ended.outcome.is_success();
     let what = What::Executed { is_success, gas_used: ended.gas_used };
     let mut events = vec![Event::of(id, &selected.body, what)];
     match load(ledger, id)?.filter(|record: &Record| !record.head.status.is_ended()) {
-        // The run cancelled its own series, or had it cancelled: what it did not use is all that is left.
+        // The run cancelled its own schedule, directly or not: only the unused part of the charge is left to
+        // pay out.
         None => pay(ledger, Settlement::refund(refund), selected.body.refund_to, moment)
             .map_err(Failure::Ledger)?,
         Some(mut record) => {
@@ -51,7 +52,8 @@ pub fn settle<L: Ledger>(
     Ok(events)
 }
 
-/// How a schedule ends with its last run: a series has reached its number, a single run is its own end.
+/// The reason with which a schedule ends after its last run: a series has made all its runs, a single run has
+/// its outcome.
 fn last_end(record: &Record, is_success: bool) -> End {
     match (record.is_series(), is_success) {
         (true, _) => End::RunsReached,

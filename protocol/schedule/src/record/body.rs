@@ -1,4 +1,4 @@
-//! What never changes in a record: who, what, and on which terms.
+//! The immutable part of a record: owner, calls and terms.
 
 use super::Trigger;
 use crate::doors::{Door, Terms};
@@ -20,9 +20,9 @@ pub struct Body {
     pub refund_to: Address,
     /// Gas that a run may use, intrinsic gas included.
     pub gas_limit: Gas,
-    /// What makes it run.
+    /// What triggers a run.
     pub trigger: Trigger,
-    /// What its door binds it to.
+    /// The terms of its door.
     pub terms: Terms,
     /// What a run calls, in order. At least one, and no more than the terms allow.
     pub calls: Vec<Call>,
@@ -42,17 +42,17 @@ pub struct Call {
 }
 
 impl Body {
-    /// The door that it came through, whose events it gives.
+    /// The door that created it and emits its events.
     pub fn door(&self) -> Door {
         self.terms.door()
     }
 
-    /// The call that people are shown: the first.
+    /// The first call, which is the one displayed.
     pub fn call(&self) -> &Call {
         self.calls.first().expect("a body has a call: decoding refuses others")
     }
 
-    /// The most that an escrow can pay per gas of one run: it covers a run at this base fee and at none above.
+    /// The highest base fee at which an escrow covers one run.
     pub(crate) fn price(&self, escrow: Wei) -> u64 {
         escrow.0.checked_div(U256::from(self.gas_limit.0)).map_or(u64::MAX, |price| price.saturating_to())
     }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     proptest! {
-        /// Flipped bytes of a real body: what still reads must be written back as it was.
+        /// Mutates the bytes of a valid body: whatever decodes must encode to the same bytes.
         #[test]
         fn one_body_has_one_encoding(at in 0usize..190, value: u8, cut in 0usize..200) {
             let mut bytes = body().encode().to_vec();

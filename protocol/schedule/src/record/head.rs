@@ -1,4 +1,4 @@
-//! What changes in a record, packed into one slot.
+//! The mutable part of a record, packed into one slot.
 //!
 //! ```text
 //!  0        1        2      3      4          12         20      24           32
@@ -7,8 +7,8 @@
 //! +--------+--------+------+------+----------+----------+-------+------------+
 //! ```
 //!
-//! Priority and until repeat what escrow and body say, so that a block can pass over a schedule that will not run
-//! with one read: what a block has to look at must not cost more than the look was paid for.
+//! Priority and until cache values that follow from escrow and body, so that a block can pass over a schedule
+//! that will not run with one read: looking at it must not cost more than was paid for the look.
 
 use alloy_primitives::U256;
 use almanac_primitives::{
@@ -21,43 +21,45 @@ const VERSION: u8 = 2;
 /// The part of a record that changes with every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Where in its life the schedule is.
+    /// Where the schedule is in its life.
     pub status: Status,
-    /// How its runs get into a block.
+    /// The lane of its runs.
     pub lane: Lane,
     /// How its last run ended.
     pub last: LastRun,
-    /// When its next run is due, or the one under way was; `None` where no time makes it run.
+    /// When its next run is due, or when the current one was; `None` if no time triggers it.
     pub due: Option<TimestampMs>,
-    /// What its door sorts by or passes over by: of a cron job the most that its next run can pay per gas.
+    /// The value by which its door sorts or passes over schedules. For a cron job: the most that its next run
+    /// can pay per gas.
     pub priority: u64,
-    /// Runs that have begun.
+    /// Number of runs begun.
     pub runs: u32,
-    /// When this status ends by itself, zero for never. A schedule that is due: the time in milliseconds from which
-    /// its run is no longer wanted. One that waits for a price: where its door's clock lets it expire. One that has
-    /// ended: the block in which its record is swept away.
+    /// When this status ends by itself; zero means never. For a pending schedule: the time in milliseconds from
+    /// which its run is skipped. For one that waits for a price: when it expires, in its door's unit. For an
+    /// ended one: the block in which its record is removed.
     pub until: u64,
 }
 
-/// Where in its life a schedule is.
+/// Where a schedule is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
-    /// It waits for what makes it run.
+    /// It waits for its trigger.
     Pending = 1,
-    /// Its last run is under way.
+    /// Its last run is in progress.
     Running = 2,
-    /// A fault of the chain's own put it aside; its owner may cancel it and gets the escrow.
+    /// A fault of the chain's own took it out of the calendar; its owner may cancel it and gets the escrow
+    /// back.
     Quarantined = 3,
-    /// Its time has come, and it waits for a better price.
+    /// It is due and waits for a better price.
     Waiting = 4,
-    /// The start of this block has taken it up; its run follows.
+    /// The start of this block selected it; its run follows.
     Processed = 5,
-    /// It has ended with a run that returned. Ends stay readable for a while, where a door wants that.
+    /// It ended with a successful run. Ended schedules stay readable for a while if their door keeps them.
     Succeeded = 6,
-    /// It has ended with a run that failed.
+    /// It ended with a failed run.
     Failed = 7,
-    /// Its owner ended it.
+    /// Its owner cancelled it.
     Cancelled = 8,
     /// It waited too long.
     Expired = 9,
@@ -68,21 +70,21 @@ pub enum Status {
 /// How the last run of a schedule ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastRun {
-    /// There was none.
+    /// There was no run yet.
     None,
-    /// It returned.
+    /// It succeeded.
     Succeeded,
     /// It reverted; the receipt has the reason.
     Reverted,
-    /// It was stopped.
+    /// It halted.
     Halted(Halt),
 }
 
-/// Halts are told from the other ends by this bit.
+/// Set in the encoding of halts.
 const HALT_BIT: u8 = 0x80;
 
 impl LastRun {
-    /// How a run with this outcome ended.
+    /// The result of a run with this outcome.
     pub fn of(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Success => Self::Succeeded,
@@ -125,7 +127,7 @@ impl Status {
         Self::Shutdown,
     ];
 
-    /// Whether nothing happens to the schedule any more.
+    /// Whether the schedule has ended.
     pub fn is_ended(self) -> bool {
         match self {
             Self::Pending | Self::Running | Self::Quarantined | Self::Waiting | Self::Processed => false,

@@ -1,4 +1,4 @@
-//! The record of a schedule: two slots of the ledger account that change, and a body that never does.
+//! The record of a schedule: two mutable slots of the ledger account, and an immutable body.
 //!
 //! ```text
 //!   ledger slot (id, 0)   head     status, lane, due time, priority, runs, how the last one ended
@@ -6,8 +6,8 @@
 //!   Body(id)              body     who, what, on which terms
 //! ```
 //!
-//! Slots are in the EVM's journal, so whatever reverts takes its changes of a record along. A schedule without a
-//! head does not exist. What the calendar says follows from the heads alone.
+//! Slots are in the EVM's journal, so a revert also undoes changes of a record. A schedule without a head does
+//! not exist. The calendar is fully determined by the heads.
 
 mod body;
 mod head;
@@ -26,23 +26,23 @@ use almanac_primitives::{
     TimestampMs, Wei, addresses::LEDGER, codec::DecodeError, state::decode_slot,
 };
 
-/// A schedule as the state has it.
+/// A schedule read from the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Its name.
+    /// Its id.
     pub id: ScheduleId,
-    /// What changes with every run.
+    /// The mutable part.
     pub head: Head,
     /// The money it holds.
     pub escrow: Wei,
-    /// What never changes.
+    /// The immutable part.
     pub body: Body,
 }
 
-/// Why a record cannot be what it claims to be: a fault that belongs to one schedule.
+/// Why a record is invalid: a fault that affects one schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// The head means nothing.
+    /// The head does not decode.
     #[error("the head of schedule {id}: {error}")]
     Head {
         /// Which schedule.
@@ -50,7 +50,7 @@ pub enum Broken {
         /// What is wrong.
         error: DecodeError,
     },
-    /// The body means nothing.
+    /// The body does not decode.
     #[error("the body of schedule {id}: {error}")]
     Body {
         /// Which schedule.
@@ -58,33 +58,33 @@ pub enum Broken {
         /// What is wrong.
         error: DecodeError,
     },
-    /// There is a head and no body.
+    /// There is a head but no body.
     #[error("schedule {id} has no body")]
     NoBody {
         /// Which schedule.
         id: ScheduleId,
     },
-    /// The calendar knows a schedule that does not wait at that time in that lane.
+    /// The calendar has an entry whose schedule does not wait at that time in that lane.
     #[error("the calendar has {entry}, the records do not")]
     NotDue {
         /// What the calendar has.
         entry: Entry,
     },
-    /// The ledger does not have what a schedule is owed: its escrow is larger than what was paid in.
+    /// The ledger's balance does not cover a payment: the escrow is larger than what was paid in.
     #[error("the ledger owes {amount} and does not have it")]
     Unpaid {
-        /// What it owes.
+        /// The payment.
         amount: Wei,
     },
-    /// The rules of a door divide money into parts that are more or less than the whole.
+    /// The parts of a settlement do not add up to the whole.
     #[error("the parts of {amount} that schedule {id} leaves do not add up to it")]
     Unsettled {
         /// Which schedule.
         id: ScheduleId,
-        /// What was to be divided.
+        /// The amount to settle.
         amount: Wei,
     },
-    /// A schedule is not what the start of the block selected, although it is still there.
+    /// A schedule still exists but has changed since the start of the block selected it.
     #[error("schedule {id} has changed since the start of the block")]
     Changed {
         /// Which schedule.
@@ -98,7 +98,7 @@ pub enum RecordError {
     /// The store failed.
     #[error(transparent)]
     Read(#[from] StateReadError),
-    /// The values are there and mean nothing.
+    /// The stored values are invalid.
     #[error(transparent)]
     Broken(#[from] Broken),
 }
@@ -113,7 +113,7 @@ pub fn escrow_slot(id: ScheduleId) -> U256 {
     slot(id, ESCROW_FIELD)
 }
 
-/// The schedule whose head this slot of the ledger holds, if it holds one.
+/// The schedule whose head is in this slot of the ledger, if it is a head slot.
 pub fn schedule_of_head_slot(slot: U256) -> Option<ScheduleId> {
     let [field, id, kind, rest] = slot.into_limbs();
     (field == HEAD_FIELD && kind == RECORD_KIND && rest == 0).then_some(ScheduleId(id))
@@ -122,7 +122,7 @@ pub fn schedule_of_head_slot(slot: U256) -> Option<ScheduleId> {
 const HEAD_FIELD: u64 = 0;
 const ESCROW_FIELD: u64 = 1;
 
-/// Slots of other things that the ledger holds are of another kind.
+/// Distinguishes slots of records from other slots of the ledger.
 const RECORD_KIND: u64 = 1;
 
 fn slot(id: ScheduleId, field: u64) -> U256 {
@@ -130,12 +130,12 @@ fn slot(id: ScheduleId, field: u64) -> U256 {
 }
 
 impl Record {
-    /// Where the parts of a record are in the state: head, escrow and body.
+    /// The state keys of a record: head, escrow and body.
     pub fn keys(id: ScheduleId) -> [StateKey; 3] {
         [StateKey::Slot(LEDGER, head_slot(id)), StateKey::Slot(LEDGER, escrow_slot(id)), StateKey::Body(id)]
     }
 
-    /// The record of a schedule in a state, or `None` where there is none.
+    /// The record of a schedule in a state, or `None` if it does not exist.
     pub fn read(state: &dyn StateRead, id: ScheduleId) -> Result<Option<Self>, RecordError> {
         let [head, escrow, body] = Self::keys(id);
         let read_slot = |key| match state.read(key)? {
@@ -153,7 +153,7 @@ impl Record {
         Ok(Some(Self::decode(id, head, escrow, body.as_ref())?))
     }
 
-    /// Puts a record together from its stored parts.
+    /// Decodes a record from its stored parts.
     pub(crate) fn decode(
         id: ScheduleId,
         head: U256,
@@ -166,12 +166,12 @@ impl Record {
         Ok(Self { id, head, escrow: Wei(escrow), body })
     }
 
-    /// Its place in the calendar, if it waits for a time.
+    /// Its calendar entry, if it waits for a time.
     pub fn entry(&self) -> Option<Entry> {
         self.head.entry(self.id)
     }
 
-    /// Its next run at a price per gas.
+    /// The transaction of its next run at a gas price.
     pub fn run(&self, gas_price: GasPrice) -> RunTransaction {
         let Call { from, to, value, input } = self.body.call();
         RunTransaction {
@@ -186,12 +186,12 @@ impl Record {
         }
     }
 
-    /// What its next run takes from the escrow at a base fee.
+    /// What its next run costs at a base fee.
     pub fn charge(&self, base_fee: GasPrice) -> Wei {
         self.body.gas_limit.cost(base_fee)
     }
 
-    /// The head with what it repeats of escrow and body.
+    /// The head with the values that it caches from escrow and body.
     pub fn full_head(&self) -> Head {
         self.body.terms.full_head(self)
     }
@@ -201,18 +201,18 @@ impl Record {
         self.body.terms.is_series()
     }
 
-    /// When the run after the next is due, if the next one runs for `due`; `None` where it is the last.
+    /// When the run after the one for `due` is due; `None` if that one is the last.
     pub fn next_due(&self, due: TimestampMs) -> Option<TimestampMs> {
         let interval = self.body.terms.interval().filter(|_| self.runs_left().is_none_or(|left| left > 1))?;
         due.checked_add(interval)
     }
 
-    /// How many runs may still come by number, or `None` where only money bounds them.
+    /// How many runs are left by count, or `None` if only the escrow limits them.
     pub fn runs_left(&self) -> Option<u64> {
         self.body.terms.runs_max().map(|max| max.saturating_sub(self.head.runs.into()))
     }
 
-    /// How many runs the escrow pays for at a base fee, by number of runs bounded too.
+    /// How many runs the escrow pays for at a base fee, limited by the runs left.
     pub fn runway(&self, base_fee: GasPrice) -> u64 {
         let charge = self.charge(base_fee).0;
         let paid = if charge.is_zero() { u64::MAX } else { (self.escrow.0 / charge).saturating_to() };
@@ -221,7 +221,7 @@ impl Record {
 }
 
 impl Head {
-    /// The place in the calendar where a schedule with this head waits for its time.
+    /// The calendar entry of a schedule with this head, if it waits for a time.
     pub fn entry(&self, id: ScheduleId) -> Option<Entry> {
         // ARC21-11: by time, then id. Money does not buy a place in the cron lane.
         let priority = Priority(if self.lane == Lane::Cron { 0 } else { self.priority });
@@ -229,7 +229,7 @@ impl Head {
         Some(Entry { queue: Queue::of_lane(self.lane), at: due.0, priority, schedule: id })
     }
 
-    /// All places in the calendar that a schedule with this head has.
+    /// All calendar entries of a schedule with this head.
     pub fn entries(&self, id: ScheduleId) -> impl Iterator<Item = Entry> + use<> {
         let at = |queue, at, priority| Some(Entry { queue, at, priority: Priority(priority), schedule: id });
         let due = self.due.map_or(0, |due| due.0);

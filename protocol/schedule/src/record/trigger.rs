@@ -1,14 +1,14 @@
-//! What makes a schedule run, as data.
+//! What triggers a schedule, as data.
 
-/// What makes a schedule run.
+/// What triggers a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Trigger {
-    /// A time that has come.
+    /// Its due time.
     Time = 1,
-    /// The last signature that was missing.
+    /// The last missing signature.
     Signatures = 2,
-    /// A time that has come, if all have signed by then.
+    /// Its due time, if all have signed by then.
     SignaturesByTime = 3,
 }
 

@@ -1,4 +1,4 @@
-//! The names of values in proofs and between peers: the bytes that [`StateKey::hashed`] hashes.
+//! The encoding of keys in proofs and between peers: the bytes that [`StateKey::hashed`] hashes.
 
 use almanac_primitives::{
     ScheduleId, StateKey,
@@ -6,10 +6,10 @@ use almanac_primitives::{
     state::Meta,
 };
 
-/// The longest: a slot.
+/// Length of the longest key, a slot.
 pub const KEY_BYTES_MAX: usize = 1 + 20 + 32;
 
-/// Writes a key's bytes, whose first one fixes their number.
+/// Writes a key's bytes. The first byte determines the length.
 pub fn write(key: &StateKey, out: &mut Writer) {
     key.with_bytes(|bytes| out.raw(bytes));
 }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     proptest! {
-        /// Else a proof would name one value and lead to another.
+        /// Otherwise a proof could name one value and lead to another.
         #[test]
         fn the_encoding_is_what_the_store_hashes(key in keys()) {
             let encoded = encode(&key);

@@ -1,4 +1,4 @@
-//! Checks a proof against a header, and returns what it proves.
+//! Verifies a proof against a header, and returns what it proves.
 
 use super::StateProof;
 use crate::qmdb::{Family, Value};
@@ -16,8 +16,8 @@ type Write = Operation<Family, FixedBytes<32>, VariableEncoding<Value>>;
 
 /// Checks that `proof` leads to the state root in `header`.
 ///
-/// The answer is worth as much as the header: compare [`Header::hash`] with a block hash from a source that
-/// you trust. The hash covers the state root and everything else in the header.
+/// The result is only as trustworthy as the header: compare [`Header::hash`] with a block hash from a source
+/// that you trust. The hash covers the state root and everything else in the header.
 pub fn verify(header: &Header, proof: &StateProof) -> Result<ProvenValue, VerifyError> {
     let hash = header.hash();
     if (proof.block_number, proof.block_hash) != (header.number, hash) {
@@ -41,7 +41,7 @@ pub fn verify(header: &Header, proof: &StateProof) -> Result<ProvenValue, Verify
     })
 }
 
-/// Why a proof proves nothing.
+/// Why a proof is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
     /// The proof is for another block than the header's.
@@ -65,7 +65,7 @@ pub enum VerifyError {
          {block_number}"
     )]
     WrongRoot {
-        /// Whose value is claimed.
+        /// The claimed key.
         key: StateKey,
         /// The block.
         block_number: u64,
@@ -74,9 +74,9 @@ pub enum VerifyError {
     },
 }
 
-/// A value that is in the state after a block. Only [`verify`] makes one.
+/// A value that is in the state after a block. Only [`verify`] creates one.
 ///
-/// Whoever reads it says what was asked for, so that a proof of one thing never passes for another.
+/// Readers must name the key they expect, so that a proof of one thing never passes for another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProvenValue {
     block_number: u64,
@@ -85,18 +85,18 @@ pub struct ProvenValue {
     value: Bytes,
 }
 
-/// Why a proven value is not what was asked for.
+/// Why a proven value is not the requested one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentError {
     /// Another value was proven.
     #[error("the proof is of {proven:?}, expected {asked:?}")]
     OtherKey {
-        /// What was asked for.
+        /// The requested key.
         asked: StateKey,
-        /// What was proven.
+        /// The proven key.
         proven: StateKey,
     },
-    /// The value is in the state and cannot be read: written by rules that this build does not know.
+    /// The value is in the state but does not decode: it was written by rules that this build does not know.
     #[error("the value of {key:?} cannot be read: {error}")]
     Malformed {
         /// Whose value.
@@ -104,7 +104,7 @@ pub enum ContentError {
         /// What is wrong with it.
         error: DecodeError,
     },
-    /// The code is in the state under a hash that is not its own.
+    /// The code is in the state under a hash other than its own.
     #[error("the code under {named} has the hash {found}")]
     OtherCode {
         /// The hash in the key.
@@ -115,7 +115,7 @@ pub enum ContentError {
 }
 
 impl ProvenValue {
-    /// Height of the block after which the value is there.
+    /// Height of the block.
     pub fn block_number(&self) -> u64 {
         self.block_number
     }

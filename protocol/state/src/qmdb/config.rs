@@ -9,26 +9,26 @@ use commonware_storage::{
 use commonware_utils::{NZU16, NZU64, NZUsize};
 use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 
-/// Bytes of a page of the cache: what one read of the disk brings.
+/// Bytes of a cache page, the unit of disk reads.
 const PAGE_BYTES: NonZeroU16 = NZU16!(4096);
 
-/// Bytes that are read at a time when a store is opened.
+/// Read buffer for opening a store.
 const REPLAY_BUFFER_BYTES: NonZeroUsize = NZUsize!(1 << 20);
 
-/// What the log of the state is called among the partitions.
+/// Name of the state's log among the partitions.
 const LOG: &str = "log";
 
-/// How a store works.
+/// Configuration of a store.
 #[derive(Clone, Debug)]
 pub struct QmdbConfig {
     /// Prefix of its files.
     pub partition: String,
     /// Memory for pages read from disk, in bytes. More of it makes reads of a large state faster.
     pub page_cache_bytes: usize,
-    /// Keys that opening keeps at hand, to tell live operations from superseded ones. Opening is fastest when
+    /// Keys that opening keeps in memory, to tell live operations from superseded ones. Opening is fastest if
     /// all live keys fit.
     pub open_cache_keys: usize,
-    /// Bytes that are gathered before they go to the disk.
+    /// Write buffer in bytes.
     pub write_buffer_bytes: NonZeroUsize,
     /// Operations in one file of the state: the grain of pruning. Fixed for the life of a store.
     pub file_operations: NonZeroU64,
@@ -38,7 +38,7 @@ pub struct QmdbConfig {
 }
 
 impl QmdbConfig {
-    /// Good for a laptop and up to a million accounts: 64 MiB of pages, a million keys while opening.
+    /// Suited to a laptop and up to a million accounts: 64 MiB of pages, a million keys while opening.
     pub fn new(partition: impl Into<String>) -> Self {
         Self {
             partition: partition.into(),
@@ -55,7 +55,7 @@ impl QmdbConfig {
         VariableConfig {
             merkle_config: MerkleConfig {
                 journal_partition: format!("{}-merkle", self.partition),
-                // The journal makes a partition of its own with the ending "-metadata".
+                // The journal creates its own partition with the suffix "-metadata".
                 metadata_partition: format!("{}-merkle-pins", self.partition),
                 items_per_blob: self.file_operations,
                 write_buffer: self.write_buffer_bytes,
@@ -72,7 +72,7 @@ impl QmdbConfig {
         }
     }
 
-    /// How the names of the log's partitions begin: what a copy that was cut short can go on with.
+    /// Prefix of the log's partitions, from which an interrupted copy can continue.
     pub fn log_prefix(&self) -> String {
         format!("{}-{LOG}", self.partition)
     }

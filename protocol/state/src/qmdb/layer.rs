@@ -1,7 +1,7 @@
 //! The tree of sealed batches above the committed head.
 //!
-//! QMDB links a batch to its parents by weak pointers and compares states by their roots. Here a batch keeps its
-//! parents alive, and two batches with equal content are still two: the same rules as in memory.
+//! QMDB links a batch to its parents by weak pointers and compares states by their roots. Here a batch keeps
+//! its parents alive, and two batches with equal content are distinct, as in the memory store.
 
 use super::{Sealed, root};
 use crate::store::{CommitError, StaleBatch};
@@ -9,17 +9,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// One sealed batch.
 pub(crate) struct Layer {
-    /// The batch as QMDB has it.
+    /// QMDB's batch.
     pub(crate) sealed: Sealed,
-    /// Batches below it, genesis included.
+    /// Number of batches below it, including genesis.
     pub(crate) height: u64,
-    /// `None` once committed: nothing looks past the head, and the history must not stay in memory. Written
-    /// only while the store is locked for writing, so it holds still for readers.
+    /// `None` once committed: nothing reads below the head, and history must not stay in memory. Written only
+    /// while the store is locked for writing, so it is stable for readers.
     parent: Mutex<Option<Arc<Self>>>,
 }
 
 impl Layer {
-    /// What is on disk.
+    /// The state on disk.
     pub(super) fn committed(sealed: Sealed, height: u64) -> Arc<Self> {
         Arc::new(Self { sealed, height, parent: Mutex::new(None) })
     }
@@ -30,7 +30,7 @@ impl Layer {
         Arc::new(Self { sealed, height, parent: Mutex::new(Some(Arc::clone(parent))) })
     }
 
-    /// Refuses a batch that `head` does not lead to.
+    /// Rejects a batch that does not descend from `head`.
     pub(super) fn check_live(self: &Arc<Self>, head: &Arc<Self>) -> Result<(), StaleBatch> {
         let mut below = Arc::clone(self);
         while below.height > head.height {
@@ -44,7 +44,7 @@ impl Layer {
         }
     }
 
-    /// Refuses a batch that does not lie directly on `head`.
+    /// Rejects a batch that is not a direct child of `head`.
     pub(super) fn check_next(&self, head: &Arc<Self>) -> Result<(), CommitError> {
         if self.parent().is_some_and(|parent| Arc::ptr_eq(&parent, head)) {
             return Ok(());
@@ -68,8 +68,8 @@ impl Layer {
 }
 
 impl Drop for Layer {
-    // Parents one after the other. Left to the compiler, each would be dropped inside the drop of its child,
-    // and a long chain of abandoned batches would overflow the stack.
+    // Drop parents in a loop. The default drop is recursive, and a long chain of abandoned batches would
+    // overflow the stack.
     fn drop(&mut self) {
         let mut next = take_parent(self);
         while let Some(mut layer) = next.and_then(Arc::into_inner) {

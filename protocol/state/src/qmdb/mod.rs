@@ -1,8 +1,9 @@
 //! The state on disk: one QMDB, whose batches fork from any parent and know their roots before they are applied.
 //!
-//! Keys are hashes, values are bytes, and every commit carries the height of its block, so that a reopened store knows
-//! its height. A mutation takes the database and returns it on success. If it fails, or is dropped before its end, the
-//! database is gone, every later call fails, and the node must be restarted: durable data is safe.
+//! Keys are hashes, values are bytes, and every commit carries the height of its block, so that a reopened
+//! store knows its height. A mutation takes the database and returns it on success. If it fails or is dropped
+//! before its end, the store is closed: every later call fails, and the node must be restarted. Durable data is
+//! safe.
 
 mod config;
 mod layer;
@@ -69,18 +70,18 @@ type Sealed = Arc<
 >;
 type QmdbError = qmdb::Error<Family>;
 
-/// The state of the last committed block on disk, and sealed batches above it. Cloning shares it.
+/// The state of the last committed block on disk, and sealed batches above it. Clones share it.
 pub struct QmdbStore<E: Context + Spawner> {
     shared: Arc<Shared<E>>,
 }
 
 struct Shared<E: Context + Spawner> {
-    /// `None` once a mutation has failed. A lock that lets writers go first: whoever holds it for reading must
-    /// not wait for it again, or the two wait for the writer between them, and the writer for the first.
+    /// `None` once a mutation has failed. The lock prefers writers: a task that holds it for reading must not
+    /// lock it again, or it deadlocks with a waiting writer.
     database: AsyncRwLock<Option<Database<E>>>,
-    /// Set where what was applied did not become durable: nothing may be built on it.
+    /// Set if an applied batch did not become durable: nothing may be built on it.
     is_closed: AtomicBool,
-    /// Moves only while the database is locked for writing, or when the store closes.
+    /// Changes only while the database is locked for writing, or when the store closes.
     head: std::sync::Mutex<Arc<Layer>>,
     partition: String,
     genesis: B256,
@@ -95,10 +96,10 @@ pub struct QmdbBatch<E: Context + Spawner> {
 }
 
 impl<E: Context + Spawner> QmdbStore<E> {
-    /// Opens the store at its last durable block, and writes the genesis first where it is empty.
+    /// Opens the store at its last durable block. Writes the genesis first if the store is empty.
     ///
-    /// Whoever knows the header of that block compares its commitment with that of the head: files that were
-    /// tampered with can be consistent and still say something else.
+    /// Callers that know the header of that block must compare its commitment with the head's: tampered files
+    /// can be consistent and still hold another state.
     pub async fn open(
         context: E,
         config: &QmdbConfig,
@@ -107,8 +108,8 @@ impl<E: Context + Spawner> QmdbStore<E> {
         Self::open_at(context, config, genesis, None).await
     }
 
-    /// Opens the store at the block that ends at operation `ops_end`, as its header says, and forgets what came
-    /// after it. Where there is no such block, nothing is forgotten.
+    /// Opens the store at the block that ends at operation `ops_end`, as its header states, and discards later
+    /// blocks. Discards nothing if there is no such block.
     pub async fn open_at(
         context: E,
         config: &QmdbConfig,
@@ -133,7 +134,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
         parent.layer.check_live(&head)?;
         let keys: Vec<Key> = changes.iter().map(|change| key(&change.key)).collect();
         let keys: Vec<&Key> = keys.iter().collect();
-        // One read serves two purposes: the old values are checked, and QMDB need not look the keys up again.
+        // One read serves two purposes: it checks the old values, and QMDB need not look the keys up again.
         let batch = parent.layer.sealed.new_batch::<Sha256>();
         let (found, staged) = batch.stage(&keys, database).await.map_err(failed)?;
         for (change, found) in changes.iter().zip(found) {
@@ -152,20 +153,21 @@ impl<E: Context + Spawner> QmdbStore<E> {
     async fn commit_layer(&self, layer: &Arc<Layer>) -> Result<(), CommitError> {
         let failed = |error| CommitError::Store { reason: self.shared.unwritten(&error) };
         let (durable, before) = self.apply_layer(layer).await?;
-        // Without the lock: reads for the next block do not wait for the disk. Nobody is told of this block before it
-        // is durable, and what is committed after it becomes durable after it.
+        // Sync without the lock: reads for the next block do not wait for the disk. The block is not announced
+        // before it is durable, and later commits become durable after it.
         let mut unless_durable = Closing { shared: &self.shared, before: Some(before) };
         durable.await.map_err(|error| failed(error.into()))?;
         unless_durable.before = None;
         Ok(())
     }
 
-    /// Makes a batch the head, and begins to make it durable. Answers with what ends when it is, and the head before.
+    /// Makes a batch the head and starts to make it durable. Returns a handle that ends when it is, and the
+    /// previous head.
     async fn apply_layer(&self, layer: &Arc<Layer>) -> Result<(Handle<()>, Arc<Layer>), CommitError> {
         let mut guard = self.shared.database.write().await;
         self.shared.opened(&guard).ok_or(CommitError::Closed)?;
         let before = self.shared.head();
-        // Checked before anything is taken: a refusal must not cost us the database.
+        // Check before taking the database: a rejected batch must not close the store.
         layer.check_next(&before)?;
         let database = self.shared.take(&mut guard).ok_or(CommitError::Closed)?;
         let (database, durable) = apply(database, &layer.sealed)
@@ -177,9 +179,9 @@ impl<E: Context + Spawner> QmdbStore<E> {
         Ok((durable, before))
     }
 
-    /// Forgets the oldest file of operations, if the state after a block with this commitment and all later ones need
-    /// nothing of it. Older blocks can then not be reopened, nor synced from. Answers whether there was such a file:
-    /// call again for the next one, so that blocks get their turn in between.
+    /// Removes the oldest file of operations, if neither the state after the block with this commitment nor any
+    /// later one needs it. Older blocks can then not be reopened, nor synced from. Returns whether there was
+    /// such a file. Call it again for the next one, so that commits can run in between.
     pub async fn prune(&self, oldest: &StateCommitment) -> Result<bool, CommitError> {
         if self.prunable_to(oldest, &*self.shared.database.read().await)?.is_none() {
             return Ok(false);
@@ -192,7 +194,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
         Ok(true)
     }
 
-    /// Where the second file begins, if the first one can go.
+    /// Where the second file begins, if the first can be removed.
     fn prunable_to(
         &self,
         oldest: &StateCommitment,
@@ -223,21 +225,22 @@ impl<E: Context + Spawner> StateStore for QmdbStore<E> {
         Ok(QmdbBatch { shared: self.shared.clone(), layer })
     }
 
-    /// The batch is on disk when this returns. Dropping the future before that closes the store.
+    /// The batch is durable when this returns. Dropping the future earlier closes the store.
     async fn commit(&self, batch: &QmdbBatch<E>) -> Result<(), CommitError> {
         self.assert_owns(batch);
         self.commit_layer(&batch.layer).await
     }
 
     async fn prove(&self, header: &Header, key: StateKey) -> Result<StateProof, ProveError> {
-        // The store's own, of the same name.
+        // Calls the inherent method of the same name.
         Self::prove(self, header, key).await
     }
 }
 
 impl<E: Context + Spawner> Shared<E> {
-    /// The database, unless an earlier mutation has failed. To be asked after the head is: a store closes before its
-    /// head goes back, so whoever has seen the head of before finds it closed, and never reads the values after it.
+    /// The database, unless the store is closed. Call it after reading the head: a store closes before its head
+    /// goes back, so a caller that saw the previous head finds the store closed and never reads values that are
+    /// not durable.
     fn opened<'g>(&self, database: &'g Option<Database<E>>) -> Option<&'g Database<E>> {
         database.as_ref().filter(|_| !self.is_closed.load(Ordering::Acquire))
     }
@@ -264,10 +267,10 @@ impl<E: Context + Spawner> Shared<E> {
     }
 }
 
-/// Closes a store when it is dropped before it is disarmed: what was applied may not be on disk.
+/// Closes the store on drop unless disarmed: the applied batch may not be on disk.
 struct Closing<'s, E: Context + Spawner> {
     shared: &'s Shared<E>,
-    /// The last head that is known to be on disk; `None` disarms it.
+    /// The last head known to be on disk; `None` disarms.
     before: Option<Arc<Layer>>,
 }
 
@@ -280,7 +283,7 @@ impl<E: Context + Spawner> Drop for Closing<'_, E> {
     }
 }
 
-/// In the order of the memory store, so that both refuse the same diff for the same reason.
+/// Checks in the same order as the memory store, so that both reject the same diff for the same reason.
 fn check_change(change: &StateChange, found: Option<Bytes>) -> Result<(), SealError> {
     let StateChange { key, old, new } = change;
     if *old != found {
@@ -297,7 +300,7 @@ fn slot(change: &StateChange) -> Slot<Value> {
     change.new.clone().map_or(Slot::Delete, |new| Slot::Put(Value(new)))
 }
 
-/// Applies a batch and begins to make it durable. Unlike QMDB's `commit`, this also keeps note of how much is
+/// Applies a batch and starts to make it durable. Unlike QMDB's `commit`, this also records how much is
 /// durable: opening then has little to check, and damage below that point is an error, not a shorter log.
 async fn apply<E: Context + Spawner>(
     database: Database<E>,

@@ -16,17 +16,17 @@ use commonware_storage::{
 use commonware_utils::NZU64;
 use std::collections::BTreeMap;
 
-/// Entries of the genesis that are written at once. Bounds the memory that a large genesis takes. It shapes the
-/// log of operations, and with it the root of every genesis that is larger: another number is another chain.
+/// Genesis entries per batch, which bounds the memory that a large genesis takes. It determines the log of
+/// operations, and with it the root of every larger genesis: another number is another chain.
 const GENESIS_BATCH_ENTRIES: usize = 50_000;
 
 /// Why a store cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// The files cannot be read or do not fit together.
+    /// The files cannot be read or are inconsistent.
     #[error("the state cannot be opened: {reason}")]
     Damaged {
-        /// What the database said, of which files, and what to do.
+        /// The database's error, its files, and what to do.
         reason: String,
     },
     /// The files belong to another chain.
@@ -38,15 +38,15 @@ pub enum OpenError {
         /// Where it is.
         partition: String,
     },
-    /// The files were written by another version of this program.
+    /// Another version of this program wrote the files.
     #[error("cannot decode the state in {partition:?}: {error}; use the version that wrote it")]
     OtherFormat {
         /// Where it is.
         partition: String,
-        /// What cannot be understood.
+        /// What does not decode.
         error: DecodeError,
     },
-    /// There is no block with as many operations.
+    /// No block ends at this operation.
     #[error(
         "the state in {partition:?} has no block that ends at operation {asked}; the newest ends at {newest}; \
          nothing was changed"
@@ -54,12 +54,12 @@ pub enum OpenError {
     NoSuchCommit {
         /// Where it is.
         partition: String,
-        /// The end that was asked for.
+        /// The requested end.
         asked: u64,
         /// The end of the newest block.
         newest: u64,
     },
-    /// The operations that the block needs are gone.
+    /// The operations that the block needs were pruned.
     #[error(
         "the state in {partition:?} was pruned beyond the block that ends at operation {asked}: it can only be \
          opened at a later one; nothing was changed"
@@ -67,20 +67,20 @@ pub enum OpenError {
     Pruned {
         /// Where it is.
         partition: String,
-        /// The end that was asked for.
+        /// The requested end.
         asked: u64,
     },
-    /// A genesis that cannot be stored.
+    /// A genesis value is too large.
     #[error("the genesis has {given} bytes under {key:?}, at most {STATE_VALUE_BYTES_MAX} are allowed")]
     GenesisValueTooLarge {
-        /// Whose value.
+        /// Its key.
         key: StateKey,
         /// Its size.
         given: usize,
     },
 }
 
-/// A database and the stamp of its last commit.
+/// Opens the database. Returns it with the stamp of its last commit.
 pub(super) async fn open<E: Context + Spawner>(
     context: E,
     config: &QmdbConfig,
@@ -111,7 +111,7 @@ struct Opening<'a, E> {
 }
 
 impl<E: Context + Spawner> Opening<'_, E> {
-    /// The last durable block, which is the genesis where there was none.
+    /// The last durable block; the genesis if there was none.
     async fn newest(&self) -> Result<(Database<E>, Stamp), OpenError> {
         let expected = Stamp { height: 0, genesis: stamp::digest(self.genesis) };
         let database = self.init("newest", None).await?;
@@ -125,8 +125,8 @@ impl<E: Context + Spawner> Opening<'_, E> {
         Ok((database, stamp))
     }
 
-    /// The block that ends at operation `asked`. What came after it is forgotten, once it is certain that there
-    /// is such a block: QMDB itself would take the nearest one below, and forget everything above.
+    /// Rewinds to the block that ends at operation `asked`. Discards later blocks only after checking that
+    /// there is such a block: QMDB itself would take the nearest one below and discard everything above.
     async fn rewound(&self, database: Database<E>, asked: u64) -> Result<(Database<E>, Stamp), OpenError> {
         self.check_commit(&database, asked).await?;
         drop(database);
@@ -147,7 +147,7 @@ impl<E: Context + Spawner> Opening<'_, E> {
         })
     }
 
-    /// The stamp of the last commit. There is none before the last batch of the genesis is durable.
+    /// The stamp of the last commit. `None` until the last batch of the genesis is durable.
     async fn stamp(&self, database: &Database<E>) -> Result<Option<Stamp>, OpenError> {
         let metadata = database.get_metadata().await.map_err(|error| self.damaged(&error))?;
         metadata
@@ -157,7 +157,7 @@ impl<E: Context + Spawner> Opening<'_, E> {
             .map_err(|error| OpenError::OtherFormat { partition: self.config.partition.clone(), error })
     }
 
-    /// Writes the genesis, from the beginning: a crash may have left the first batches of one.
+    /// Writes the genesis from the beginning: a crash may have left its first batches.
     async fn write_genesis(&self, mut database: Database<E>, stamp: Stamp) -> Result<Database<E>, OpenError> {
         const OPS_BEFORE_GENESIS: u64 = 1;
         if *database.bounds().end > OPS_BEFORE_GENESIS {
@@ -168,7 +168,7 @@ impl<E: Context + Spawner> Opening<'_, E> {
         written.map_err(|error| self.damaged(&error))
     }
 
-    /// Refuses an end at which no block ends.
+    /// Rejects an operation at which no block ends.
     async fn check_commit(&self, database: &Database<E>, asked: u64) -> Result<(), OpenError> {
         let bounds = database.bounds();
         if asked == 0 || asked > *bounds.end {
@@ -202,7 +202,7 @@ impl<E: Context + Spawner> Opening<'_, E> {
     }
 }
 
-/// Whether an error says that something was pruned, and not that something is broken.
+/// Whether an error means that something was pruned, and not that something is broken.
 pub(super) fn is_pruned(error: &QmdbError) -> bool {
     matches!(
         error,
@@ -213,7 +213,7 @@ pub(super) fn is_pruned(error: &QmdbError) -> bool {
     )
 }
 
-/// Only the last batch is stamped, so that a genesis that was cut short is not taken for a whole one.
+/// Stamps only the last batch, so that an interrupted genesis is not taken for a complete one.
 async fn write_batches<E: Context + Spawner>(
     mut database: Database<E>,
     genesis: &BTreeMap<StateKey, Bytes>,
@@ -236,7 +236,7 @@ async fn write_batches<E: Context + Spawner>(
     }
 }
 
-/// What the database said, of which files, and what to do.
+/// The database's error, its files, and what to do.
 pub(super) fn damage(partition: &str, error: &QmdbError) -> String {
     let files = files(partition, error);
     format!(
@@ -245,7 +245,7 @@ pub(super) fn damage(partition: &str, error: &QmdbError) -> String {
     )
 }
 
-/// What the database said when it could not write, and what to do: nothing that was durable is lost by that.
+/// The error of a failed write, and what to do. No durable data is lost.
 pub(super) fn unwritten(partition: &str, error: &QmdbError) -> String {
     let files = files(partition, error);
     format!("{error} (in {files}); make room if the disk is full, and start again: what was durable stays")
@@ -274,13 +274,13 @@ mod tests {
 
     const BATCH_ENTRIES: usize = 20;
 
-    /// Opens a genesis of 50 entries, and says whether the beginnings of one had to be removed first.
+    /// Opens a genesis of 50 entries. Returns whether an incomplete one had to be removed first.
     async fn open_in_batches(context: &deterministic::Context) -> Result<(B256, bool), OpenError> {
         let (page_cache_bytes, open_cache_keys) = (64 << 10, 100);
         let write_buffer_bytes = NZUsize!(256);
         let config =
             QmdbConfig { page_cache_bytes, open_cache_keys, write_buffer_bytes, ..QmdbConfig::new("a") };
-        // Large enough for each batch to reach the disk before the next one is made.
+        // Large enough that each batch reaches the disk before the next one is built.
         let value = Bytes::from(vec![7; 5_000]);
         let genesis = (0..50).map(|n| (StateKey::Calendar(n), value.clone())).collect();
         let context = context.child("open");
@@ -293,7 +293,7 @@ mod tests {
         Ok((B256::from_slice(database.root().as_ref()), is_part))
     }
 
-    /// Storage that draws a number before every write and sync, and stops the process at the n-th.
+    /// Storage that draws a number before every write and sync, and crashes at the n-th.
     fn crash_at(draw: usize, retention_rate: Probability) -> deterministic::Config {
         let rarely = probability!(1, 1 << 62);
         let write = WriteConfig { failure_rate: rarely, retention_rate, mode: PartialWriteMode::Prefix };
@@ -302,7 +302,7 @@ mod tests {
             .with_storage_fault_config(FaultConfig::default().write(write).sync(rarely))
     }
 
-    /// The panic that stops the process is meant, and a backtrace of each takes longer than the test.
+    /// Silences the intended panics: printing a backtrace for each takes longer than the test.
     fn say_nothing_of_crashes() {
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {

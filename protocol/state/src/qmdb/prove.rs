@@ -1,4 +1,4 @@
-//! Makes proofs of the last committed state.
+//! Proves values of the last committed state.
 
 use super::{QmdbStore, value::key};
 use crate::proof::{ProveError, StateProof};
@@ -10,7 +10,7 @@ use commonware_storage::Context;
 impl<E: Context + Spawner> QmdbStore<E> {
     /// Proves a value in the state after the block with this header, which must be the last committed one.
     pub async fn prove(&self, header: &Header, name: StateKey) -> Result<StateProof, ProveError> {
-        // Held to the end: root, value and path are of one commit, whatever waits to be committed.
+        // Hold the lock to the end: root, value and path must be of one commit.
         let guard = self.shared.database.read().await;
         let database = self.shared.opened(&guard).ok_or(ProveError::Closed)?;
         let (block_number, state_root) = (header.number, header.commitment.state_root);
@@ -45,8 +45,8 @@ mod tests {
     use commonware_utils::NZU64;
     use std::collections::BTreeMap;
 
-    /// Whoever runs a node can prove of every operation that it happened. Only those that still hold may
-    /// count as proofs of the state, and saying of another that it holds must not help.
+    /// A node can prove every operation that ever happened. Only operations that are still current may pass as
+    /// proofs of the state, and claiming that an old one is current must not help.
     #[test]
     fn operations_that_no_longer_hold_prove_nothing() {
         deterministic::Runner::default().start(|context| async move {
@@ -86,7 +86,7 @@ mod tests {
         });
     }
 
-    /// A store in which most operations were superseded by later ones, and what it holds.
+    /// A store in which most operations were superseded, and its values.
     async fn written_over(
         context: deterministic::Context,
     ) -> (QmdbStore<deterministic::Context>, Header, BTreeMap<StateKey, Bytes>) {

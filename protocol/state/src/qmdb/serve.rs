@@ -1,4 +1,4 @@
-//! Answers nodes that copy the state: operations of the log with their proof, within bounds on size and on work.
+//! Serves nodes that copy the state: operations of the log with their proof, bounded in size and work.
 
 use super::{
     QmdbError, QmdbStore,
@@ -15,41 +15,41 @@ use std::num::NonZeroU64;
 /// Most operations in one answer.
 pub const ANSWER_OPERATIONS_MAX: NonZeroU64 = NZU64!(1_024);
 
-/// Largest answer, except that a single operation is always answered.
+/// Largest answer; a single operation is always returned, whatever its size.
 pub const ANSWER_BYTES_MAX: usize = 1 << 20;
 
-/// Operations that are read first: no more than fit an answer with their proof, however large they are.
+/// Operations to read first: so few that they fit an answer with their proof, whatever their size.
 const STEP_OPERATIONS_FIRST: NonZeroU64 = NZU64!(8);
 
-/// How many times more operations the next step may read.
+/// Most growth from one step to the next.
 const STEP_GROWTH_MAX: u64 = 4;
 
 const _: () =
     assert!(STEP_OPERATIONS_FIRST.get() * STATE_VALUE_BYTES_MAX as u64 <= ANSWER_BYTES_MAX as u64 / 2);
 
-/// Why a question is not answered.
+/// Why a request is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServeError {
-    /// The log is not that long yet.
+    /// The log is shorter.
     #[error("the log has {newest} operations, not {asked}")]
     Ahead {
-        /// The size that was asked for.
+        /// The requested size.
         asked: u64,
         /// The size of the log.
         newest: u64,
     },
-    /// What was asked for is gone.
+    /// The requested operations were pruned.
     #[error("the log was pruned beyond operation {start} of the state with {size}: ask for a newer state")]
     Pruned {
-        /// The first operation that was asked for.
+        /// The first requested operation.
         start: u64,
-        /// The size that was asked for.
+        /// The requested size.
         size: u64,
     },
     /// The store failed.
     #[error("the operations cannot be read: {reason}")]
     Store {
-        /// What the database said.
+        /// The database's error.
         reason: String,
     },
     /// An earlier mutation failed.
@@ -58,10 +58,10 @@ pub enum ServeError {
 }
 
 impl<E: Context + Spawner> QmdbStore<E> {
-    /// Answers a peer that copies the state. It may get fewer operations than it asked for, never none.
+    /// Serves a peer that copies the state. Returns at least one operation, but perhaps fewer than requested.
     ///
-    /// A commit waits while operations are read, so they are read in steps, of few operations as long as these are
-    /// large, and a commit may go before the next step.
+    /// Commits wait while operations are read. So operations are read in steps, few at a time while they are
+    /// large, and a commit may run between two steps.
     pub async fn serve(&self, request: SyncRequest) -> Result<SyncResponse, ServeError> {
         let asked = request.max_ops();
         let mut count = asked.min(STEP_OPERATIONS_FIRST);
@@ -98,7 +98,8 @@ impl<E: Context + Spawner> QmdbStore<E> {
     }
 }
 
-/// How many operations to read after so many took so many bytes: as many as fit an answer if they are alike.
+/// How many operations to read next, given the number and size of the last step: as many as fit an answer at
+/// the same average size.
 fn next_step(count: NonZeroU64, bytes: usize) -> NonZeroU64 {
     let fit = u64::try_from(ANSWER_BYTES_MAX / bytes.max(1)).expect("a number of answers fits 64 bits");
     let next = count.saturating_mul(NonZeroU64::new(fit.min(STEP_GROWTH_MAX)).unwrap_or(NonZeroU64::MIN));

@@ -8,10 +8,10 @@ use almanac_primitives::{
 };
 use std::collections::BTreeMap;
 
-/// The version of a store's files. One that this build does not know is refused.
+/// Version of a store's files. Unknown versions are rejected.
 const VERSION: u8 = 1;
 
-/// Goes with every commit as its metadata, and so into the root.
+/// The metadata of every commit, which is part of the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// Height of the block.
@@ -37,8 +37,8 @@ impl Stamp {
     }
 }
 
-/// keccak-256 of each value behind its key's bytes and its length (u32), in key order. Not the hashed key: every
-/// start computes this, and hashing a million keys first took as long as the rest of it.
+/// keccak-256 over each key's bytes, the value's length (u32) and the value, in key order. Uses plain instead
+/// of hashed keys: every start computes this, and hashing a million keys first took as long as the rest.
 pub(super) fn digest(genesis: &BTreeMap<StateKey, Bytes>) -> B256 {
     let mut hasher = Keccak256::new();
     for (key, value) in genesis {

@@ -1,5 +1,5 @@
-//! Copies the state after a final block from peers: operations of the log, each proven against the root that the
-//! block's header names.
+//! Copies the state after a final block from peers: operations of the log, each proven against the root in the
+//! block's header.
 
 use super::{
     CHUNK_BYTES, Database, Family, Layer, QmdbConfig, QmdbError, QmdbStore, Shared,
@@ -36,22 +36,22 @@ pub type Digest = sha256::Digest;
 /// One entry of the log.
 pub type Operation = variable::Operation<Family, Key, Value>;
 
-/// A question for operations.
+/// A request for operations.
 pub type SyncRequest = sync::Request<Family>;
 
 /// Operations with their proof.
 pub type SyncResponse = sync::Response<Family, Operation, Digest>;
 
-/// Questions that are under way at once.
+/// Concurrent requests.
 const QUESTIONS_MAX: NonZeroUsize = NZUsize!(8);
 
-/// Operations that are looked at in one go when the live ones are counted.
+/// Operations to read at once when live values are counted.
 const COUNTED_AT_ONCE: NonZeroU64 = NZU64!(4_096);
 
 /// Why a state could not be copied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyncError {
-    /// A header that names no operations.
+    /// A header with an invalid range of operations.
     #[error("the header of block {number} has an invalid range of operations, {start} to {end}")]
     Range {
         /// Height of the block.
@@ -61,20 +61,20 @@ pub enum SyncError {
         /// One past the last.
         end: u64,
     },
-    /// Peers did not give what is needed.
+    /// Peers did not provide the operations.
     #[error("cannot fetch the state of block {number}: {reason}")]
     Source {
         /// Height of the block.
         number: u64,
-        /// What the source said.
+        /// The source's error.
         reason: String,
     },
-    /// Operations that were proven do not make the state together: those from an earlier attempt are damaged.
+    /// Proven operations do not add up to the state: those of an earlier attempt on disk are damaged.
     #[error("the operations on disk do not lead to the state of block {number}: {reason}")]
     Damaged {
         /// Height of the block.
         number: u64,
-        /// What the library said.
+        /// The library's error.
         reason: String,
     },
     /// The files cannot be written.
@@ -82,30 +82,30 @@ pub enum SyncError {
     Store {
         /// Height of the block.
         number: u64,
-        /// What the database said.
+        /// The database's error.
         reason: String,
     },
-    /// The operations are proven, and make another state than the header says.
+    /// The operations are proven, but give another state than the header's.
     #[error("the operations of block {number} give the state {found:?}, but its header has {expected:?}")]
     OtherState {
         /// Height of the block.
         number: u64,
-        /// What the header says.
+        /// The header's commitment.
         expected: Box<StateCommitment>,
-        /// What was made.
+        /// The resulting commitment.
         found: Box<StateCommitment>,
     },
-    /// The state says of itself that it is another block's, or another chain's.
+    /// The state is stamped for another block or another chain.
     #[error("the state of block {number} is stamped for another block or genesis: {found}")]
     OtherStamp {
         /// Height of the block.
         number: u64,
-        /// What it says.
+        /// Its stamp.
         found: String,
     },
 }
 
-/// Whether an answer is to the question, and proven against the root of the log in a header.
+/// Whether a response matches its request and is proven against a header's root of the log.
 pub fn is_proven(request: &SyncRequest, ops_root: B256, response: &SyncResponse) -> bool {
     let (hasher, root) = (qmdb::hasher::<Sha256>(), Digest::from(ops_root.0));
     if response.proof().leaves != request.size() {
@@ -126,11 +126,11 @@ pub fn is_proven(request: &SyncRequest, ops_root: B256, response: &SyncResponse)
 }
 
 impl<E: Context + Spawner> QmdbStore<E> {
-    /// Fills a store with the state after the block with this header, from a source that is not trusted. The header
-    /// is: whoever calls this has seen what makes it final.
+    /// Fills a store with the state after the block with this header, from an untrusted source. The caller must
+    /// have checked that the header is final.
     ///
-    /// What is on disk after a failure or a crash is no state. Its log may stay for the next attempt, which then
-    /// fetches only what is missing ([`QmdbConfig::log_prefix`]); everything else is removed before.
+    /// After a failure or a crash, the files on disk are not a valid state. The log may stay for the next
+    /// attempt, which then fetches only the rest ([`QmdbConfig::log_prefix`]); remove everything else first.
     pub async fn sync<S>(
         context: E,
         config: &QmdbConfig,
@@ -216,7 +216,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
     }
 }
 
-/// Operations that one chunk of the activity bitmap is about.
+/// Operations that one chunk of the activity bitmap covers.
 const CHUNK_BITS: u64 = CHUNK_BYTES as u64 * 8;
 
 fn is_set(chunk: &[u8; CHUNK_BYTES], bit: u64) -> bool {

@@ -6,14 +6,14 @@ use commonware_codec::{Buf, EncodeSize, Error, RangeCfg, Read, Write};
 use commonware_runtime::BufMut;
 use commonware_utils::sequence::FixedBytes;
 
-/// A hashed [`StateKey`]. Hashing keeps anyone from choosing where keys cluster in the index.
+/// A hashed [`StateKey`]. Hashing prevents attackers from choosing where keys cluster in the index.
 pub(crate) type Key = FixedBytes<32>;
 
 pub(crate) fn key(key: &StateKey) -> Key {
     Key::new(key.hashed().0)
 }
 
-/// A stored value. A type of its own, so that its size limit is part of it and needs no configuration.
+/// A stored value. A newtype, so that its size limit is part of the type and needs no configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value(pub Bytes);
 

@@ -1,4 +1,4 @@
-//! Where numbers end, and heads that lie.
+//! The ends of number ranges, and heads with wrong numbers.
 
 use super::*;
 use crate::calendar::node::ITEMS_MAX;
@@ -18,7 +18,7 @@ fn entry(due: u64) -> Entry {
     Entry { queue: Queue::Cron, at: due, priority: Default::default(), schedule }
 }
 
-/// A tree of full nodes, of which only the way to its first leaf is there.
+/// A tree of full nodes in which only the path to the first leaf exists.
 fn full(levels: u8, next: u64, cron: u64) -> Values {
     let mut values = BTreeMap::new();
     let mut span = Span::ALL;

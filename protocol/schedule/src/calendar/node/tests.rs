@@ -1,4 +1,4 @@
-//! Both sides of what makes a node, and bytes that are none.
+//! Both sides of each node limit, and bytes that do not decode.
 
 use super::*;
 use crate::calendar::Queue;
@@ -107,7 +107,7 @@ proptest! {
         let _ = Node::decode(&bytes, level, Key::END);
     }
 
-    /// Near a real node, so that garbage gets past the first checks.
+    /// Mutates a valid node, so that garbage passes the first checks.
     #[test]
     fn one_node_has_one_encoding(
         is_leaf: bool,

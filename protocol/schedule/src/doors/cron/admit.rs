@@ -23,10 +23,10 @@ const CATCH_UP_SHIFT: usize = 8;
 /// Every bit that means something.
 const OPTIONS_KNOWN: U256 = U256::from_limbs([0x301, 0, 0, 0]);
 
-/// What somebody asks the cron registry for, as it came: any number may be in it.
+/// A creation request to the cron registry, unchecked: any field may hold any number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// Who asks, and will own it.
+    /// The caller, who becomes the owner.
     pub owner: Address,
     /// Who gets refunds.
     pub refund_to: Address,
@@ -36,28 +36,28 @@ pub struct Order {
     pub input: Bytes,
     /// First run, in Unix seconds.
     pub next_run_at: U256,
-    /// Seconds between runs; zero is a single run.
+    /// Seconds between runs; zero means a single run.
     pub interval_seconds: U256,
-    /// How many runs; zero is as many as the escrow pays for.
+    /// Number of runs; zero means as many as the escrow pays for.
     pub runs_max: U256,
     /// Gas of a run.
     pub gas_limit: U256,
     /// Option bits.
     pub options: U256,
-    /// The money that came along.
+    /// The value sent with the call.
     pub escrow: Wei,
 }
 
-/// An order that passed.
+/// An admitted order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admitted {
-    /// What never changes.
+    /// The immutable part of its record.
     pub body: Body,
     /// First run.
     pub due: TimestampMs,
 }
 
-/// Why an order is refused.
+/// Why an order is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it, and the same names are in contracts/ICronRegistry.sol")]
 pub enum OrderError {
@@ -67,7 +67,7 @@ pub enum OrderError {
     Paused,
     #[error("the target is the zero address")]
     TargetIsZero,
-    #[error("calldata of {given} bytes has no selector of {min}")]
+    #[error("calldata of {given} bytes is shorter than a selector of {min} bytes")]
     InputTooShort { given: usize, min: usize },
     #[error("calldata of {given} bytes is longer than {max}")]
     InputTooLong { given: usize, max: u64 },

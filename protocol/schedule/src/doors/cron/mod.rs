@@ -1,6 +1,6 @@
-//! ARC-21: which orders become jobs, what becomes of a job whose time has come, and who gets its money.
+//! ARC-21: which orders become jobs, what happens to a due job, and who gets its money.
 //!
-//! Pure rules: nothing here reads a state, moves money or knows an ABI. `life` carries out what they say.
+//! The rules are pure: they read no state, move no money and know no ABI. `life` carries them out.
 
 mod admit;
 mod rules;

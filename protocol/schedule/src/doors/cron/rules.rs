@@ -1,4 +1,4 @@
-//! What becomes of an ARC-21 job whose time has come, and who gets its money.
+//! What happens to an ARC-21 job that is due, and who gets its money.
 
 use super::{CatchUp, Charge, CronTerms};
 use crate::{
@@ -26,7 +26,7 @@ impl Rules for CronTerms {
     }
 
     fn decide(&self, record: &Record, moment: Moment) -> Decision {
-        // A job always waits for a time.
+        // A job always has a due time.
         let due = record.head.due.unwrap_or(moment.now);
         let due = match missed(self, due, moment.now) {
             Some(Missed { latest, .. }) if self.catch_up == CatchUp::Latest => latest,
@@ -43,10 +43,10 @@ impl Rules for CronTerms {
         Decision::Run { due, price: moment.base_fee, charge, again }
     }
 
-    /// What it cost is burned, the rest returns.
+    /// Burns the cost of the run and refunds the rest.
     ///
-    /// At most half of it returns (ARC21-14): the whole limit counts against the lane's budget, and what holds a budget
-    /// pays for it. An odd wei is burned.
+    /// At most half is refunded (ARC21-14): the whole gas limit counts against the lane's budget, and a job
+    /// pays for the budget it occupies. An odd wei is burned.
     fn settle_run(&self, _: &Record, charge: Wei, ended: RunEnd<'_>, moment: Moment) -> Settlement {
         let cost = match self.charge {
             Charge::GasLimit => charge,
@@ -59,7 +59,7 @@ impl Rules for CronTerms {
         Settlement::burn_part(cost, charge)
     }
 
-    /// All of it returns, for whatever reason it ends: its owner paid for runs that do not come.
+    /// Refunds everything, whatever the reason: the escrow was for runs that will not happen.
     fn settle_end(&self, record: &Record, _: End) -> Settlement {
         Settlement::refund(record.escrow)
     }
@@ -87,7 +87,7 @@ impl Rules for CronTerms {
         self.interval_ms.map(|ms| DurationMs(ms.get()))
     }
 
-    /// A head counts 32 bits of runs, one for each second of 136 years: what asks for more gets these.
+    /// A head counts runs in 32 bits, enough for one per second over 136 years. Larger numbers are capped.
     fn runs_max(&self) -> Option<u64> {
         match (self.interval_ms, self.runs_max) {
             (None, _) => Some(1),
@@ -99,7 +99,8 @@ impl Rules for CronTerms {
         self.charge == Charge::GasUsed
     }
 
-    /// Repeats how much a run can pay per gas, and from when a run that is late is skipped. Only the cron lane reads that.
+    /// Caches the highest price per gas that the escrow can pay, and the time from which a late run is skipped.
+    /// Only the cron lane reads them.
     fn full_head(&self, record: &Record) -> Head {
         let Record { head, escrow, body, .. } = record;
         if head.lane != Lane::Cron {
@@ -112,24 +113,23 @@ impl Rules for CronTerms {
     }
 }
 
-/// Times that a series has missed entirely: the one after them has come as well.
+/// The due times that a series has missed: a later due time has passed as well.
 struct Missed {
-    /// The latest time that has come.
+    /// The latest due time that has passed.
     latest: TimestampMs,
-    /// The first that has not; `None` at the end of time.
+    /// The first due time that has not passed; `None` if it overflows.
     next: Option<TimestampMs>,
 }
 
 fn missed(terms: &CronTerms, due: TimestampMs, now: TimestampMs) -> Option<Missed> {
     let (interval, late) = (terms.interval()?, now.since(due)?);
     let intervals = late.0.checked_div(interval.0).filter(|intervals| *intervals > 0)?;
-    // At most `now`: no overflow.
+    // No overflow: the sum is at most `now`.
     let latest = TimestampMs(due.0 + intervals * interval.0);
     Some(Missed { latest, next: latest.checked_add(interval) })
 }
 
-/// Whether a block can tell from the head alone that this job does not run: it cannot pay, or it skips what it has
-/// missed.
+/// Whether the head alone shows that this job does not run: it cannot pay, or its policy skips missed times.
 pub(crate) fn is_passed_over(head: &Head, moment: Moment) -> bool {
     let is_skipped = head.until > 0 && head.until <= moment.now.0;
     is_skipped || u128::from(head.priority) < moment.base_fee.0

@@ -1,4 +1,4 @@
-//! What an ARC-21 job is bound to, beside its call and its gas.
+//! The terms of an ARC-21 job, in addition to its call and its gas.
 
 use almanac_primitives::codec::{DecodeError, Reader};
 use std::num::NonZeroU64;
@@ -6,25 +6,25 @@ use std::num::NonZeroU64;
 /// The terms of a job: how often it runs and what a run costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CronTerms {
-    /// Milliseconds from one due time to the next; `None` is a single run.
+    /// Milliseconds from one due time to the next; `None` means a single run.
     pub interval_ms: Option<NonZeroU64>,
-    /// How many runs of a series; `None` is as many as the escrow pays for. A single run is one, whatever is here.
+    /// Number of runs of a series; `None` means as many as the escrow pays for. Ignored for a single run.
     pub runs_max: Option<NonZeroU64>,
-    /// What becomes of times that were missed.
+    /// What happens to missed due times.
     pub catch_up: CatchUp,
     /// What a run costs.
     pub charge: Charge,
 }
 
-/// What becomes of the times that a series missed while the chain stood still.
+/// What happens to due times that a series missed while the chain was halted or congested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum CatchUp {
-    /// A run for each, one per block.
+    /// Runs once for each, one per block.
     All = 0,
-    /// One run, for the latest.
+    /// Runs once, for the latest.
     Latest = 1,
-    /// None; it waits for the next time to come.
+    /// Runs for none of them and waits for the next due time.
     Skip = 2,
 }
 
@@ -34,7 +34,7 @@ pub enum CatchUp {
 pub enum Charge {
     /// The whole gas limit at the base fee.
     GasLimit = 0,
-    /// The gas used at the base fee, and at least half of the limit; the rest returns to the escrow.
+    /// The gas used at the base fee, but at least half of the gas limit; the rest returns to the escrow.
     GasUsed = 1,
 }
 
