@@ -16,7 +16,7 @@ use crate::{
     error,
     heavy::{Heavy, HeavyLimits},
     impersonation::Impersonation,
-    log_switch::LogSwitch,
+    served::SetLogging,
     view::View,
 };
 use almanac_consensus::{Admission, BlockId, ControlError, Controls};
@@ -31,7 +31,7 @@ pub struct Dev {
     admission: Admission,
     controls: Controls,
     impersonation: Arc<Impersonation>,
-    lines: LogSwitch,
+    set_logging: SetLogging,
     client_version: Arc<str>,
     /// Dumps and many blocks at once wait here.
     heavy: Heavy,
@@ -45,11 +45,19 @@ impl Dev {
         admission: Admission,
         controls: Controls,
         impersonation: Arc<Impersonation>,
-        lines: LogSwitch,
+        set_logging: SetLogging,
         client_version: &str,
     ) -> Self {
         let heavy = Heavy::new(HeavyLimits::default());
-        Self { view, admission, controls, impersonation, lines, client_version: client_version.into(), heavy }
+        Self {
+            view,
+            admission,
+            controls,
+            impersonation,
+            set_logging,
+            client_version: client_version.into(),
+            heavy,
+        }
     }
 
     /// All of its methods.
