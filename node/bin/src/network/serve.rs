@@ -7,9 +7,8 @@ use almanac_bft::{FinalityReader, Prover as LedgerProver};
 use almanac_consensus::{Clock as _, ControlError, Proven, SystemClock};
 use almanac_primitives::StateKey;
 use almanac_rpc::{
-    ServerConfig,
+    CLIENT_VERSION, ServerConfig,
     almanac::Prover,
-    eth::CLIENT_VERSION,
     finality::{BlockFinality, FinalitySource},
     served::NodeKind,
 };

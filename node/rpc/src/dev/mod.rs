@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// Follows a developer's requests.
 #[derive(Clone)]
-pub struct Dev {
+pub(crate) struct Dev {
     view: View,
     admission: Admission,
     controls: Controls,
@@ -40,7 +40,7 @@ pub struct Dev {
 impl Dev {
     /// Controls of the sequencer behind `controls`, whose chain `view` shows and whose pool `admission` has, and
     /// of the lines that are logged about it.
-    pub fn new(
+    pub(crate) fn new(
         view: View,
         admission: Admission,
         controls: Controls,
@@ -61,7 +61,7 @@ impl Dev {
     }
 
     /// All of its methods.
-    pub fn into_module(self) -> RpcModule<()> {
+    pub(crate) fn into_module(self) -> RpcModule<()> {
         let mut all = RpcModule::new(());
         let parts: [jsonrpsee::Methods; 8] = [
             mining::MiningApiServer::into_rpc(self.clone()).into(),
