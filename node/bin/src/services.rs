@@ -21,8 +21,7 @@ use almanac_rpc::{
 use almanac_schedule::CalendarAgenda;
 use std::{net::SocketAddr, sync::Arc};
 
-/// What services answer from. Clones share it.
-#[derive(Clone)]
+/// What services answer from.
 pub(crate) struct Services {
     pub(crate) chain_id: u64,
     pub(crate) index: Arc<Index>,

@@ -1,6 +1,6 @@
 //! JSON-RPC and HTTP pages of a node of a network.
 
-use super::node::Started;
+use super::start::Started;
 use crate::services::{Face, Serving};
 use alloy_primitives::U64;
 use almanac_bft::{FinalityReader, Prover as LedgerProver};
