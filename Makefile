@@ -31,7 +31,7 @@ bench: ## Measure block execution
 bench-state: ## Measure state store and index; ALMANAC_BENCH_KEYS=10000000 for large ones
 	cargo bench -p almanac-state --bench state
 	cargo bench -p almanac-index --bench index -- $(if $(ALMANAC_BENCH_KEYS),--large)
-	cargo bench -p almanac-rpc --bench readers
+	cargo bench -p almanac-feed --bench readers
 
 bench-rpc: ## Measure JSON-RPC against anvil: transactions and reads under load, start, memory
 	scripts/bench-rpc

@@ -3,16 +3,15 @@
 use crate::accounts;
 use alloy_primitives::Address;
 use almanac_consensus::{Admission, Application, Mode, SharedPool, Sink, Solo, SoloConfig, SystemClock};
+use almanac_feed::IndexFeed;
 use almanac_index::{Index, IndexConfig};
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::TimestampMs;
 use almanac_rpc::{
     bounds::{ANSWER_BYTES_MAX, ENVELOPE_BYTES},
-    feed::IndexFeed,
     heads::Heads,
     heavy::{Heavy, HeavyLimits},
-    log_switch::LogSwitch,
-    served::Served,
+    served::{NodeKind, Served},
     view::View,
     wallet::Wallet,
 };
@@ -108,7 +107,7 @@ async fn methods() -> anyhow::Result<(Solo, RpcModule<()>)> {
     let heavy = Heavy::new(HeavyLimits::default());
     let served =
         Served { view, admission, heads, heavy, client_version: "fuzz", call_time_max: CALL_TIME_MAX };
-    let methods = served.developer(wallet, controls, LogSwitch::default());
+    let methods = served.methods(NodeKind::Developer { wallet, controls, set_logging: Arc::new(|_| ()) });
     Ok((solo, methods))
 }
 

@@ -5,9 +5,9 @@
 use crate::progress::Progress;
 use almanac_consensus::Sink as _;
 use almanac_exec::{BlockInput, Body, Rules, check_header, execute, recover_all};
+use almanac_feed::IndexFeed;
 use almanac_index::Index;
 use almanac_primitives::Block;
-use almanac_rpc::feed::IndexFeed;
 use almanac_schedule::Agenda;
 use almanac_state::BlockJournal;
 use anyhow::{Context as _, ensure};

@@ -3,9 +3,9 @@
 use crate::{catch_up, progress::Progress, prune::Pruner};
 use alloy_primitives::B256;
 use almanac_consensus::{Application, Sink, Tip};
+use almanac_feed::IndexFeed;
 use almanac_index::{Index, IndexConfig};
 use almanac_primitives::{Genesis, Header};
-use almanac_rpc::feed::IndexFeed;
 use almanac_schedule::CalendarAgenda;
 use almanac_state::{
     BlockArchive, BlockJournal, MemoryStore, QmdbConfig, QmdbStore, SealedBatch as _, SignedBlock, StateStore,

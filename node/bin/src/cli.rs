@@ -77,7 +77,7 @@ pub(crate) struct DevConfig {
     pub(crate) datadir: Option<PathBuf>,
 
     /// Answer of `web3_clientVersion`; some tools accept only names that they know, such as anvil/v1.0.0.
-    #[arg(long, value_name = "TEXT", default_value = almanac_rpc::eth::CLIENT_VERSION)]
+    #[arg(long, value_name = "TEXT", default_value = almanac_rpc::CLIENT_VERSION)]
     pub(crate) client_version: String,
 
     /// Print the banner as one JSON object.

@@ -1,14 +1,12 @@
 //! Prints `console.log` of contracts: every block that may hold such a call is executed once more under a tracer,
 //! beside the chain.
 
+use crate::log_switch::LogSwitch;
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::BlockOutput;
 use almanac_index::{Index, IndexedBlock};
 use almanac_primitives::Block;
-use almanac_rpc::{
-    log_switch::LogSwitch,
-    priority::{aside, step_back},
-};
+use almanac_priority::{lower_thread, off_first_processor};
 use almanac_schedule::Agenda;
 use almanac_trace::{Console, Limits, Replay, TraceError};
 use std::{
@@ -62,11 +60,11 @@ impl Sink for ConsoleLines {
 const PLAIN_GAS: u64 = 21_000;
 
 fn print_all(waiting: &Receiver<u64>, index: &Index, agenda: &dyn Agenda, chain_id: u64) {
-    step_back();
+    lower_thread();
     for number in waiting {
         // A block that was taken back meanwhile, or whose state is gone, has nothing to say.
         let Ok(Some(block)) = index.block(number) else { continue };
-        match aside(|| lines(index, agenda, chain_id, &block)) {
+        match off_first_processor(|| lines(index, agenda, chain_id, &block)) {
             Ok(lines) => lines.iter().for_each(|line| tracing::info!("  console.log · {line}")),
             Err(error) => tracing::debug!("cannot trace console.log of block {number}: {error}"),
         }

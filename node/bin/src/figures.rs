@@ -39,17 +39,11 @@ pub(crate) struct BlockFigures {
     pub(crate) index: Arc<Index>,
 }
 
-/// Says how many schedules wait.
-pub(crate) fn count_waiting(waiting: Waiting) {
-    metrics::gauge!("almanac_schedules_pending").set(waiting.schedules as f64);
-}
-
-impl BlockFigures {
-    /// A calendar that cannot be read keeps the last count: the chain itself pauses its lane and says so.
-    fn count_waiting(&self) {
-        if let Ok(waiting) = Waiting::read(&self.index) {
-            count_waiting(waiting);
-        }
+/// Counts the schedules that wait. A calendar that cannot be read keeps the last count: the chain itself pauses its
+/// lane and reports that.
+pub(crate) fn count_waiting(index: &Index) {
+    if let Ok(waiting) = Waiting::read(index) {
+        metrics::gauge!("almanac_schedules_pending").set(waiting.schedules as f64);
     }
 }
 
@@ -64,7 +58,7 @@ impl Sink for BlockFigures {
         let failed = output.receipts.iter().filter(|receipt| !receipt.outcome.is_success()).count();
         metrics::counter!("almanac_failed_total").increment(failed as u64);
         count_runs(header.timestamp, output);
-        self.count_waiting();
+        count_waiting(&self.index);
         let pool = self.pool.lock();
         metrics::gauge!("almanac_pool_ready").set(pool.ready_count() as f64);
         metrics::gauge!("almanac_pool_parked").set(pool.parked_count() as f64);
@@ -73,7 +67,7 @@ impl Sink for BlockFigures {
 
     fn reverted(&self, height: u64) -> Result<(), SinkError> {
         metrics::gauge!("almanac_block_height").set(height as f64);
-        self.count_waiting();
+        count_waiting(&self.index);
         Ok(())
     }
 }

@@ -1,17 +1,21 @@
-//! A single HTTP request to a node, for commands.
-//!
-//! HTTP/1.0: the answer is in one piece and ends with the connection.
+//! A single HTTP request to a node, for commands. The time for it and the size of the answer are limited.
 
-use anyhow::{Context as _, bail, ensure};
-use serde_json::{Value, json};
-use std::{
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpStream, ToSocketAddrs as _},
-    time::Duration,
+use anyhow::{Context as _, anyhow, ensure};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::{
+    Request, StatusCode, Uri,
+    body::Bytes,
+    client::conn::http1,
+    header::{CONNECTION, CONTENT_TYPE, HOST},
+    http::request::Builder,
 };
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use std::{net::SocketAddr, time::Duration};
+use tokio::net::{TcpStream, lookup_host};
 
 /// Largest answer that is read: above what a node sends.
-const ANSWER_BYTES_MAX: u64 = 32 * 1024 * 1024;
+const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Where a node answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,17 +27,19 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// Reads `http://HOST:PORT/PATH`; the path may be left out.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
-        let rest = url.strip_prefix("http://");
-        let rest = rest.ok_or_else(|| format!("invalid URL {url:?}: expected http://HOST:PORT"))?;
-        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let has_port =
-            host.rsplit_once(':').is_some_and(|(name, port)| !name.is_empty() && port.parse::<u16>().is_ok());
-        if !has_port || rest.contains(|c: char| c.is_ascii_control() || c == ' ') {
+        let invalid = || format!("invalid URL {url:?}: expected http://HOST:PORT");
+        let uri: Uri = url.parse().map_err(|_| invalid())?;
+        let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http")).ok_or_else(invalid)?;
+        if authority.host().is_empty() || authority.as_str().contains('@') {
+            return Err(invalid());
+        }
+        if authority.port_u16().is_none() {
             return Err(format!(
                 "{url:?} names no port: write http://HOST:PORT, for example http://127.0.0.1:8545"
             ));
         }
-        Ok(Self { host: host.to_owned(), path: if path.is_empty() { "/" } else { path }.to_owned() })
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        Ok(Self { host: authority.as_str().to_owned(), path: path.to_owned() })
     }
 
     /// The root of a node at an address.
@@ -43,19 +49,14 @@ impl Endpoint {
 
     /// The page at `path`.
     pub(crate) fn page(&self, path: &str, patience: Duration) -> anyhow::Result<String> {
-        self.exchange(&format!("GET {path} HTTP/1.0\r\nHost: {}\r\n\r\n", self.host), patience)
+        self.exchange(Request::get(path), String::new(), patience)
     }
 
     /// The result of a JSON-RPC call.
     pub(crate) fn call(&self, method: &str, params: &Value, patience: Duration) -> Result<Value, CallError> {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
-        let request = format!(
-            "POST {} HTTP/1.0\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            self.path,
-            self.host,
-            body.len()
-        );
-        let answer = self.exchange(&request, patience)?;
+        let request = Request::post(&self.path).header(CONTENT_TYPE, "application/json");
+        let answer = self.exchange(request, body, patience)?;
         let mut answer: Value = serde_json::from_str(&answer).context("the node's answer is not JSON")?;
         match answer["error"].take() {
             Value::Null => Ok(answer["result"].take()),
@@ -68,26 +69,40 @@ impl Endpoint {
         }
     }
 
-    fn exchange(&self, request: &str, patience: Duration) -> anyhow::Result<String> {
-        let host = &self.host;
-        let mut addresses = host.to_socket_addrs().with_context(|| format!("cannot find {host}"))?;
-        let address = addresses.next().with_context(|| format!("cannot find {host}"))?;
-        let mut stream = TcpStream::connect_timeout(&address, patience)
-            .with_context(|| format!("no node answers at {host}"))?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.write_all(request.as_bytes()).with_context(|| format!("{host} closed the connection"))?;
-        let mut answer = String::new();
-        let read = stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer);
-        read.with_context(|| format!("{host} did not answer within {patience:?}"))?;
-        ensure!(
-            (answer.len() as u64) < ANSWER_BYTES_MAX,
-            "{host} answers with more than {ANSWER_BYTES_MAX} bytes"
-        );
-        let Some((head, body)) = answer.split_once("\r\n\r\n") else { bail!("{host} does not speak HTTP") };
-        let status = head.lines().next().unwrap_or_default();
-        ensure!(status.split(' ').nth(1) == Some("200"), "{host} answers with {status:?}: {body:?}");
-        Ok(body.to_owned())
+    /// Sends a request and waits for the answer, on a runtime of its own: commands are not asynchronous.
+    fn exchange(&self, request: Builder, body: String, patience: Duration) -> anyhow::Result<String> {
+        let request = request.header(HOST, &self.host).header(CONNECTION, "close");
+        let request = request.body(Full::from(body)).context("cannot write the request")?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.context("cannot start the runtime")?;
+        let answer =
+            runtime.block_on(async { tokio::time::timeout(patience, exchange(&self.host, request)).await });
+        // A name server that does not answer either is not waited for.
+        runtime.shutdown_background();
+        answer.map_err(|_| anyhow!("{} did not answer within {patience:?}", self.host))?
     }
+}
+
+async fn exchange(host: &str, request: Request<Full<Bytes>>) -> anyhow::Result<String> {
+    let addresses: Vec<SocketAddr> =
+        lookup_host(host).await.with_context(|| format!("cannot find {host}"))?.collect();
+    let stream =
+        TcpStream::connect(&*addresses).await.with_context(|| format!("no node answers at {host}"))?;
+    let failed = || format!("{host} broke off, or does not speak HTTP");
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.with_context(failed)?;
+    // Ends with the answer; what is wrong with it is an error of the request, too.
+    tokio::spawn(connection);
+    let response = sender.send_request(request).await.with_context(failed)?;
+    let status = response.status();
+    let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+    let body = body.map_err(|error| match error.is::<LengthLimitError>() {
+        true => anyhow!("{host} answers with more than {ANSWER_BYTES_MAX} bytes"),
+        false => anyhow::Error::from_boxed(error).context(failed()),
+    })?;
+    let text = String::from_utf8(body.to_bytes().into())
+        .map_err(|_| anyhow!("{host} answers with what is not UTF-8"))?;
+    ensure!(status == StatusCode::OK, "{host} answers with {status}: {text:?}");
+    Ok(text)
 }
 
 /// Why a call has no result.
@@ -117,6 +132,11 @@ impl From<CallError> for anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{
+        io::{Read as _, Write as _},
+        net::TcpListener,
+        time::Instant,
+    };
 
     #[test]
     fn addresses_as_people_write_them() {
@@ -139,15 +159,72 @@ mod tests {
             "http://a:70000",
             "http://a:1/\r\nX: y",
             "http://a:1/ b",
+            "http://user@a:1",
         ] {
             assert!(Endpoint::parse(bad).is_err(), "{bad}");
         }
     }
 
+    /// Answers one connection with `head`, and then with `body` as often as the client takes it.
+    fn server(head: String, body: Vec<u8>, times: usize, pause: Duration) -> Endpoint {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let _ = socket.read(&mut [0; 4096]);
+            let mut sent = socket.write_all(head.as_bytes());
+            for _ in 0..times {
+                std::thread::sleep(pause);
+                sent = sent.and_then(|()| socket.write_all(&body));
+            }
+        });
+        Endpoint::at(address)
+    }
+
+    fn get(endpoint: &Endpoint, patience: Duration) -> Result<String, String> {
+        endpoint.page("/", patience).map_err(|error| format!("{error:#}"))
+    }
+
+    const OK: &str = "HTTP/1.1 200 OK\r\n\r\n";
+
     #[test]
-    fn nobody_there_is_said() {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let error = Endpoint::at(free).page("/health", Duration::from_secs(1)).unwrap_err();
-        assert!(error.to_string().contains("no node answers"), "{error:#}");
+    fn a_closed_port_is_named() {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let error = get(&Endpoint::at(free), Duration::from_secs(5)).unwrap_err();
+        assert!(error.contains(&format!("no node answers at {free}")), "{error}");
+    }
+
+    #[test]
+    fn an_answer_ends_at_its_size() {
+        let (piece, patience) = (vec![b'a'; 1 << 20], Duration::from_secs(60));
+        let answer = |head: &str| get(&server(head.to_owned(), piece.clone(), 32, Duration::ZERO), patience);
+        assert_eq!(answer(OK).unwrap().len(), ANSWER_BYTES_MAX);
+        let error = answer(&format!("{OK}b")).unwrap_err();
+        assert!(error.contains("more than 33554432 bytes"), "{error}");
+    }
+
+    #[test]
+    fn an_answer_ends_at_its_time() {
+        let slow = || server(OK.to_owned(), b"a".to_vec(), 20, Duration::from_millis(50));
+        assert_eq!(get(&slow(), Duration::from_secs(60)).unwrap(), "a".repeat(20));
+        let begin = Instant::now();
+        let error = get(&slow(), Duration::from_millis(300)).unwrap_err();
+        assert!(error.contains("did not answer within 300ms"), "{error}");
+        assert!(begin.elapsed() < Duration::from_secs(30));
+        let silent = server(String::new(), Vec::new(), 1, Duration::from_secs(2));
+        assert!(get(&silent, Duration::from_millis(100)).unwrap_err().contains("within 100ms"));
+    }
+
+    #[test]
+    fn other_answers_are_errors() {
+        let answer = |head: &str| {
+            let server = server(head.to_owned(), Vec::new(), 0, Duration::ZERO);
+            get(&server, Duration::from_secs(60)).unwrap_err()
+        };
+        let busy = answer("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nfull\x1b");
+        assert!(busy.contains("503 Service Unavailable: \"full\\u{1b}\""), "{busy}");
+        for other in ["220 mail.example ESMTP\r\n", "", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfour"] {
+            assert!(answer(other).contains("does not speak HTTP"), "{other:?}");
+        }
     }
 }

@@ -15,6 +15,7 @@ use clap::{Args as _, CommandFactory as _};
 use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
 
 /// A limit.
+#[derive(Clone)]
 struct Row {
     name: &'static str,
     default: String,
@@ -23,6 +24,7 @@ struct Row {
 }
 
 /// What changes a limit.
+#[derive(Clone, Copy)]
 enum Setting {
     /// Nothing.
     Fixed,

@@ -3,6 +3,7 @@
 mod accounts;
 mod backup;
 mod banner;
+mod block_log;
 mod catch_up;
 mod chain;
 mod cli;
@@ -15,7 +16,7 @@ mod http;
 mod index_command;
 #[cfg(test)]
 mod limits_page;
-mod listen;
+mod log_switch;
 mod logging;
 mod network;
 mod private_file;
@@ -25,6 +26,7 @@ mod prune;
 mod regular_file;
 mod rpc_flags;
 mod run;
+mod services;
 mod shutdown;
 mod signed_backup;
 mod waiting;
@@ -53,7 +55,7 @@ fn main() -> ExitCode {
     rayon::current_num_threads();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .on_thread_start(almanac_rpc::priority::step_back)
+        .on_thread_start(almanac_priority::lower_thread)
         .build()
     {
         Ok(runtime) => runtime,

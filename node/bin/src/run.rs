@@ -8,30 +8,18 @@ use crate::{
     console::ConsoleLines,
     control::{BackupSource, Control},
     datadir::Datadir,
-    figures::{self, BlockFigures},
     index_command,
-    listen::BlockLines,
+    log_switch::LogSwitch,
+    services::{Face, Services},
     shutdown::Shutdown,
     waiting::Waiting,
 };
 use alloy_primitives::Address;
-use almanac_consensus::{
-    Admission, Clock as _, Engine as _, Mode, SharedPool, Sink, Solo, SoloConfig, SystemClock,
-};
-use almanac_index::{Index, IndexConfig};
+use almanac_consensus::{Clock as _, Controls, Engine as _, Mode, Solo, SoloConfig, SystemClock};
+use almanac_index::IndexConfig;
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::Genesis;
-use almanac_rpc::{
-    Server,
-    feed::IndexFeed,
-    heads::Heads,
-    heavy::{Heavy, HeavyLimits},
-    log_switch::LogSwitch,
-    served::Served,
-    server::Page,
-    view::View,
-    wallet::Wallet,
-};
+use almanac_rpc::{served::NodeKind, wallet::Wallet};
 use almanac_schedule::CalendarAgenda;
 use almanac_state::StateStore;
 use anyhow::Context as _;
@@ -41,8 +29,8 @@ use tokio::sync::oneshot;
 
 /// Runs a developer's chain until a signal or a failure ends it.
 pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
-    let serving = config.rpc.developer()?;
-    let is_open = serving.access.is_open();
+    let server_config = config.rpc.developer()?;
+    let is_open = server_config.access.is_open();
     let mut shutdown = Shutdown::listen()?;
     let datadir = config.datadir.as_deref().map(Datadir::take).transpose()?;
     let now = SystemClock.now();
@@ -52,45 +40,22 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     };
     let mode = config.block_time.map_or(Mode::OnDemand, Mode::Interval);
     let directory = datadir.as_ref().map(|datadir| datadir.path().to_owned());
-    let keeping = index_command::keeping(config.history);
-    let lines = LogSwitch::default();
-    let setup = Setup { keeping, mode, lines: lines.clone() };
+    let log = LogSwitch::default();
+    let setup = Setup { keeping: index_command::keeping(config.history), mode, log: log.clone() };
     let (thread, started) = spawn_sequencer(genesis.clone(), datadir, setup)?;
-    let Started { mut solo, pool, index, heads, height, source } =
+    let Started { mut solo, services, height, source } =
         started.await.context("the sequencer's thread ended before it began")??;
 
     let _control = match (directory, source) {
         (Some(path), Some(source)) => Some(Control::serve(&path, genesis.clone(), source)?),
         _ => None,
     };
-    let feed = Arc::new(IndexFeed(index.clone()));
-    let admission = Admission::new(genesis.chain_id, pool, feed);
-    let (version, controls) = (&config.client_version, solo.controls().clone());
-    let view = View {
-        chain_id: genesis.chain_id,
-        index,
-        agenda: Arc::new(CalendarAgenda),
-        next_time: Arc::new({
-            let controls = controls.clone();
-            move || controls.next_time()
-        }),
-    };
-    let figures = figures::start()?;
-    let waiting = Waiting::read(&view.index)?;
-    figures::count_waiting(waiting);
-    let call_time_max = serving.limits.call_time_max;
-    let pages: Vec<(&str, Page)> = vec![
-        ("/health", health(view.index.clone(), || "developer")),
-        ("/metrics", Arc::new(move || figures.render())),
-    ];
-    let heavy = Heavy::new(HeavyLimits::default());
-    let served =
-        Served { view, admission, heads, heavy: heavy.clone(), client_version: version, call_time_max };
-    let wallet = Wallet::new(accounts::ACCOUNTS.map(|account| account.secret));
-    let methods = served.developer(wallet, controls, lines);
-    let server = Server::start((Ipv4Addr::LOCALHOST, config.port).into(), serving, methods, pages).await?;
+    let waiting = Waiting::read(&services.index)?;
+    let address = (Ipv4Addr::LOCALHOST, config.port).into();
+    let face = face(&config.client_version, solo.controls(), log);
+    let serving = services.start(address, server_config, face).await?;
     let banner = Banner {
-        rpc: server.address(),
+        rpc: serving.address(),
         chain_id: genesis.chain_id,
         height,
         blocks: describe(mode),
@@ -98,13 +63,8 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
         datadir: config.datadir.as_deref(),
         is_open,
     };
-    let banner = match (config.is_json, config.is_silent) {
-        (true, _) => banner.json(),
-        (false, true) => format!("http://{}", server.address()),
-        (false, false) => banner.text(),
-    };
-    // Whoever started us may have closed the pipe; that is no reason to stop.
-    let _ = writeln!(std::io::stdout(), "{banner}");
+    // The process that started us may have closed the pipe, which is no reason to stop.
+    let _ = writeln!(std::io::stdout(), "{}", show(&banner, &config));
 
     tokio::select! {
         signal = shutdown.requested() => tracing::info!("{signal}: stopping"),
@@ -113,30 +73,46 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
             anyhow::bail!("the sequencer ended without a reason");
         }
     }
-    heavy.close();
-    server.stop().await;
+    serving.stop().await;
+    stop(solo, thread).await
+}
+
+/// What only a developer chain serves.
+fn face<'a>(client_version: &'a str, controls: &Controls, log: LogSwitch) -> Face<'a> {
+    let (controls, clock) = (controls.clone(), controls.clone());
+    Face {
+        kind: NodeKind::Developer {
+            wallet: Wallet::new(accounts::ACCOUNTS.map(|account| account.secret)),
+            controls,
+            set_logging: Arc::new(move |is_on| log.set(is_on)),
+        },
+        client_version,
+        next_time: Arc::new(move || clock.next_time()),
+        role: Box::new(|| "developer"),
+        counters: Box::new(String::new),
+    }
+}
+
+/// The banner as the flags ask for it.
+fn show(banner: &Banner<'_>, config: &DevConfig) -> String {
+    match (config.is_json, config.is_silent) {
+        (true, _) => banner.json(),
+        (false, true) => format!("http://{}", banner.rpc),
+        (false, false) => banner.text(),
+    }
+}
+
+async fn stop(solo: Solo, thread: JoinHandle<()>) -> anyhow::Result<()> {
     let stopped = solo.stop().await.context("the sequencer did not stop cleanly");
     // The thread ends with its future; joining shows a panic that would otherwise be lost.
     thread.join().map_err(|_| anyhow::anyhow!("the sequencer's thread panicked"))?;
     stopped
 }
 
-/// Says that the node answers, what it is, and how far it is.
-pub(crate) fn health(index: Arc<Index>, role: impl Fn() -> &'static str + Send + Sync + 'static) -> Page {
-    Arc::new(move || {
-        let role = role();
-        let tip = index.tip();
-        let (number, time) = (tip.number(), tip.block.header.timestamp.0);
-        format!("{{\"status\":\"ok\",\"block\":{number},\"timestampMs\":{time},\"role\":\"{role}\"}}\n")
-    })
-}
-
 /// What the rest of the node needs of a running sequencer.
 struct Started {
     solo: Solo,
-    pool: Arc<SharedPool>,
-    index: Arc<Index>,
-    heads: Arc<Heads>,
+    services: Services,
     height: u64,
     /// What a backup is made from, where the chain is on disk.
     source: Option<BackupSource>,
@@ -146,7 +122,7 @@ struct Started {
 struct Setup {
     keeping: IndexConfig,
     mode: Mode,
-    lines: LogSwitch,
+    log: LogSwitch,
 }
 
 type Ready = oneshot::Sender<anyhow::Result<Started>>;
@@ -202,28 +178,21 @@ where
         Err(error) => return tell(ready, Err(error.into())),
     };
     let height = tip.header.number;
-    let pool = SharedPool::new(Pool::new(PoolConfig::developer(), base_fee));
-    let heads = Heads::new(index.clone());
-    let Setup { mode, lines, .. } = setup;
-    let agenda = Arc::new(CalendarAgenda);
-    let console = match ConsoleLines::start(index.clone(), agenda, application.chain_id(), lines.clone()) {
+    let Setup { mode, log, .. } = setup;
+    let (chain_id, agenda) = (application.chain_id(), Arc::new(CalendarAgenda));
+    let console = match ConsoleLines::start(index.clone(), agenda, chain_id, log.clone()) {
         Ok(console) => console,
         Err(error) => return tell(ready, Err(error.into())),
     };
-    // In this order: whoever hears of a block finds it in the index.
-    let feed = Arc::new(IndexFeed(index.clone()));
-    let mut sinks: Vec<Arc<dyn Sink>> = vec![
-        feed,
-        heads.clone(),
-        Arc::new(BlockFigures { pool: pool.clone(), index: index.clone() }),
-        Arc::new(BlockLines { lines, index: index.clone() }),
-        Arc::new(console),
-    ];
     let source = disk.as_ref().map(|disk| BackupSource::new(index.clone(), disk.archive.clone()));
+    let services = Services::new(chain_id, index, Pool::new(PoolConfig::developer(), base_fee));
+    let mut sinks = services.sinks(log);
+    sinks.push(Arc::new(console));
     sinks.extend(disk.map(|disk| disk.pruning));
     let config = SoloConfig { mode, fee_recipient: Address::ZERO };
-    let (solo, sequencer) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, SystemClock, config);
-    tell(ready, Ok(Started { solo, pool, index, heads, height, source }));
+    let (application, pool) = (Arc::new(application), services.pool.clone());
+    let (solo, sequencer) = Solo::start(application, tip, pool, sinks, SystemClock, config);
+    tell(ready, Ok(Started { solo, services, height, source }));
     sequencer.await;
 }
 

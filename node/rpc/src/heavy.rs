@@ -3,9 +3,9 @@
 use crate::{
     answer::{Answer, Room, keep_limit},
     error,
-    priority::aside,
     turns::{Refused, Turns},
 };
+use almanac_priority::off_first_processor;
 use jsonrpsee::core::RpcResult;
 use serde::Serialize;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl Heavy {
         &self,
         work: impl FnOnce() -> RpcResult<T> + Send + 'static,
     ) -> RpcResult<T> {
-        self.run_anywhere(move || aside(work)).await
+        self.run_anywhere(move || off_first_processor(work)).await
     }
 
     /// The same on any processor: for work that takes locks which blocks wait for, and so must not be stuck behind

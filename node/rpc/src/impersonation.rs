@@ -10,7 +10,7 @@ use std::{
 
 /// The impersonated accounts. Empty on a network node, whose chain would refuse what they send.
 #[derive(Debug, Default)]
-pub struct Impersonation(Mutex<Names>);
+pub(crate) struct Impersonation(Mutex<Names>);
 
 #[derive(Debug, Default)]
 struct Names {
@@ -20,33 +20,33 @@ struct Names {
 
 impl Impersonation {
     /// Lets everybody send in the name of `account`.
-    pub fn start(&self, account: Address) {
+    pub(crate) fn start(&self, account: Address) {
         self.lock().accounts.insert(account);
     }
 
     /// Ends that.
-    pub fn stop(&self, account: Address) {
+    pub(crate) fn stop(&self, account: Address) {
         self.lock().accounts.remove(&account);
     }
 
     /// Whether anybody's name will do.
-    pub fn set_everyone(&self, is_everyone: bool) {
+    pub(crate) fn set_everyone(&self, is_everyone: bool) {
         self.lock().is_everyone = is_everyone;
     }
 
     /// Ends all of it.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         *self.lock() = Names::default();
     }
 
     /// Whether transactions may be made in the name of `account`.
-    pub fn covers(&self, account: Address) -> bool {
+    pub(crate) fn covers(&self, account: Address) -> bool {
         let names = self.lock();
         names.is_everyone || names.accounts.contains(&account)
     }
 
     /// The accounts that were named.
-    pub fn accounts(&self) -> Vec<Address> {
+    pub(crate) fn accounts(&self) -> Vec<Address> {
         self.lock().accounts.iter().copied().collect()
     }
 

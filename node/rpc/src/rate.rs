@@ -1,53 +1,51 @@
 //! Limits the calls per second of each client.
 
 use crate::peer::Peer;
+use quick_cache::unsync::Cache;
 use std::{
-    collections::BTreeMap,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
-/// Clients that are remembered. Beyond it, those who have asked least lately are forgotten, which favours them.
+/// Clients that are remembered. Beyond it, those who ask least are forgotten, which favours them.
 const CLIENTS_MAX: usize = 10_000;
 
+/// A second's worth of calls is what a client can save up.
+const SAVED_MAX: Duration = Duration::from_secs(1);
+
 /// A bucket for each client, which fills at the rate and holds a second's worth.
+///
+/// A bucket is the moment at which it will be full again (the generic cell rate algorithm): a call moves that moment by
+/// the time of one call.
 #[derive(Debug)]
 pub(crate) struct Rate {
-    per_second: Option<u32>,
-    buckets: Mutex<BTreeMap<Peer, Bucket>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    left: f64,
-    at: Instant,
+    call_time: Option<Duration>,
+    full_at: Mutex<Cache<Peer, Instant>>,
 }
 
 impl Rate {
     /// So many calls per second, or any number.
     pub(crate) fn new(per_second: Option<u32>) -> Arc<Self> {
-        Arc::new(Self { per_second, buckets: Mutex::default() })
+        let call_time = per_second.map(|calls| SAVED_MAX / calls.max(1));
+        Arc::new(Self { call_time, full_at: Mutex::new(Cache::new(CLIENTS_MAX)) })
     }
 
-    /// Takes so many calls from a client's bucket, or says how long to wait for one.
+    /// Takes so many calls from a client's bucket, or returns how long to wait for one.
     pub(crate) fn take(&self, peer: Peer, calls: usize) -> Result<(), Duration> {
         self.take_at(peer, calls, Instant::now())
     }
 
     fn take_at(&self, peer: Peer, calls: usize, now: Instant) -> Result<(), Duration> {
-        let Some(per_second) = self.per_second.map(f64::from) else { return Ok(()) };
-        let mut buckets = self.buckets.lock().expect("nobody panics while holding the buckets");
-        if buckets.len() >= CLIENTS_MAX {
-            buckets.retain(|_, bucket| now.duration_since(bucket.at) < Duration::from_secs(1));
+        let Some(call_time) = self.call_time else { return Ok(()) };
+        let mut buckets = self.full_at.lock().expect("nobody panics while holding the buckets");
+        let full_at = buckets.get(&peer).map_or(now, |full_at| now.max(*full_at));
+        // A batch may overdraw: one call must be there, the others are paid for by waiting afterwards.
+        let wait = (full_at - now).saturating_sub(SAVED_MAX - call_time);
+        if !wait.is_zero() {
+            return Err(wait);
         }
-        let bucket = buckets.entry(peer).or_insert(Bucket { left: per_second, at: now });
-        let filled = now.saturating_duration_since(bucket.at).as_secs_f64() * per_second;
-        let left = (bucket.left + filled).min(per_second) - calls as f64;
-        // A batch may overdraw; whoever is below zero waits.
-        if bucket.left + filled < 1.0 {
-            return Err(Duration::from_secs_f64((1.0 - bucket.left - filled) / per_second));
-        }
-        *bucket = Bucket { left, at: now };
+        let calls = u32::try_from(calls).unwrap_or(u32::MAX);
+        buckets.insert(peer, full_at + call_time.saturating_mul(calls));
         Ok(())
     }
 }
@@ -92,6 +90,22 @@ mod tests {
         assert_eq!(rate.take_at(peer(1), 30, start), Ok(()));
         assert!(rate.take_at(peer(1), 1, start + Duration::from_millis(2_050)).is_err());
         assert_eq!(rate.take_at(peer(1), 1, start + Duration::from_millis(2_150)), Ok(()));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_a_busy_client_is_not_forgotten_in_a_crowd() {
+        let rate = Rate::new(Some(10));
+        let start = Instant::now();
+        assert_eq!(rate.take_at(peer(1), 20, start), Ok(()));
+        for n in 0..4 * CLIENTS_MAX {
+            let stranger = Ipv4Addr::from_bits(0x0b00_0000 + u32::try_from(n).unwrap());
+            assert_eq!(rate.take_at(Peer::new(stranger.into()), 1, start), Ok(()));
+            if n % 1_000 == 0 {
+                assert!(rate.take_at(peer(1), 1, start).is_err(), "after {n} others");
+            }
+        }
+        let remembered = rate.full_at.lock().unwrap().len();
+        assert!((CLIENTS_MAX / 2..=CLIENTS_MAX).contains(&remembered), "{remembered}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ const LESS: &str = "ask for single transactions, smaller pages, or a tracer that
 
 /// Answers the `debug_`, `trace_` and `ots_` methods.
 #[derive(Clone)]
-pub struct Retrace {
+pub(crate) struct Retrace {
     pub(crate) view: View,
     pub(crate) heavy: Heavy,
     reads: Heavy,
@@ -33,12 +33,12 @@ pub struct Retrace {
 
 impl Retrace {
     /// Traces what `view` shows, when `heavy` lets it; a call that is only tried, for so long at most.
-    pub fn new(view: View, heavy: Heavy, call_time_max: Duration) -> Self {
+    pub(crate) fn new(view: View, heavy: Heavy, call_time_max: Duration) -> Self {
         Self { view, heavy, reads: Heavy::new(HeavyLimits::READS), call_time_max }
     }
 
     /// All of its methods.
-    pub fn into_module(self) -> RpcModule<()> {
+    pub(crate) fn into_module(self) -> RpcModule<()> {
         let parts: [jsonrpsee::Methods; 3] = [
             DebugApiServer::into_rpc(self.clone()).into(),
             ParityApiServer::into_rpc(self.clone()).into(),

@@ -8,7 +8,6 @@ use crate::{
     heads::Heads,
     heavy::{Heavy, HeavyLimits},
     impersonation::Impersonation,
-    log_switch::LogSwitch,
     retrace::Retrace,
     view::View,
     wallet::Wallet,
@@ -33,26 +32,55 @@ pub struct Served<'a> {
     pub call_time_max: Duration,
 }
 
+/// Turns the log lines about blocks on or off.
+pub type SetLogging = Arc<dyn Fn(bool) + Send + Sync>;
+
+/// What a kind of node has beside that, and so serves.
+pub enum NodeKind {
+    /// A developer chain: signs for `wallet` and takes orders for its sequencer.
+    Developer {
+        /// The keys it signs with.
+        wallet: Wallet,
+        /// Its sequencer.
+        controls: Controls,
+        /// Its log.
+        set_logging: SetLogging,
+    },
+    /// A node of a network, which has no keys of accounts.
+    Network {
+        /// Proves values of the state.
+        prover: Arc<dyn Prover>,
+        /// Finds certificates.
+        finality: Arc<dyn FinalitySource>,
+    },
+}
+
 impl Served<'_> {
-    /// The methods of a developer's chain, which also signs for `wallet` and takes orders for its sequencer.
-    pub fn developer(self, wallet: Wallet, controls: Controls, lines: LogSwitch) -> RpcModule<()> {
+    /// The methods of a node of this kind.
+    pub fn methods(self, kind: NodeKind) -> RpcModule<()> {
+        match kind {
+            NodeKind::Developer { wallet, controls, set_logging } => {
+                self.developer(wallet, controls, set_logging)
+            }
+            NodeKind::Network { prover, finality } => {
+                let eth = self.eth(Wallet::default());
+                self.with(eth, prover, finality::module(finality))
+            }
+        }
+    }
+
+    fn developer(self, wallet: Wallet, controls: Controls, set_logging: SetLogging) -> RpcModule<()> {
         let impersonation = Arc::new(Impersonation::default());
         let dev = Dev::new(
             self.view.clone(),
             self.admission.clone(),
             controls.clone(),
             impersonation.clone(),
-            lines,
+            set_logging,
             self.client_version,
         );
         let eth = self.eth(wallet).impersonating(impersonation);
         self.with(eth, Arc::new(controls), dev.into_module())
-    }
-
-    /// The methods of a node of a network, which has no keys.
-    pub fn node(self, prover: Arc<dyn Prover>, finality: Arc<dyn FinalitySource>) -> RpcModule<()> {
-        let eth = self.eth(Wallet::default());
-        self.with(eth, prover, finality::module(finality))
     }
 
     fn eth(&self, wallet: Wallet) -> Eth {

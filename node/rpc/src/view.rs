@@ -2,7 +2,7 @@
 
 use crate::error;
 use alloy_eips::{BlockId, BlockNumberOrTag};
-use alloy_primitives::{Address, B256};
+use alloy_primitives::Address;
 use almanac_index::{HistoricalState, Index, IndexedBlock};
 use almanac_primitives::{Account, StateKey, StateRead as _, TimestampMs};
 use almanac_schedule::Agenda;
@@ -58,11 +58,6 @@ impl View {
     pub fn state_only(&self, id: Option<BlockId>) -> RpcResult<HistoricalState> {
         let number = self.number(id)?;
         self.index.state_at(number).ok_or_else(|| error::unknown_block(number))
-    }
-
-    /// The block with this hash, if there is one.
-    pub fn find_by_hash(&self, hash: B256) -> RpcResult<Option<Arc<IndexedBlock>>> {
-        self.find(BlockId::from(hash))
     }
 
     /// A block and the state after it.

@@ -11,6 +11,7 @@ mod node;
 mod ports;
 mod serve;
 mod stalled;
+mod start;
 mod up;
 mod vote_again;
 mod votes;

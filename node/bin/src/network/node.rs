@@ -4,119 +4,143 @@ use super::{
     NodeCommand,
     behind::{self, Need},
     config::NodeConfig,
-    copy::{self, IndexKeys, IndexNumbers},
-    evidence::EvidenceFiles,
     keys,
     mark::Moment,
-    ports, serve, stalled, vote_again,
-    votes::{self, Role, Signer},
-    watch,
+    ports, serve, stalled,
+    start::{Plan, Started, spawn},
+    vote_again, watch,
 };
 use crate::{
-    chain::{self, Keeping},
-    control::{BackupSource, Control},
+    control::Control,
     datadir::{self, Datadir},
-    figures::BlockFigures,
-    listen::BlockLines,
     shutdown::Shutdown,
 };
-use almanac_bft::{
-    Bft, History, Ledger, Namespace, NetworkConfig, Parts, Prover as LedgerProver, ValidatorSet,
-    sync::Progress,
-};
-use almanac_consensus::{Admission, Clock as _, Engine as _, SharedPool, Sink, SystemClock};
+use almanac_bft::{Bft, NetworkConfig, sync::Progress};
+use almanac_consensus::{Clock as _, Engine as _, SystemClock};
 use almanac_index::Index;
-use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::{Genesis, TimestampMs};
-use almanac_rpc::{
-    Server,
-    feed::IndexFeed,
-    heads::Heads,
-    heavy::{Heavy, HeavyLimits},
-    log_switch::LogSwitch,
-};
-use anyhow::{Context as _, ensure};
-use commonware_runtime::{Runner as _, Spawner as _, Supervisor as _, tokio::Context};
+use almanac_rpc::{Server, ServerConfig};
+use anyhow::Context as _;
 use std::{
-    any::Any, future::Future, io::Write as _, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration,
+    any::Any, fs::File, future::Future, io::Write as _, path::Path, sync::Arc, thread::JoinHandle,
+    time::Duration,
 };
-use tokio::sync::oneshot;
 
 /// Runs a node until a signal or a failure ends it.
 pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     let mut shutdown = Shutdown::listen()?;
     let (start, moment) = (SystemClock.now(), Moment::now());
-    let serving = command.rpc.node()?;
-    let config = NodeConfig::read(&command.config)?;
-    let network = config.network()?;
-    let genesis = datadir::read_genesis(&config.genesis)?;
-    // Both are held as long as the node runs: the same key started twice would sign two votes.
-    let _key = keys::hold(&config.key)?;
-    let datadir = Arc::new(Datadir::take(&config.datadir)?);
-    datadir.adopt_genesis(&genesis)?;
-    ports::check_free(&config)?;
-    tracing::info!("{}: {}", command.config.display(), describe(&network, &genesis));
+    let server_config = command.rpc.node()?;
+    let home = Home::open(&command.config)?;
+    let need = find_need(&home, start);
+    let Some(need) = unless_stopped(&mut shutdown, "the node was up", need).await else { return Ok(()) };
+    let need = need?;
     let progress = Arc::new(Progress::default());
-    let need = tokio::select! {
-        need = find_need(&config, &genesis, &datadir, &network, start) => need?,
-        signal = shutdown.requested() => {
-            tracing::info!("{signal}: stopping before the node was up");
-            return Ok(());
-        }
-    };
     let waiting = match need {
         Need::Fill | Need::Replace => {
-            Some(Server::start_pages(config.rpc, serving.clone(), watch::pages(&progress)).await?)
+            let pages = watch::pages(&progress);
+            Some(Server::start_pages(home.config.rpc, server_config.clone(), pages).await?)
         }
         Need::Nothing => None,
     };
-    let key = network.key.public();
-    let plan = Plan {
-        genesis: genesis.clone(),
-        network,
-        need,
-        key_file: config.key.clone(),
-        vote_now: command.vote_now,
-        keeping: config.keeping(),
-        pool: config.pool(),
-        moment,
-    };
-    let (thread, started) = spawn(plan, datadir.clone(), progress)?;
-    let mut started = tokio::select! {
-        started = started => started.context("the node's thread ended before it began")??,
-        // Whatever was being done is begun again at the next start.
-        signal = shutdown.requested() => {
-            tracing::info!("{signal}: stopping before the node was up");
-            return Ok(());
+    let (thread, started) = spawn(home.plan(need, command.vote_now, moment), home.datadir.clone(), progress)?;
+    // What a signal interrupts here begins again at the next start.
+    let started = unless_stopped(&mut shutdown, "the node was up", started).await;
+    let Some(started) = started else { return Ok(()) };
+    let mut started = started.context("the node's thread ended before it began")??;
+    let first = async {
+        tokio::select! {
+            () = first_block(&started.services.index) => None,
+            ended = started.bft.ended() => Some(ended),
         }
     };
-    tokio::select! {
-        () = first_block(&started.index) => {}
-        signal = shutdown.requested() => {
-            tracing::info!("{signal}: stopping before the first block");
-            return stop(started.bft, thread).await;
-        }
-        ended = started.bft.ended() => {
+    match unless_stopped(&mut shutdown, "the first block", first).await {
+        None => return stop(started.bft, thread).await,
+        Some(Some(ended)) => {
             join(thread)?;
             return ended.context("the node ended before the first block");
         }
+        Some(None) => {}
     }
-
     if let Some(waiting) = waiting {
         waiting.stop().await;
     }
+    serve_until_end(&home, server_config, started, thread, start, &mut shutdown).await
+}
+
+/// What belongs to one node, held as long as it runs.
+struct Home {
+    config: NodeConfig,
+    network: NetworkConfig,
+    genesis: Genesis,
+    datadir: Arc<Datadir>,
+    /// Locked, like the directory: the same key started twice would sign two votes.
+    _key: File,
+}
+
+impl Home {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        let config = NodeConfig::read(path)?;
+        let network = config.network()?;
+        let genesis = datadir::read_genesis(&config.genesis)?;
+        let key = keys::hold(&config.key)?;
+        let datadir = Arc::new(Datadir::take(&config.datadir)?);
+        datadir.adopt_genesis(&genesis)?;
+        ports::check_free(&config)?;
+        tracing::info!("{}: {}", path.display(), describe(&network, &genesis));
+        Ok(Self { config, network, genesis, datadir, _key: key })
+    }
+
+    fn plan(&self, need: Need, vote_now: bool, moment: Option<Moment>) -> Plan {
+        Plan {
+            genesis: self.genesis.clone(),
+            network: self.network.clone(),
+            need,
+            key_file: self.config.key.clone(),
+            vote_now,
+            keeping: self.config.keeping(),
+            pool: self.config.pool(),
+            moment,
+        }
+    }
+}
+
+/// The outcome of `work`, or none if a signal comes first.
+async fn unless_stopped<T>(
+    shutdown: &mut Shutdown,
+    before: &str,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::select! {
+        done = work => Some(done),
+        signal = shutdown.requested() => {
+            tracing::info!("{signal}: stopping before {before}");
+            None
+        }
+    }
+}
+
+/// Serves requests until a signal, a failure, or the time to vote again.
+async fn serve_until_end(
+    home: &Home,
+    server_config: ServerConfig,
+    mut started: Started,
+    thread: JoinHandle<()>,
+    start: TimestampMs,
+    shutdown: &mut Shutdown,
+) -> anyhow::Result<()> {
+    let Home { config, genesis, datadir, .. } = home;
     let _control = Control::serve(datadir.path(), genesis.clone(), started.source.clone())?;
-    let heavy = Heavy::new(HeavyLimits::default());
-    let server = serve::serve(&config, serving, genesis.chain_id, &started, &heavy).await?;
-    // Whoever started us may have closed the pipe; that is no reason to stop.
+    let serving = serve::serve(config.rpc, server_config, &started).await?;
+    // The process that started us may have closed the pipe, which is no reason to stop.
     let _ = writeln!(
         std::io::stdout(),
         "rpc http://{}\npeers {}\nCtrl-C stops it.",
-        server.address(),
+        serving.address(),
         config.listen
     );
-
     let (finality, leave) = (started.bft.finality().clone(), started.bft.leave().clone());
+    let index = &started.services.index;
     let votes_after = tokio::select! {
         signal = shutdown.requested() => {
             tracing::info!("{signal}: stopping");
@@ -128,28 +152,21 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
             ended.context("the node ended")?;
             anyhow::bail!("the node ended without a reason");
         }
-        floor = vote_again::end(start, leave, &started.index, &finality) => Some(floor),
-        never = stalled::watch(&started.index, config.block_time_ms, &genesis) => match never {},
+        floor = vote_again::end(start, leave, index, &finality) => Some(floor),
+        never = stalled::watch(index, config.block_time_ms, genesis) => match never {},
     };
-    heavy.close();
-    server.stop().await;
+    serving.stop().await;
     stop(started.bft, thread).await?;
     match votes_after {
         None => Ok(()),
-        Some(floor) => vote_again::speak(&datadir, key, &config.key, floor),
+        Some(floor) => vote_again::speak(datadir, home.network.key.public(), &config.key, floor),
     }
 }
 
 /// Finds out what the node has to copy, on a thread of its own: it reads the disk and may ask peers.
-async fn find_need(
-    config: &NodeConfig,
-    genesis: &Genesis,
-    datadir: &Arc<Datadir>,
-    network: &NetworkConfig,
-    now: TimestampMs,
-) -> anyhow::Result<Need> {
-    let (config, genesis, network) = (config.clone(), genesis.clone(), network.clone());
-    let datadir = datadir.clone();
+async fn find_need(home: &Home, now: TimestampMs) -> anyhow::Result<Need> {
+    let (config, genesis, network) = (home.config.clone(), home.genesis.clone(), home.network.clone());
+    let datadir = home.datadir.clone();
     let found = tokio::task::spawn_blocking(move || behind::need(&config, &genesis, &datadir, &network, now));
     found.await.context("cannot inspect the node's directory")?
 }
@@ -200,143 +217,6 @@ fn describe(network: &NetworkConfig, genesis: &Genesis) -> String {
         Some(validator) => format!("validator {} ({key}) of {count}", validator.name),
         None => format!("follower {key} of {count} validators, which must list this key under followers"),
     }
-}
-
-/// What a node is to be.
-struct Plan {
-    genesis: Genesis,
-    network: NetworkConfig,
-    need: Need,
-    key_file: PathBuf,
-    vote_now: bool,
-    keeping: Keeping,
-    pool: PoolConfig,
-    /// When the process began.
-    moment: Option<Moment>,
-}
-
-/// What the rest of the node needs of its part in the network.
-pub(super) struct Started {
-    pub(super) role: Role,
-    pub(super) bft: Bft,
-    pub(super) prover: LedgerProver,
-    pub(super) admission: Admission,
-    pub(super) index: Arc<Index>,
-    pub(super) heads: Arc<Heads>,
-    /// What a backup is made from.
-    pub(super) source: BackupSource,
-    /// Counts what goes over the network and to the disk.
-    pub(super) counters: Context,
-}
-
-type Ready = oneshot::Sender<anyhow::Result<Started>>;
-
-/// Runs chain and consensus on threads of their own: no request that is served can delay a vote.
-fn spawn(
-    plan: Plan,
-    datadir: Arc<Datadir>,
-    progress: Arc<Progress>,
-) -> anyhow::Result<(JoinHandle<()>, oneshot::Receiver<anyhow::Result<Started>>)> {
-    let (ready, started) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("node".to_owned());
-    let thread = thread
-        .spawn(move || {
-            let (role, moment) = match prepare(&plan, &datadir, &progress) {
-                Ok(prepared) => prepared,
-                Err(error) => return tell(ready, Err(error)),
-            };
-            datadir.runner().start(|context| async {
-                match start(context, plan, &datadir, role, moment).await {
-                    Ok((started, node)) => {
-                        tell(ready, Ok(started));
-                        node.await;
-                    }
-                    Err(error) => tell(ready, Err(error)),
-                }
-            });
-        })
-        .context("cannot start the node's thread")?;
-    Ok((thread, started))
-}
-
-/// Fills the directory if that has to be, and finds out what the node may sign, and since when.
-fn prepare(
-    plan: &Plan,
-    datadir: &Datadir,
-    progress: &Arc<Progress>,
-) -> anyhow::Result<(Role, Option<Moment>)> {
-    copy::run(plan.need, &plan.genesis, datadir, &plan.network, progress)?;
-    let key = plan.network.key.public();
-    let mut moment = plan.moment.clone();
-    if plan.vote_now {
-        let is_validator = plan.genesis.validators.iter().any(|validator| validator.public_key == key);
-        ensure!(is_validator, "--vote-now: {key} is not the key of a validator");
-        // What was decided by hand was decided after the start.
-        moment = votes::begin_by_hand(datadir, key, &plan.key_file)?;
-    }
-    Ok((votes::role(datadir, &plan.genesis, key, &plan.key_file)?, moment))
-}
-
-fn tell(ready: Ready, started: anyhow::Result<Started>) {
-    // Where nobody waits any more, the process is on its way out.
-    let _ = ready.send(started);
-}
-
-async fn start(
-    context: Context,
-    plan: Plan,
-    datadir: &Datadir,
-    role: Role,
-    moment: Option<Moment>,
-) -> anyhow::Result<(Started, impl Future<Output = ()> + Send)> {
-    let Plan { genesis, network, key_file, keeping, pool, .. } = &plan;
-    let floor = datadir.floor()?;
-    let header = floor.as_ref().map(|floor| &floor.header);
-    let chain = chain::on_disk(&context, genesis, &datadir.index(), keeping.clone(), header).await?;
-    let chain::Chain { mut application, tip, index, disk } = chain;
-    let chain::Disk { archive, pruning } = disk.context("a node of a network keeps its chain on disk")?;
-    let base_fee = application.next_environment(&tip).await?.base_fee;
-    let pool = SharedPool::new(Pool::new(*pool, base_fee));
-    application.know_senders(pool.clone());
-    let heads = Heads::new(index.clone());
-    let feed = Arc::new(IndexFeed(index.clone()));
-    let admission = Admission::new(genesis.chain_id, pool.clone(), feed.clone());
-    // In this order: whoever hears of a block finds it in the index.
-    let sinks: Vec<Arc<dyn Sink>> = vec![
-        feed,
-        heads.clone(),
-        Arc::new(BlockFigures { pool, index: index.clone() }),
-        Arc::new(BlockLines { lines: LogSwitch::default(), index: index.clone() }),
-        pruning,
-    ];
-    let origin = index.block(0)?.context("block 0 is missing from the index")?;
-    let ledger = Ledger::new(application, tip);
-    let (prover, proving) = LedgerProver::new(ledger.clone());
-    context.child("prover").spawn(|_| proving);
-    let source = BackupSource::new(index.clone(), archive.clone());
-    let history = History { archive, numbers: Arc::new(IndexNumbers(index.clone())) };
-    let validators = ValidatorSet::new(genesis)?;
-    let signer = Signer { key: network.key.public(), file: key_file, start: moment };
-    let namespace = Namespace(origin.block.hash());
-    let (standing, book) =
-        votes::standing(&context, datadir, &role, &signer, &validators, &namespace).await?;
-    let parts = Parts {
-        ledger,
-        history,
-        genesis: origin.block.header.clone(),
-        floor,
-        voice: role.voice(),
-        standing,
-        book: Arc::new(book),
-        evidence: Arc::new(EvidenceFiles::new(datadir.path(), genesis)),
-        validators,
-        admission: admission.clone(),
-        keys: Arc::new(IndexKeys(index.clone())),
-        sinks,
-    };
-    let counters = context.child("counters");
-    let (bft, node) = Bft::start(context, network.clone(), parts)?;
-    Ok((Started { role, bft, prover, admission, index, heads, source, counters }, node))
 }
 
 #[cfg(test)]

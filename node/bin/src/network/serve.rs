@@ -1,59 +1,39 @@
 //! JSON-RPC and HTTP pages of a node of a network.
 
-use super::{config::NodeConfig, node::Started};
-use crate::{figures, run::health};
+use super::start::Started;
+use crate::services::{Face, Serving};
 use alloy_primitives::U64;
 use almanac_bft::{FinalityReader, Prover as LedgerProver};
 use almanac_consensus::{Clock as _, ControlError, Proven, SystemClock};
 use almanac_primitives::StateKey;
 use almanac_rpc::{
-    Server, ServerConfig,
+    CLIENT_VERSION, ServerConfig,
     almanac::Prover,
-    eth::CLIENT_VERSION,
     finality::{BlockFinality, FinalitySource},
-    heavy::Heavy,
-    served::Served,
-    server::Page,
-    view::View,
+    served::NodeKind,
 };
-use almanac_schedule::CalendarAgenda;
 use commonware_runtime::{Metrics as _, Supervisor as _};
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::{future::Future, net::SocketAddr, pin::Pin, sync::Arc};
 
-/// Serves the same as a developer's chain, without what only a developer may do.
+/// Serves the same as a developer chain, without what only a developer may do.
 pub(super) async fn serve(
-    config: &NodeConfig,
-    serving: ServerConfig,
-    chain_id: u64,
+    address: SocketAddr,
+    config: ServerConfig,
     started: &Started,
-    heavy: &Heavy,
-) -> anyhow::Result<Server> {
-    let view = View {
-        chain_id,
-        index: started.index.clone(),
-        agenda: Arc::new(CalendarAgenda),
-        next_time: Arc::new(|| SystemClock.now()),
-    };
-    let prover = Arc::new(Proofs(started.prover.clone()));
-    let finality = Arc::new(Certificates(started.bft.finality().clone()));
-    let served = Served {
-        view,
-        admission: started.admission.clone(),
-        heads: started.heads.clone(),
-        heavy: heavy.clone(),
-        client_version: CLIENT_VERSION,
-        call_time_max: serving.limits.call_time_max,
-    };
-    let methods = served.node(prover, finality);
-    let figures = figures::start()?;
+) -> anyhow::Result<Serving> {
     let counters = started.counters.child("page");
     let (role, leave) = (started.role.clone(), started.bft.leave().clone());
-    let role = move || role.name(leave.borrow().as_ref());
-    let pages: Vec<(&str, Page)> = vec![
-        ("/health", health(started.index.clone(), role)),
-        ("/metrics", Arc::new(move || figures.render() + &counters.encode())),
-    ];
-    Ok(Server::start(config.rpc, serving, methods, pages).await?)
+    let face = Face {
+        kind: NodeKind::Network {
+            prover: Arc::new(Proofs(started.prover.clone())),
+            finality: Arc::new(Certificates(started.bft.finality().clone())),
+        },
+        client_version: CLIENT_VERSION,
+        next_time: Arc::new(|| SystemClock.now()),
+        role: Box::new(move || role.name(leave.borrow().as_ref())),
+        counters: Box::new(move || counters.encode()),
+    };
+    started.services.start(address, config, face).await
 }
 
 /// The validator's proofs as RPC asks for them.

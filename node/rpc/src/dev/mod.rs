@@ -16,7 +16,7 @@ use crate::{
     error,
     heavy::{Heavy, HeavyLimits},
     impersonation::Impersonation,
-    log_switch::LogSwitch,
+    served::SetLogging,
     view::View,
 };
 use almanac_consensus::{Admission, BlockId, ControlError, Controls};
@@ -26,12 +26,12 @@ use std::sync::Arc;
 
 /// Follows a developer's requests.
 #[derive(Clone)]
-pub struct Dev {
+pub(crate) struct Dev {
     view: View,
     admission: Admission,
     controls: Controls,
     impersonation: Arc<Impersonation>,
-    lines: LogSwitch,
+    set_logging: SetLogging,
     client_version: Arc<str>,
     /// Dumps and many blocks at once wait here.
     heavy: Heavy,
@@ -40,20 +40,28 @@ pub struct Dev {
 impl Dev {
     /// Controls of the sequencer behind `controls`, whose chain `view` shows and whose pool `admission` has, and
     /// of the lines that are logged about it.
-    pub fn new(
+    pub(crate) fn new(
         view: View,
         admission: Admission,
         controls: Controls,
         impersonation: Arc<Impersonation>,
-        lines: LogSwitch,
+        set_logging: SetLogging,
         client_version: &str,
     ) -> Self {
         let heavy = Heavy::new(HeavyLimits::default());
-        Self { view, admission, controls, impersonation, lines, client_version: client_version.into(), heavy }
+        Self {
+            view,
+            admission,
+            controls,
+            impersonation,
+            set_logging,
+            client_version: client_version.into(),
+            heavy,
+        }
     }
 
     /// All of its methods.
-    pub fn into_module(self) -> RpcModule<()> {
+    pub(crate) fn into_module(self) -> RpcModule<()> {
         let mut all = RpcModule::new(());
         let parts: [jsonrpsee::Methods; 8] = [
             mining::MiningApiServer::into_rpc(self.clone()).into(),

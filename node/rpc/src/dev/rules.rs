@@ -57,7 +57,7 @@ impl RulesApiServer for Dev {
     }
 
     fn set_logging(&self, is_enabled: bool) -> RpcResult<()> {
-        self.lines.set(is_enabled);
+        (self.set_logging)(is_enabled);
         Ok(())
     }
 

@@ -30,7 +30,7 @@ use std::{sync::Arc, time::Duration};
 
 /// Answers Ethereum's methods.
 #[derive(Clone)]
-pub struct Eth {
+pub(crate) struct Eth {
     view: View,
     admission: Admission,
     heads: Arc<Heads>,
@@ -54,7 +54,7 @@ pub const CLIENT_VERSION: &str = concat!("almanac/v", env!("CARGO_PKG_VERSION"))
 impl Eth {
     /// Answers from `view`, hands transactions to `admission`, hears of blocks from `heads`, and signs for the
     /// accounts of `wallet`. The EVM works for `call_time_max` at most on a request that only tries calls out.
-    pub fn new(
+    pub(crate) fn new(
         view: View,
         admission: Admission,
         heads: Arc<Heads>,
@@ -79,7 +79,7 @@ impl Eth {
     }
 
     /// Sends for the accounts of `impersonation` too, as on a developer's chain.
-    pub fn impersonating(self, impersonation: Arc<Impersonation>) -> Self {
+    pub(crate) fn impersonating(self, impersonation: Arc<Impersonation>) -> Self {
         Self { impersonation: Some(impersonation), ..self }
     }
 
@@ -90,7 +90,7 @@ impl Eth {
     }
 
     /// All of its methods. Those that sign are there only where there are keys, or names to send in.
-    pub fn into_module(self) -> RpcModule<()> {
+    pub(crate) fn into_module(self) -> RpcModule<()> {
         let mut all = RpcModule::new(());
         if self.impersonation.is_some() || !self.wallet.addresses().is_empty() {
             let signing = signing::SigningApiServer::into_rpc(self.clone());

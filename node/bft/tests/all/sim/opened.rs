@@ -16,10 +16,10 @@ use almanac_bft::{
     sync::{Floor, KnownKeys},
 };
 use almanac_consensus::{Application, SharedPool, Sink, TipState};
+use almanac_feed::IndexFeed;
 use almanac_index::{Index, IndexConfig};
 use almanac_mempool::{Pool, PoolConfig};
 use almanac_primitives::{Genesis, Header, StateKey, StateRead, StateReadError};
-use almanac_rpc::feed::IndexFeed;
 use almanac_schedule::CalendarAgenda;
 use almanac_state::{BlockJournal, QmdbBatch, QmdbConfig, QmdbStore, StateView as _};
 use commonware_runtime::Supervisor as _;

@@ -1,35 +1,30 @@
-//! Request threads run below block production.
-//!
-//! All threads that serve requests have a lower priority. For long work that is not enough: a thread that makes a
-//! block sleeps a dozen times per block, for the disk, and must each time win a processor back from readers that never
-//! sleep. So long work stays off one processor.
+#![doc = include_str!("../README.md")]
 
 use rustix::{
     process::setpriority_process,
     thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity},
 };
 
-/// Behind others, but not so far that a busy machine would leave requests unanswered.
+/// Below block production, but not so far that a busy machine would leave requests unanswered.
 const NICENESS: i32 = 10;
 
-/// Makes the calling thread one that serves requests. Best effort: a system that refuses serves requests at the same
-/// priority as blocks.
-pub fn step_back() {
+/// Lowers the priority of the calling thread. Best effort: a system that refuses runs it at the priority of blocks.
+pub fn lower_thread() {
     // On Linux, a thread has its own priority under its own id.
     let _ = setpriority_process(Some(gettid()), NICENESS);
 }
 
-/// Does long work, never on the first processor, unless it is the only one.
-pub fn aside<T>(work: impl FnOnce() -> T) -> T {
-    let _elsewhere = Elsewhere::go();
+/// Runs long work off the first processor, unless there is only one.
+pub fn off_first_processor<T>(work: impl FnOnce() -> T) -> T {
+    let _restricted = Restricted::begin();
     work()
 }
 
-/// As long as it lives, its thread keeps off the first processor. Best effort, as above.
-struct Elsewhere(Option<CpuSet>);
+/// While it lives, its thread stays off the first processor. Best effort, as above.
+struct Restricted(Option<CpuSet>);
 
-impl Elsewhere {
-    fn go() -> Self {
+impl Restricted {
+    fn begin() -> Self {
         let before = sched_getaffinity(None).ok();
         if let Some(all) = &before {
             let _ = sched_setaffinity(None, &without_first(all));
@@ -38,7 +33,7 @@ impl Elsewhere {
     }
 }
 
-impl Drop for Elsewhere {
+impl Drop for Restricted {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
             let _ = sched_setaffinity(None, before);
@@ -66,28 +61,28 @@ mod tests {
     }
 
     #[test]
-    fn one_processor_is_left_to_blocks_if_there_are_two() {
+    fn two_processors_leave_one_to_blocks() {
         assert_eq!(without_first(&set(&[0, 1])), set(&[1]));
         assert_eq!(without_first(&set(&[3, 5, 9])), set(&[5, 9]));
         assert_eq!(without_first(&set(&[4])), set(&[4]));
     }
 
     #[test]
-    fn long_work_keeps_aside_and_then_comes_back() {
+    fn long_work_is_restricted_and_then_is_not() {
         let before = sched_getaffinity(None).unwrap();
-        assert_eq!(aside(|| sched_getaffinity(None).unwrap()), without_first(&before));
+        assert_eq!(off_first_processor(|| sched_getaffinity(None).unwrap()), without_first(&before));
         assert_eq!(sched_getaffinity(None).unwrap(), before);
-        let panicked = std::panic::catch_unwind(|| aside(|| panic!("on purpose")));
+        let panicked = std::panic::catch_unwind(|| off_first_processor(|| panic!("on purpose")));
         assert!(panicked.is_err());
         assert_eq!(sched_getaffinity(None).unwrap(), before, "also after a panic");
     }
 
     #[test]
-    fn priority_is_that_of_one_thread() {
+    fn only_one_thread_is_lowered() {
         let priority = || rustix::process::getpriority_process(Some(gettid())).unwrap();
         let before = priority();
         let inside = std::thread::spawn(move || {
-            step_back();
+            lower_thread();
             priority()
         });
         assert!(inside.join().unwrap() >= NICENESS);

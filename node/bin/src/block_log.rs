@@ -1,26 +1,26 @@
 //! Log lines about final blocks.
 
-use crate::waiting::Waiting;
+use crate::{log_switch::LogSwitch, waiting::Waiting};
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::{BlockOutput, Executed, fault_in};
 use almanac_index::Index;
 use almanac_primitives::{Block, Outcome, Receipt};
-use almanac_rpc::{log_switch::LogSwitch, revert, types::time::iso};
+use almanac_rpc::{revert, types::time::iso};
 use std::sync::Arc;
 
 /// Writes a line per block.
-pub(crate) struct BlockLines {
-    pub(crate) lines: LogSwitch,
+pub(crate) struct BlockLog {
+    pub(crate) switch: LogSwitch,
     pub(crate) index: Arc<Index>,
 }
 
-impl Sink for BlockLines {
+impl Sink for BlockLog {
     fn finalized(&self, block: &Arc<Block>, output: &Arc<BlockOutput>) -> Result<(), SinkError> {
         // Told to whoever runs the node, however quiet it is: nobody else can do anything about it.
         for fault in output.receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(fault_in) {
             tracing::error!("block {}: a fault of the chain's own: {fault}", block.header.number);
         }
-        if !self.lines.is_on() || !tracing::enabled!(tracing::Level::INFO) {
+        if !self.switch.is_on() || !tracing::enabled!(tracing::Level::INFO) {
             return Ok(());
         }
         let (users, header) = (block.transactions.len(), &block.header);
@@ -49,14 +49,14 @@ impl Sink for BlockLines {
     }
 
     fn reverted(&self, height: u64) -> Result<(), SinkError> {
-        if self.lines.is_on() {
+        if self.switch.is_on() {
             tracing::info!("back at block {height}");
         }
         Ok(())
     }
 }
 
-impl BlockLines {
+impl BlockLog {
     /// When something is due next, if anything waits.
     fn next_due(&self) -> String {
         let waiting = Waiting::read(&self.index).unwrap_or_default();

@@ -1,17 +1,17 @@
-//! Whether log lines about blocks are written. Tools turn them off during setup.
+//! Turns log lines about blocks on and off. Tools turn them off during setup.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-/// A switch that everybody has who writes such lines. Cloning gives the same one.
+/// Shared by all that write such lines: clones are the same switch.
 #[derive(Clone, Debug)]
-pub struct LogSwitch(Arc<AtomicBool>);
+pub(crate) struct LogSwitch(Arc<AtomicBool>);
 
 impl LogSwitch {
     /// Whether to write.
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 

@@ -1,6 +1,6 @@
 //! What readers of the index cost the chain, how far the index is behind it, and how long a revert takes.
 //!
-//! `cargo bench -p almanac-rpc --bench readers`: a chain on disk with 100,000 accounts and blocks of 300 transfers.
+//! `cargo bench -p almanac-feed --bench readers`: a chain on disk with 100,000 accounts and blocks of 300 transfers.
 //! Rounds with and without eight busy readers alternate, so that both see the same machine.
 
 use alloy_primitives::Address;
@@ -9,6 +9,7 @@ use almanac_consensus::{
 };
 use almanac_consensus::{Clock as _, Mode};
 use almanac_exec::BlockOutput;
+use almanac_feed::IndexFeed;
 use almanac_index::{Index, IndexConfig};
 use almanac_mempool::{Pool, PoolConfig, SenderState};
 use almanac_primitives::{
@@ -16,10 +17,7 @@ use almanac_primitives::{
     genesis::Allocation,
     testing::{Person, genesis, person, recovered, transfer},
 };
-use almanac_rpc::{
-    feed::IndexFeed,
-    priority::{aside, step_back},
-};
+use almanac_priority::{lower_thread, off_first_processor};
 use almanac_schedule::CalendarAgenda;
 use almanac_state::{QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _};
 use commonware_runtime::{
@@ -188,8 +186,8 @@ impl Busy {
         let threads = (0..READERS as u64).map(|seed| {
             let (index, reads, is_over) = (index.clone(), reads.clone(), is_over.clone());
             thread::spawn(move || {
-                step_back();
-                aside(|| {
+                lower_thread();
+                off_first_processor(|| {
                     let mut n = seed;
                     while !is_over.load(Ordering::Relaxed) {
                         let state = index.tip_state();

@@ -1,4 +1,4 @@
-//! Feeds the index with final blocks, and answers admission from it.
+#![doc = include_str!("../README.md")]
 
 use almanac_consensus::{Sink, SinkError, TipState};
 use almanac_exec::BlockOutput;
@@ -6,7 +6,7 @@ use almanac_index::{Index, Parties};
 use almanac_primitives::{Block, StateRead};
 use std::sync::Arc;
 
-/// The index as a node feeds it.
+/// The index as a consumer of committed blocks.
 pub struct IndexFeed(pub Arc<Index>);
 
 impl Sink for IndexFeed {

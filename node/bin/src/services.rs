@@ -1,0 +1,123 @@
+//! What a node offers its clients: JSON-RPC and the pages `/health` and `/metrics`. Every kind of node is wired here.
+
+use crate::{
+    block_log::BlockLog,
+    figures::{self, BlockFigures},
+    log_switch::LogSwitch,
+};
+use almanac_consensus::{Admission, SharedPool, Sink};
+use almanac_feed::IndexFeed;
+use almanac_index::Index;
+use almanac_mempool::Pool;
+use almanac_primitives::TimestampMs;
+use almanac_rpc::{
+    Server, ServerConfig,
+    heads::Heads,
+    heavy::{Heavy, HeavyLimits},
+    served::{NodeKind, Served},
+    server::Page,
+    view::View,
+};
+use almanac_schedule::CalendarAgenda;
+use std::{net::SocketAddr, sync::Arc};
+
+/// What services answer from.
+pub(crate) struct Services {
+    pub(crate) chain_id: u64,
+    pub(crate) index: Arc<Index>,
+    pub(crate) pool: Arc<SharedPool>,
+    pub(crate) heads: Arc<Heads>,
+    pub(crate) admission: Admission,
+    feed: Arc<IndexFeed>,
+}
+
+/// What differs between the kinds of nodes.
+pub(crate) struct Face<'a> {
+    /// Its methods.
+    pub(crate) kind: NodeKind,
+    /// The answer to `web3_clientVersion`.
+    pub(crate) client_version: &'a str,
+    /// The time that a block would have if it came now.
+    pub(crate) next_time: Arc<dyn Fn() -> TimestampMs + Send + Sync>,
+    /// The role on `/health`.
+    pub(crate) role: Box<dyn Fn() -> &'static str + Send + Sync>,
+    /// Metrics beside those of blocks and requests.
+    pub(crate) counters: Box<dyn Fn() -> String + Send + Sync>,
+}
+
+impl Services {
+    /// Services of the chain in `index`, whose pending transactions are in `pool`.
+    pub(crate) fn new(chain_id: u64, index: Arc<Index>, pool: Pool) -> Self {
+        let (pool, heads) = (SharedPool::new(pool), Heads::new(index.clone()));
+        let feed = Arc::new(IndexFeed(index.clone()));
+        let admission = Admission::new(chain_id, pool.clone(), feed.clone());
+        Self { chain_id, index, pool, heads, admission, feed }
+    }
+
+    /// What has to hear of committed blocks. The index is first: a client that hears of a block finds it there.
+    pub(crate) fn sinks(&self, switch: LogSwitch) -> Vec<Arc<dyn Sink>> {
+        vec![
+            self.feed.clone(),
+            self.heads.clone(),
+            Arc::new(BlockFigures { pool: self.pool.clone(), index: self.index.clone() }),
+            Arc::new(BlockLog { switch, index: self.index.clone() }),
+        ]
+    }
+
+    /// Starts to serve at `address`.
+    pub(crate) async fn start(
+        &self,
+        address: SocketAddr,
+        config: ServerConfig,
+        face: Face<'_>,
+    ) -> anyhow::Result<Serving> {
+        let Face { kind, client_version, next_time, role, counters } = face;
+        let (chain_id, index) = (self.chain_id, self.index.clone());
+        let heavy = Heavy::new(HeavyLimits::default());
+        let served = Served {
+            view: View { chain_id, index, agenda: Arc::new(CalendarAgenda), next_time },
+            admission: self.admission.clone(),
+            heads: self.heads.clone(),
+            heavy: heavy.clone(),
+            client_version,
+            call_time_max: config.limits.call_time_max,
+        };
+        let figures = figures::start()?;
+        figures::count_waiting(&self.index);
+        let pages: Vec<(&str, Page)> = vec![
+            ("/health", health(self.index.clone(), role)),
+            ("/metrics", Arc::new(move || figures.render() + &counters())),
+        ];
+        let server = Server::start(address, config, served.methods(kind), pages).await?;
+        Ok(Serving { server, heavy })
+    }
+}
+
+/// Services that run.
+pub(crate) struct Serving {
+    server: Server,
+    heavy: Heavy,
+}
+
+impl Serving {
+    /// Where they listen.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// Answers what is under way, drops the traces that wait, and stops.
+    pub(crate) async fn stop(self) {
+        self.heavy.close();
+        self.server.stop().await;
+    }
+}
+
+/// Shows that the node answers, its role and its last block.
+fn health(index: Arc<Index>, role: Box<dyn Fn() -> &'static str + Send + Sync>) -> Page {
+    Arc::new(move || {
+        let role = role();
+        let tip = index.tip();
+        let (number, time) = (tip.number(), tip.block.header.timestamp.0);
+        format!("{{\"status\":\"ok\",\"block\":{number},\"timestampMs\":{time},\"role\":\"{role}\"}}\n")
+    })
+}
