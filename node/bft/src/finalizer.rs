@@ -51,7 +51,7 @@ pub enum FinalizeError {
     Sink(#[from] SinkError),
 }
 
-type Delivery = (Digested<ConsensusBlock>, Exact);
+pub(crate) type Delivery = (Digested<ConsensusBlock>, Exact);
 
 /// Where marshal delivers final blocks. It waits for acknowledgements, so the queue is as short as it allows.
 #[derive(Clone, Debug)]
