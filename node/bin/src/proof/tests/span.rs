@@ -3,7 +3,7 @@
 use super::*;
 use alloy_primitives::U64;
 use almanac_primitives::{StateRead, StateReadError};
-use almanac_rpc::types::proof::EntryJson;
+use almanac_proof::EntryJson;
 use almanac_schedule::{
     Calendar,
     calendar::{Change, Entry, Priority, Queue},
@@ -48,11 +48,11 @@ fn proven() -> (Header, Vec<StateProof>) {
 
 fn judged(header: &Header, proofs: &[StateProof], due: Option<Vec<Entry>>) -> Result<String, String> {
     let directory = tempfile::tempdir().unwrap();
-    let lane = almanac_rpc::almanac::LaneName::Cron;
+    let lane = LaneName::Cron;
     let claim = ClaimJson::Span { lane, from: U64::from(FROM.0), to: U64::from(TO.0) };
     let entries = due.map(|due| due.iter().map(EntryJson::from).collect());
     let json = ProofJson { entries, ..ProofJson::of_values(claim, header, proofs) };
-    let args = written(&directory, &ProofFile::new(json).to_json());
+    let args = written(&directory, &json.to_json());
     judge(&args).map_err(|error| format!("{error:#}"))
 }
 
