@@ -119,7 +119,7 @@ impl<S: StateStore<Batch: Send + 'static>> Finalizer<S> {
 
     async fn update_pool(&self, made: &MadeBlock<S::Batch>) -> Result<(), LedgerError> {
         let environment = self.ledger.application().next_environment(&made.tip).await?;
-        self.pool.settle(made, environment.base_fee);
+        self.pool.on_final_block(made, environment.base_fee);
         Ok(())
     }
 }

@@ -248,7 +248,7 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         let made = self.verify(&tip, block).await?;
         let settling = self.settling.lock().await;
         self.application.commit_certified(&made, certificate).await?;
-        self.forks().settle(&made);
+        self.forks().advance_to(&made);
         drop(settling);
         self.final_height.send_replace(number);
         Ok(Some(made))

@@ -129,7 +129,7 @@ impl Index {
             self.0.store.ask(|view| write::forget(&mut batch, view, heights))?;
         }
         // Heights are given up before their rows go: who reads at one checks that after reading.
-        self.0.settle_oldest(number, forget_to);
+        self.0.update_oldest(number, forget_to);
         self.0.store.commit(batch)?;
         *forgotten_to = forget_to;
         self.0.blocks.put(indexed.clone());
@@ -410,7 +410,7 @@ impl Shared {
         self.oldest.load(Ordering::Acquire)
     }
 
-    fn settle_oldest(&self, tip: u64, forgotten_to: u64) {
+    fn update_oldest(&self, tip: u64, forgotten_to: u64) {
         let oldest = tip.saturating_sub(self.config.history_depth).max(forgotten_to);
         self.oldest.store(oldest, Ordering::Release);
     }
@@ -439,7 +439,7 @@ impl Shared {
             self.store.commit(batch)?;
             self.tip.store(parent);
         }
-        self.settle_oldest(height, forgotten_to);
+        self.update_oldest(height, forgotten_to);
         Ok(())
     }
 

@@ -138,7 +138,7 @@ impl Sender {
         {
             leaving.extend(self.take(nonce, now));
         }
-        self.settle(now);
+        self.move_ready_end(now);
         leaving
     }
 
@@ -183,7 +183,7 @@ impl Sender {
                 self.reprice(nonce, old.facts.cost, cost, now);
             }
         }
-        self.settle(now);
+        self.move_ready_end(now);
         old
     }
 
@@ -317,7 +317,7 @@ impl Sender {
     }
 
     /// Moves the end of the ready prefix to where the balance and the next gap put it.
-    fn settle(&mut self, now: TimestampMs) {
+    fn move_ready_end(&mut self, now: TimestampMs) {
         while self.ready_cost > self.state.balance {
             self.demote_last(now);
         }

@@ -58,7 +58,7 @@ impl Layer {
     }
 
     /// Lets go of what is below it, once it is the head.
-    pub(super) fn settle(&self) {
+    pub(super) fn release_parent(&self) {
         *self.parent.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 

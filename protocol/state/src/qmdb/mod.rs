@@ -172,7 +172,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
             .await
             .map_err(|error| CommitError::Store { reason: self.shared.unwritten(&error) })?;
         self.shared.set_head(Arc::clone(layer));
-        layer.settle();
+        layer.release_parent();
         *guard = Some(database);
         Ok((durable, before))
     }
