@@ -9,7 +9,7 @@ use crate::{
     history::HistoricalState,
     logs::{Bounds, LogEntry, LogFilter, Search, Stop},
     open::{self, Head},
-    participants::{self, ANYONE, Order, SENDER, Sent},
+    participants::{self, ANYONE, Direction, SENDER, Sent},
     read, rows,
     schedules::{self, KnownSchedule, ScheduleFilter, SchedulePage},
     store::{Batch, Store, View},
@@ -308,10 +308,10 @@ impl Index {
         &self,
         sender: Address,
         range: &RangeInclusive<Location>,
-        order: Order,
+        direction: Direction,
         limit: usize,
     ) -> Result<Vec<Sent>, StoreError> {
-        self.0.store.ask(|view| participants::transactions_of(view, sender, SENDER, range, order, limit))
+        self.0.store.ask(|view| participants::transactions_of(view, sender, SENDER, range, direction, limit))
     }
 
     /// Up to `limit` transactions in a range that `address` sent or received, or that made it as a contract.
@@ -319,10 +319,10 @@ impl Index {
         &self,
         address: Address,
         range: &RangeInclusive<Location>,
-        order: Order,
+        direction: Direction,
         limit: usize,
     ) -> Result<Vec<Sent>, StoreError> {
-        self.0.store.ask(|view| participants::transactions_of(view, address, ANYONE, range, order, limit))
+        self.0.store.ask(|view| participants::transactions_of(view, address, ANYONE, range, direction, limit))
     }
 
     /// Up to `limit` heights in a range at which the value of a key changed, as far as history is kept.
@@ -330,10 +330,10 @@ impl Index {
         &self,
         key: &StateKey,
         heights: &RangeInclusive<u64>,
-        order: Order,
+        direction: Direction,
         limit: usize,
     ) -> Result<Vec<u64>, StoreError> {
-        self.0.store.ask(|view| read::changes_of(view, key, heights, order, limit))
+        self.0.store.ask(|view| read::changes_of(view, key, heights, direction, limit))
     }
 
     /// The transaction that made a contract, unless another contract did.
@@ -371,10 +371,10 @@ impl Index {
         &self,
         id: ScheduleId,
         range: &RangeInclusive<Location>,
-        order: Order,
+        direction: Direction,
         limit: usize,
     ) -> Result<Vec<Location>, StoreError> {
-        self.0.store.ask(|view| schedules::runs_of(view, id, range, order, limit))
+        self.0.store.ask(|view| schedules::runs_of(view, id, range, direction, limit))
     }
 
     /// On return, every block so far survives a power cut.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use almanac_index::{Index, IndexConfig, Location, Order, RevertError};
+use almanac_index::{Direction, Index, IndexConfig, Location, RevertError};
 use proptest::{collection::vec, prelude::*};
 use support::{Chain, Plan, any_filter, any_plan, apply, keeping, key, someone};
 use tempfile::TempDir;
@@ -187,7 +187,7 @@ proptest! {
         for plan in &plans {
             apply(&index, chain.grow(plan)).unwrap();
         }
-        let order = if is_ascending { Order::Ascending } else { Order::Descending };
+        let order = if is_ascending { Direction::Ascending } else { Direction::Descending };
         let at = |(number, index): (u64, usize)| Location { number, index };
         for (from, to) in [(at(from), at(to)), (Location::first_of(from.0), Location::last_of(to.0))] {
             let mut expected = chain.transactions_of(someone(sender), from, to, order);

@@ -57,8 +57,9 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         context: &mut EvmContext<'a>,
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
-        let answered = doors::call(context, inputs, &self.block, self.place)
-            .and_then(|outcome| outcome.map(|outcome| interpreter_result(outcome, inputs.gas_limit)).transpose());
+        let answered = doors::call(context, inputs, &self.block, self.place).and_then(|outcome| {
+            outcome.map(|outcome| interpreter_result(outcome, inputs.gas_limit)).transpose()
+        });
         match answered {
             Ok(Some(result)) => Ok(Some(result)),
             Ok(None) => self.ethereum.run(context, inputs),
