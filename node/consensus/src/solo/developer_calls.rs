@@ -54,7 +54,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     }
 
     async fn carry_out(&mut self, mut calls: Vec<DeveloperCall>) -> Answer<BlockId> {
-        // The block of an call is not the one that a base fee was set for; that one is still to come.
+        // The block of such a call is not the one that a base fee was set for; that one is still to come.
         let wanted = with_reader(&self.tip.state, &[], |state| wanted_base_fee(state))
             .await
             .map_err(ApplicationError::from)?
