@@ -13,9 +13,9 @@ use crate::{
     evidence::VoteWatch,
     finality::FinalityReader,
     finalizer::{Deliveries, FinalizeError},
-    ledger::Ledger,
     network::Parts,
     punctual::Punctuality,
+    replica::Replica,
     standing::Leave,
     time::{RuntimeClock, TimeConfig},
     validators::Namespace,
@@ -126,7 +126,7 @@ where
     let Identity { private, time, ns_per_gas, partition, recent_blocks } = identity;
     let namespace = Namespace(parts.genesis.hash());
     let rights = Rights::new(&parts, &private, &namespace)?;
-    let work = work_of_full_block(&parts.ledger, ns_per_gas).await?;
+    let work = work_of_full_block(&parts.replica, ns_per_gas).await?;
     let timeouts = Timeouts::for_blocks(Duration::from_millis(time.block_time.0), work);
     let clock = RuntimeClock::new(context.child("clock"));
     let Links { ends, peers, blocker } = links;
@@ -139,7 +139,7 @@ where
     let joins = rights.ticket(signals.leave.subscribe(), validators.clone(), namespace);
     let entry = Entry { joins, watch: Some(vote_watch) };
     let voter = application(Voter {
-        ledger: parts.ledger.clone(),
+        replica: parts.replica.clone(),
         pool: parts.admission.pool().clone(),
         clock: clock.clone(),
         time,
@@ -173,13 +173,13 @@ where
 }
 
 /// The time that executing the largest block takes.
-async fn work_of_full_block<T>(ledger: &Ledger<T>, ns_per_gas: u64) -> Result<Duration, EngineError>
+async fn work_of_full_block<T>(replica: &Replica<T>, ns_per_gas: u64) -> Result<Duration, EngineError>
 where
     T: StateStore<Batch: Send + Sync + 'static>,
 {
     // By the parameters of now. Where governance raises them later, halved budgets keep due work within the
     // views until the node is started again.
-    let environment = ledger.application().next_environment(&ledger.tip()).await?;
+    let environment = replica.application().next_environment(&replica.tip()).await?;
     Ok(engine::time_of_gas(block_gas(&environment.parameters), ns_per_gas))
 }
 

@@ -58,7 +58,7 @@ where
             own: self.own.clone(),
             validators: self.parts.validators.clone(),
             namespace: self.namespace,
-            newest: Newest::new(self.parts.ledger.clone(), self.marshal.clone()),
+            newest: Newest::new(self.parts.replica.clone(), self.marshal.clone()),
             votes,
         };
         let decide = rights::decide(self.parts.book.clone(), decision);
@@ -81,7 +81,7 @@ where
         (sender, receiver): Guarded<S, impl Time>,
     ) {
         let server = Server {
-            ledger: self.parts.ledger.clone(),
+            replica: self.parts.replica.clone(),
             marshal: self.marshal.clone(),
             keys: self.parts.keys.clone(),
             clock: self.context.child("server_clock"),
@@ -97,7 +97,7 @@ where
     ) -> Handle<Result<(), FinalizeError>> {
         let Self { context, parts, marshal, .. } = self;
         let pool = parts.admission.pool().clone();
-        let finalizer = Finalizer { ledger: parts.ledger, pool, sinks: parts.sinks, recent_blocks };
+        let finalizer = Finalizer { replica: parts.replica, pool, sinks: parts.sinks, recent_blocks };
         context.child("finalizer").dedicated().spawn(|clock| finalizer.run(clock, marshal, inbox))
     }
 }

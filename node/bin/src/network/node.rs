@@ -21,7 +21,7 @@ use crate::{
     shutdown::Shutdown,
 };
 use almanac_bft::{
-    Bft, History, Ledger, Namespace, NetworkConfig, Parts, Prover as LedgerProver, ValidatorSet,
+    Bft, History, Namespace, NetworkConfig, Parts, Prover as ReplicaProver, Replica, ValidatorSet,
     sync::Progress,
 };
 use almanac_consensus::{Admission, Clock as _, Engine as _, SharedPool, Sink, SystemClock};
@@ -219,7 +219,7 @@ struct Plan {
 pub(super) struct Started {
     pub(super) role: Role,
     pub(super) bft: Bft,
-    pub(super) prover: LedgerProver,
+    pub(super) prover: ReplicaProver,
     pub(super) admission: Admission,
     pub(super) index: Arc<Index>,
     pub(super) heads: Arc<Heads>,
@@ -310,8 +310,8 @@ async fn start(
         pruning,
     ];
     let origin = index.block(0)?.context("block 0 is missing from the index")?;
-    let ledger = Ledger::new(application, tip);
-    let (prover, proving) = LedgerProver::new(ledger.clone());
+    let replica = Replica::new(application, tip);
+    let (prover, proving) = ReplicaProver::new(replica.clone());
     context.child("prover").spawn(|_| proving);
     let source = BackupSource::new(index.clone(), archive.clone());
     let history = History { archive, numbers: Arc::new(IndexNumbers(index.clone())) };
@@ -321,7 +321,7 @@ async fn start(
     let (standing, book) =
         votes::standing(&context, datadir, &role, &signer, &validators, &namespace).await?;
     let parts = Parts {
-        ledger,
+        replica,
         history,
         genesis: origin.block.header.clone(),
         floor,
