@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn settling_keeps_descendants_and_forgets_the_rest() {
+    fn advancing_keeps_descendants_and_forgets_the_rest() {
         let (maker, mut forks) = Maker::start();
         let (a, b) = (maker.child(forks.tip(), 1), maker.child(forks.tip(), 2));
         let (on_a, on_b) = (maker.child(&a.tip, 3), maker.child(&b.tip, 4));

@@ -143,8 +143,8 @@ mod tests {
     impl StateStore for Hurried {
         type Batch = MemoryBatch;
 
-        fn head(&self) -> MemoryBatch {
-            self.store.head()
+        fn tip(&self) -> MemoryBatch {
+            self.store.tip()
         }
 
         async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {

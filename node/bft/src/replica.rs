@@ -25,7 +25,7 @@ const PROVE_TRIES_MAX: u32 = 5;
 pub struct Replica<S: StateStore> {
     application: Application<S>,
     forks: Mutex<Forks<S::Batch>>,
-    /// Held from the moment the store's head begins to move until the forks have followed it.
+    /// Held from the moment the store's tip begins to move until the forks have followed it.
     finalizing: tokio::sync::Mutex<()>,
     final_height: watch::Sender<u64>,
 }

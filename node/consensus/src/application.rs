@@ -143,7 +143,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         store: S,
         agenda: Arc<dyn Agenda>,
     ) -> Result<(Self, Tip<S::Batch>), ApplicationError> {
-        let header = genesis.header(store.head().commitment())?;
+        let header = genesis.header(store.tip().commitment())?;
         Self::resume(genesis, store, agenda, header)
     }
 
@@ -154,7 +154,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         agenda: Arc<dyn Agenda>,
         header: Header,
     ) -> Result<(Self, Tip<S::Batch>), ApplicationError> {
-        let state = store.head();
+        let state = store.tip();
         let found = state.commitment();
         if found != header.commitment {
             return Err(ApplicationError::OtherState {

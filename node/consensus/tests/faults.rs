@@ -128,8 +128,8 @@ struct Picky(MemoryStore);
 impl StateStore for Picky {
     type Batch = MemoryBatch;
 
-    fn head(&self) -> MemoryBatch {
-        self.0.head()
+    fn tip(&self) -> MemoryBatch {
+        self.0.tip()
     }
 
     async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {

@@ -8,7 +8,7 @@ use crate::{
     error::{ApplyError, Fault, LogsError, OpenError, RevertError, StoreError},
     history::HistoricalState,
     logs::{Bounds, LogEntry, LogFilter, Search, Stop},
-    open::{self, Head},
+    open::{self, Opened},
     participants::{self, ANYONE, Direction, SENDER, Sent},
     read, rows,
     schedules::{self, KnownSchedule, ScheduleFilter, SchedulePage},
@@ -82,7 +82,7 @@ impl Index {
         genesis: Header,
         state: impl IntoIterator<Item = (StateKey, Bytes)>,
     ) -> Result<Self, OpenError> {
-        let Head { tip, oldest, floor } = open::open(&store, genesis, state)?;
+        let Opened { tip, oldest, floor } = open::open(&store, genesis, state)?;
         let readable = oldest.max(tip.number().saturating_sub(config.history_depth));
         Ok(Self(Arc::new(Shared {
             config,

@@ -212,7 +212,7 @@ impl Sender {
     }
 
     /// The first transaction if it can run now.
-    pub(crate) fn head(&self) -> Option<&Pending> {
+    pub(crate) fn front(&self) -> Option<&Pending> {
         self.ready(self.state.nonce)
     }
 

@@ -25,8 +25,8 @@ struct Slow {
 impl StateStore for Slow {
     type Batch = MemoryBatch;
 
-    fn head(&self) -> MemoryBatch {
-        self.store.head()
+    fn tip(&self) -> MemoryBatch {
+        self.store.tip()
     }
 
     async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {
@@ -120,7 +120,7 @@ fn ancestors_that_become_final_while_they_are_fetched_are_looked_up_again() {
     }
 }
 
-/// The store's head moves before the replica hears of it. What is executed on the old head in between fails, and nothing
+/// The store's tip moves before the replica hears of it. What is executed on the old tip in between fails, and nothing
 /// has become final yet by which that could be told from a failure for good.
 #[test]
 fn ancestors_that_are_executed_while_a_commit_is_under_way_are_looked_up_again() {

@@ -33,8 +33,8 @@ struct Flaky {
 impl StateStore for Flaky {
     type Batch = MemoryBatch;
 
-    fn head(&self) -> MemoryBatch {
-        self.store.head()
+    fn tip(&self) -> MemoryBatch {
+        self.store.tip()
     }
 
     async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {
@@ -130,7 +130,7 @@ fn verdicts(failures: u32, error: &SealError) -> (Option<bool>, Option<bool>) {
 
 #[test]
 fn a_verdict_is_given_as_soon_as_the_disk_answers_again() {
-    let stale = SealError::StaleParent(StaleBatch { height: 1, head_height: 2 });
+    let stale = SealError::StaleParent(StaleBatch { height: 1, tip_height: 2 });
     for error in [broken_disk(), stale] {
         for failures in [0, 1, 2, 20] {
             assert_eq!(verdicts(failures, &error), (Some(true), Some(false)), "{failures} times: {error}");

@@ -185,5 +185,5 @@ pub async fn genesis_header(context: Machine, genesis: &Genesis) -> Header {
     use almanac_state::{SealedBatch as _, StateStore as _};
     let store =
         QmdbStore::open(context, &config("genesis".to_owned()), &genesis.state().unwrap()).await.unwrap();
-    genesis.header(store.head().commitment()).unwrap()
+    genesis.header(store.tip().commitment()).unwrap()
 }

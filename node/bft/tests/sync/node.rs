@@ -68,7 +68,7 @@ impl World {
         let state = genesis.state().unwrap();
         let store =
             QmdbStore::open(context.child("genesis"), &chain::config("genesis"), &state).await.unwrap();
-        let header = genesis.header(store.head().commitment()).unwrap();
+        let header = genesis.header(store.tip().commitment()).unwrap();
         let validators = ValidatorSet::new(&genesis).unwrap();
         Self { keys, namespace: Namespace(header.hash()), header, state, validators, genesis }
     }

@@ -57,12 +57,12 @@ impl<E: Context + Spawner> Kept<E> {
 
     async fn prove_state(&self, genesis: &Genesis, subject: StateSubject) -> anyhow::Result<ProofJson> {
         let store = QmdbStore::open(self.context.child("state"), &self.config, &genesis.state()?).await?;
-        let head = store.head();
+        let tip = store.tip();
         let header = match store.height() {
-            0 => genesis.header(head.commitment())?,
+            0 => genesis.header(tip.commitment())?,
             height => self.header(height).await?,
         };
-        let plan = with_reader(&head, &[], move |state| almanac_proof::plan(state, subject)).await??;
+        let plan = with_reader(&tip, &[], move |state| almanac_proof::plan(state, subject)).await??;
         let mut proofs = Vec::with_capacity(plan.keys.len());
         for key in plan.keys {
             let proof = store.prove(&header, key).await?;

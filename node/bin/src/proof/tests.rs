@@ -35,7 +35,7 @@ fn directory(blocks: u64) -> TempDir {
             QmdbStore::open(context.child("state"), &config, &genesis.state().unwrap()).await.unwrap();
         let archive = BlockJournal::open(context.child("blocks"), &config).await.unwrap();
         for number in 1..=blocks {
-            let batch = store.seal(&store.head(), &writes(number)).await.unwrap();
+            let batch = store.seal(&store.tip(), &writes(number)).await.unwrap();
             let header = Header {
                 number,
                 timestamp: TimestampMs(1_000 + number),

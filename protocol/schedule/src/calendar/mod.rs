@@ -1,7 +1,7 @@
 //! The calendar: what happens to which schedule when. Queues in one ordered map that is kept as state.
 //!
 //! ```text
-//!   Calendar(0)   head: root, levels, entries per queue
+//!   Calendar(0)   anchor: root, levels, entries per queue
 //!                          |
 //!   Calendar(9)   branch  [ (first) → 4 | (Cron, 12:00) → 7 | (Cron, 18:00) → 2 ]
 //!                              |                 |                   |
@@ -17,12 +17,12 @@
 //! The entries are what the changes of all blocks made them. Into which nodes they are cut depends on those blocks
 //! as well: the same blocks give the same nodes.
 
+mod anchor;
 mod apply;
 mod check;
 mod entry;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod head;
 mod leaf;
 mod level;
 mod node;
@@ -46,7 +46,7 @@ use std::fmt;
 
 /// The calendar in a state.
 ///
-/// A state without a head has an empty calendar.
+/// A state without an anchor has an empty calendar.
 #[derive(Clone, Copy)]
 pub struct Calendar<'a> {
     state: &'a dyn StateRead,

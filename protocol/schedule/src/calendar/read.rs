@@ -24,7 +24,7 @@ pub enum Cursor {
 impl Calendar<'_> {
     /// How many entries a queue has.
     pub fn count(&self, queue: Queue) -> Result<u64, CalendarError> {
-        Ok(Tree::open(self.state)?.head.count(queue))
+        Ok(Tree::open(self.state)?.anchor.count(queue))
     }
 
     /// Whether an entry is there.
@@ -49,21 +49,21 @@ impl Calendar<'_> {
         count_max: usize,
     ) -> Result<Vec<Entry>, CalendarError> {
         let mut tree = Tree::open(self.state)?;
-        // Most queues of most blocks: the head alone knows.
-        if tree.head.first(queue) > until {
+        // Most queues of most blocks: the anchor alone knows.
+        if tree.anchor.first(queue) > until {
             return Ok(vec![]);
         }
         let from = from.map_or(Key::at(queue, 0), |entry| entry.key());
         walk(&mut tree, from, Key::after(queue, until), count_max)
     }
 
-    /// When something becomes due first in one of these queues, or `None` where they are empty. The head knows.
+    /// When something becomes due first in one of these queues, or `None` where they are empty. The anchor knows.
     pub fn next_due(&self, queues: &[Queue]) -> Result<Option<TimestampMs>, CalendarError> {
-        let head = Tree::open(self.state)?.head;
+        let anchor = Tree::open(self.state)?.anchor;
         Ok(queues
             .iter()
-            .filter(|queue| head.count(**queue) > 0)
-            .map(|queue| TimestampMs(head.first(*queue)))
+            .filter(|queue| anchor.count(**queue) > 0)
+            .map(|queue| TimestampMs(anchor.first(*queue)))
             .min())
     }
 
@@ -73,7 +73,7 @@ impl Calendar<'_> {
         let mut tree = Tree::open(self.state)?;
         let mut first: Option<Entry> = None;
         for queue in Queue::TIMED {
-            let count = tree.head.count(queue);
+            let count = tree.anchor.count(queue);
             if count == 0 {
                 continue;
             }

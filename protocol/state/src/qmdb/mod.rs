@@ -81,7 +81,7 @@ struct Shared<E: Context + Spawner> {
     /// Set where what was applied did not become durable: nothing may be built on it.
     is_closed: AtomicBool,
     /// Moves only while the database is locked for writing, or when the store closes.
-    head: std::sync::Mutex<Arc<Layer>>,
+    tip: std::sync::Mutex<Arc<Layer>>,
     partition: String,
     genesis: B256,
     /// Operations in one file.
@@ -97,7 +97,7 @@ pub struct QmdbBatch<E: Context + Spawner> {
 impl<E: Context + Spawner> QmdbStore<E> {
     /// Opens the store at its last durable block, and writes the genesis first where it is empty.
     ///
-    /// Whoever knows the header of that block compares its commitment with that of the head: files that were
+    /// Whoever knows the header of that block compares its commitment with that of the tip: files that were
     /// tampered with can be consistent and still say something else.
     pub async fn open(
         context: E,
@@ -121,16 +121,16 @@ impl<E: Context + Spawner> QmdbStore<E> {
 
     /// Height of the last committed block.
     pub fn height(&self) -> u64 {
-        self.shared.head().height
+        self.shared.tip().height
     }
 
     async fn seal_diff(&self, parent: &QmdbBatch<E>, diff: &StateDiff) -> Result<Arc<Layer>, SealError> {
         let changes = diff.changes();
         let failed = |error| SealError::Store { reason: self.shared.damage(&error) };
         let guard = self.shared.database.read().await;
-        let head = self.shared.head();
+        let tip = self.shared.tip();
         let database = self.shared.opened(&guard).ok_or(SealError::Closed)?;
-        parent.layer.check_live(&head)?;
+        parent.layer.check_live(&tip)?;
         let keys: Vec<Key> = changes.iter().map(|change| key(&change.key)).collect();
         let keys: Vec<&Key> = keys.iter().collect();
         // One read serves two purposes: the old values are checked, and QMDB need not look the keys up again.
@@ -160,18 +160,18 @@ impl<E: Context + Spawner> QmdbStore<E> {
         Ok(())
     }
 
-    /// Makes a batch the head, and begins to make it durable. Answers with what ends when it is, and the head before.
+    /// Makes a batch the tip, and begins to make it durable. Answers with what ends when it is, and the tip before.
     async fn apply_layer(&self, layer: &Arc<Layer>) -> Result<(Handle<()>, Arc<Layer>), CommitError> {
         let mut guard = self.shared.database.write().await;
         self.shared.opened(&guard).ok_or(CommitError::Closed)?;
-        let before = self.shared.head();
+        let before = self.shared.tip();
         // Checked before anything is taken: a refusal must not cost us the database.
         layer.check_next(&before)?;
         let database = self.shared.take(&mut guard).ok_or(CommitError::Closed)?;
         let (database, durable) = apply(database, &layer.sealed)
             .await
             .map_err(|error| CommitError::Store { reason: self.shared.unwritten(&error) })?;
-        self.shared.set_head(Arc::clone(layer));
+        self.shared.set_tip(Arc::clone(layer));
         layer.release_parent();
         *guard = Some(database);
         Ok((durable, before))
@@ -213,8 +213,8 @@ impl<E: Context + Spawner> QmdbStore<E> {
 impl<E: Context + Spawner> StateStore for QmdbStore<E> {
     type Batch = QmdbBatch<E>;
 
-    fn head(&self) -> QmdbBatch<E> {
-        QmdbBatch { shared: self.shared.clone(), layer: self.shared.head() }
+    fn tip(&self) -> QmdbBatch<E> {
+        QmdbBatch { shared: self.shared.clone(), layer: self.shared.tip() }
     }
 
     async fn seal(&self, parent: &QmdbBatch<E>, diff: &StateDiff) -> Result<QmdbBatch<E>, SealError> {
@@ -236,8 +236,8 @@ impl<E: Context + Spawner> StateStore for QmdbStore<E> {
 }
 
 impl<E: Context + Spawner> Shared<E> {
-    /// The database, unless an earlier mutation has failed. To be asked after the head is: a store closes before its
-    /// head goes back, so whoever has seen the head of before finds it closed, and never reads the values after it.
+    /// The database, unless an earlier mutation has failed. To be asked after the tip is: a store closes before its
+    /// tip goes back, so whoever has seen the tip of before finds it closed, and never reads the values after it.
     fn opened<'g>(&self, database: &'g Option<Database<E>>) -> Option<&'g Database<E>> {
         database.as_ref().filter(|_| !self.is_closed.load(Ordering::Acquire))
     }
@@ -247,12 +247,12 @@ impl<E: Context + Spawner> Shared<E> {
         database.take_if(|_| !self.is_closed.load(Ordering::Acquire))
     }
 
-    fn head(&self) -> Arc<Layer> {
-        Arc::clone(&self.head.lock().expect("nothing panics while it holds the head"))
+    fn tip(&self) -> Arc<Layer> {
+        Arc::clone(&self.tip.lock().expect("nothing panics while it holds the tip"))
     }
 
-    fn set_head(&self, head: Arc<Layer>) {
-        *self.head.lock().expect("nothing panics while it holds the head") = head;
+    fn set_tip(&self, tip: Arc<Layer>) {
+        *self.tip.lock().expect("nothing panics while it holds the tip") = tip;
     }
 
     fn damage(&self, error: &QmdbError) -> String {
@@ -267,7 +267,7 @@ impl<E: Context + Spawner> Shared<E> {
 /// Closes a store when it is dropped before it is disarmed: what was applied may not be on disk.
 struct Closing<'s, E: Context + Spawner> {
     shared: &'s Shared<E>,
-    /// The last head that is known to be on disk; `None` disarms it.
+    /// The last tip that is known to be on disk; `None` disarms it.
     before: Option<Arc<Layer>>,
 }
 
@@ -275,7 +275,7 @@ impl<E: Context + Spawner> Drop for Closing<'_, E> {
     fn drop(&mut self) {
         if let Some(before) = self.before.take() {
             self.shared.is_closed.store(true, Ordering::Release);
-            self.shared.set_head(before);
+            self.shared.set_tip(before);
         }
     }
 }
@@ -317,10 +317,10 @@ impl<E: Context + Spawner> StateView for QmdbBatch<E> {
         };
         let failed = |reason: String| StateReadError::failed(first, reason);
         let guard = self.shared.database.read().await;
-        let head = self.shared.head();
+        let tip = self.shared.tip();
         let closed = || StateReadError::closed(first, CommitError::Closed.to_string());
         let database = self.shared.opened(&guard).ok_or_else(closed)?;
-        self.layer.check_live(&head).map_err(|stale| failed(stale.to_string()))?;
+        self.layer.check_live(&tip).map_err(|stale| failed(stale.to_string()))?;
         let hashed: Vec<Key> = keys.iter().map(key).collect();
         let hashed: Vec<&Key> = hashed.iter().collect();
         let found = self.layer.sealed.get_many(&hashed, database).await;

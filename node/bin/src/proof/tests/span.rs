@@ -37,7 +37,7 @@ fn proven() -> (Header, Vec<StateProof>) {
     let leaves = Calendar::new(&state).leaves(Queue::Cron, FROM, TO, usize::MAX).unwrap();
     deterministic::Runner::default().start(|context| async move {
         let store = QmdbStore::open(context, &QmdbConfig::new("calendar"), &state.0).await.unwrap();
-        let header = Header { commitment: store.head().commitment(), ..Header::default() };
+        let header = Header { commitment: store.tip().commitment(), ..Header::default() };
         let mut proofs = Vec::new();
         for (node, _) in leaves {
             proofs.push(store.prove(&header, StateKey::Calendar(node)).await.unwrap());
@@ -95,7 +95,7 @@ fn the_head_and_a_branch_are_no_leaves() {
     let state = deterministic::Runner::default().start(|context| async move {
         let values = BTreeMap::from([(StateKey::Calendar(0), Bytes::from_static(&[2, 1]))]);
         let store = QmdbStore::open(context, &QmdbConfig::new("head"), &values).await.unwrap();
-        let header = Header { commitment: store.head().commitment(), ..Header::default() };
+        let header = Header { commitment: store.tip().commitment(), ..Header::default() };
         let proof = store.prove(&header, StateKey::Calendar(0)).await.unwrap();
         (header, proof)
     });
