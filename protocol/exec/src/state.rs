@@ -225,8 +225,8 @@ impl<'a> BlockState<'a> {
     /// records, if it could not.
     pub(crate) fn into_diff(mut self) -> Result<(StateDiff, Option<CalendarDamage>), StateFault> {
         let (mut changes, damage) = self.schedule_changes()?;
-        let capacity = self.changed_accounts.len() + self.changed_slots.len() + self.new_codes.len();
-        changes.reserve(capacity);
+        let more = self.changed_accounts.len() + self.changed_slots.len() + self.new_codes.len();
+        changes.reserve(more);
         // The names are sorted rather than the changes, which are several times as large. The diff sorts again
         // and finds nothing to move: this is the order of its keys.
         self.changed_accounts.sort_unstable();
