@@ -160,14 +160,9 @@ impl Timeouts {
         self.fetch / 10
     }
 
-    /// Timeouts that go with a block time: short enough to get over a dead leader soon, long enough for a slow
-    /// network.
-    pub fn for_block_time(block_time: Duration) -> Self {
-        Self::for_blocks(block_time, Duration::ZERO)
-    }
-
-    /// The same where executing the largest block takes `work`. A leader waits for the beat and then executes; the
-    /// others execute what it made, in the second half of the time for certification.
+    /// Timeouts that go with a block time, where executing the largest block takes `work`: short enough to get over a
+    /// dead leader soon, long enough for a slow network. A leader waits for the beat and then executes; the others
+    /// execute what it made, in the second half of the time for certification.
     pub fn for_blocks(block_time: Duration, work: Duration) -> Self {
         let leader = block_time + block_time.max(work) + Duration::from_millis(500);
         Self {
@@ -299,8 +294,7 @@ mod tests {
             let timeouts = Timeouts::for_blocks(milliseconds(100), milliseconds(work_ms));
             [timeouts.leader, timeouts.certification].map(|time| time.as_millis())
         };
-        let plain = Timeouts::for_block_time(Duration::from_millis(100));
-        assert_eq!(times(0), [plain.leader, plain.certification].map(|time| time.as_millis()));
+        assert_eq!(times(0), [700, 1_700]);
         assert_eq!(times(100), [700, 1_700]);
         assert_eq!(times(101), [701, 1_702]);
         assert_eq!(times(2_400), [3_000, 6_300], "made and judged");

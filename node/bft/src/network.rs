@@ -22,9 +22,6 @@ use commonware_runtime::tokio::Context;
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::sync::{oneshot, watch};
 
-/// The replica of a node on disk.
-pub type DiskReplica = Replica<QmdbStore<Context>>;
-
 /// What a node works on.
 pub struct Parts<S: StateStore = QmdbStore<Context>> {
     /// The chain.

@@ -125,7 +125,8 @@ where
 {
     let Identity { private, time, ns_per_gas, partition, recent_blocks } = identity;
     let namespace = Namespace(parts.genesis.hash());
-    let rights = Rights::new(&parts, &private, &namespace)?;
+    let rights = Rights::new(&parts, &private, &namespace)
+        .map_err(|error| EngineError::Died { reason: error.to_string() })?;
     let work = work_of_full_block(&parts.replica, ns_per_gas).await?;
     let timeouts = Timeouts::for_blocks(Duration::from_millis(time.block_time.0), work);
     let clock = RuntimeClock::new(context.child("clock"));

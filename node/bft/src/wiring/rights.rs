@@ -1,6 +1,7 @@
 //! What a node may sign, and from which view on.
 
 use crate::{
+    certificate::CertificateError,
     digest::BlockDigest,
     engine::Ticket,
     network::{Parts, Voice},
@@ -9,7 +10,6 @@ use crate::{
     validators::{Namespace, ValidatorSet},
     votes::VoteBook,
 };
-use almanac_consensus::EngineError;
 use almanac_state::StateStore;
 use commonware_consensus::simplex::{scheme::ed25519::Scheme, types::Finalization};
 use commonware_cryptography::ed25519::PrivateKey;
@@ -34,7 +34,7 @@ impl Rights {
         parts: &Parts<T>,
         private: &PrivateKey,
         namespace: &Namespace,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self, CertificateError> {
         let validators = &parts.validators;
         // A verifier takes part in everything and signs nothing.
         let (signer, votes_after) = match &parts.voice {
@@ -76,9 +76,8 @@ fn signed_about(
     floor: Option<&Floor>,
     validators: &ValidatorSet,
     namespace: &Namespace,
-) -> Result<Option<Finalization<Scheme, BlockDigest>>, EngineError> {
-    let signed = floor.map(|floor| floor.finalization(validators, namespace)).transpose();
-    signed.map_err(|error| EngineError::Died { reason: error.to_string() })
+) -> Result<Option<Finalization<Scheme, BlockDigest>>, CertificateError> {
+    floor.map(|floor| floor.finalization(validators, namespace)).transpose()
 }
 
 /// Notes in `book` whether the node may vote, and then tells everyone who waits for that.

@@ -143,7 +143,7 @@ async fn start(
     let time = TimeConfig { block_time: DurationMs(100), ..TimeConfig::default() };
     let control = oracle.control(key.public_key());
     let clock = RuntimeClock::new(context.child("clock"));
-    let timeouts = Timeouts::for_block_time(Duration::from_millis(time.block_time.0));
+    let timeouts = Timeouts::for_blocks(Duration::from_millis(time.block_time.0), Duration::ZERO);
     let validator = Validator {
         public_key: key.public_key(),
         scheme: validators.signer(&namespace, &key).unwrap(),
