@@ -14,7 +14,7 @@ use almanac_primitives::{
     Account, Block, Genesis, Header, PrologueTransaction, Receipt, ReceiptProof, RunTransaction,
     UserTransaction, params::TRANSACTION_BYTES_MAX,
 };
-use almanac_rpc::types::proof::{HeaderJson, ProofJson, ValueJson};
+use almanac_proof::ProofJson;
 use almanac_schedule::record::{Body, Head};
 use almanac_state::StateProof;
 use commonware_codec::{Copying, Decode as _, Encode as _, RangeCfg};
@@ -110,13 +110,9 @@ pub fn receipt_proof(input: &[u8]) {
 /// A file that `almanac proof verify` reads.
 pub fn proof_file(input: &[u8]) {
     let Ok(found) = serde_json::from_slice::<ProofJson>(input) else { return };
-    if let Ok(header) = Header::decode(&found.header.encoded) {
-        let _ = HeaderJson::from(&header) == found.header;
-    }
-    for value in &found.values {
-        if let Ok(proof) = StateProof::decode(&value.encoded) {
-            let _ = ValueJson::from(&proof);
-        }
+    let _ = found.decode_finality();
+    if let Ok(header) = found.decode_header() {
+        let _ = found.check(&header);
     }
     let again = serde_json::to_vec(&found).expect("it was JSON before");
     serde_json::from_slice::<ProofJson>(&again).expect("what is written is read");

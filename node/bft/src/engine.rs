@@ -1,5 +1,9 @@
 //! Wires one validator: broadcast of blocks, marshal, simplex, and the application between them.
 
+mod agreement;
+mod blocks;
+
+use self::agreement::{Agreement, VoteChannels};
 use crate::{
     block::{BlockContext, ConsensusBlock},
     digest::BlockDigest,
@@ -7,37 +11,24 @@ use crate::{
     fair::Share,
     gossip,
     punctual::{Punctual, Punctuality},
-    recent::{self, History, WindowConfig},
+    recent::History,
     sync,
 };
 use almanac_primitives::Gas;
-use commonware_broadcast::buffered;
 use commonware_consensus::{
-    Application, Reporter, Reporters, Viewable as _,
+    Application, Reporter,
     marshal::{
-        self, Start, Update,
-        core::{Actor as MarshalActor, Mailbox},
-        resolver::p2p as backfill,
+        self, Update,
+        core::Mailbox,
         standard::{Deferred, Standard},
     },
-    simplex::{
-        self,
-        config::{Floor, ForwardPolicy, SkipBudget, SkipPolicy},
-        elector::RoundRobin,
-        scheme::ed25519::Scheme,
-        types::Finalization,
-    },
-    types::{Epoch, FixedEpocher, ViewDelta},
+    simplex::{self, scheme::ed25519::Scheme, types::Finalization},
+    types::{FixedEpocher, ViewDelta},
 };
-use commonware_cryptography::{
-    Digestible as _, Sha256,
-    certificate::{ConstantProvider, Scheme as _},
-    ed25519::PublicKey,
-};
+use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::{Blocker, Provider, Receiver, Sender, max_message_size};
-use commonware_parallel::Sequential;
 use commonware_runtime::{Clock, Handle, Metrics, Quota, Spawner, Storage, buffer::paged::CacheRef};
-use commonware_utils::{NZDuration, NZU16, NZU32, NZU64, NZUsize};
+use commonware_utils::{NZU16, NZU32, NZU64, NZUsize};
 use rand_core::CryptoRng;
 use std::{
     future::{Future, ready},
@@ -167,10 +158,9 @@ pub fn time_of_gas(gas: Gas, ns_per_gas: u64) -> Duration {
 }
 
 impl Timeouts {
-    /// Timeouts that go with a block time: short enough to get over a dead leader soon, long enough for a slow
-    /// network.
-    pub fn for_block_time(block_time: Duration) -> Self {
-        Self::for_blocks(block_time, Duration::ZERO)
+    /// Before a question for missing data is asked again.
+    fn fetch_retry_delay(&self) -> Duration {
+        self.fetch / 10
     }
 
     /// Timeouts if executing the largest block takes `work`. A leader waits for its block time and then
@@ -277,138 +267,22 @@ where
     A: Application<E, SigningScheme = Scheme, Context = BlockContext, Block = ConsensusBlock, Input = ()>,
     M: Reporter<Activity = Update<ConsensusBlock>>,
 {
-    let Validator {
-        public_key,
-        scheme,
-        partition,
-        peers,
-        blocker,
-        genesis,
-        floor,
-        votes_after,
-        timeouts,
-        ..
-    } = validator;
-    let (history, recent_blocks) = (validator.history, validator.recent_blocks);
-    let (votes, heard) = (votes_partition(&partition), heard_partition(&partition));
-    let partition = format!("{partition}{PARTITION}");
     let cache = page_cache();
-    let fetch_timeout = NZDuration!(timeouts.fetch);
-    let fetch_retry_delay = timeouts.fetch / 10;
-    let (origin, begin) = (genesis.digest(), floor.clone());
-    let start = match floor {
-        None => Start::Genesis(genesis.clone().digested()),
-        Some(signed) => Start::Floor(signed),
-    };
-
-    let resolver = backfill::init(
-        context.child("backfill"),
-        backfill::Config {
-            public_key: public_key.clone(),
-            peer_provider: peers.clone(),
-            blocker: blocker.clone(),
-            mailbox_size: MAILBOX,
-            fetch_timeout,
-            fetch_retry_delay,
-            priority_requests: false,
-            priority_responses: false,
-        },
-        channels.backfill,
-    );
-    let (broadcast, buffer) = buffered::Engine::new(
-        // On a thread of its own: reading a large block takes long, and votes must not wait for it.
-        context.child("broadcast").dedicated(),
-        buffered::Config {
-            public_key,
-            mailbox_size: MAILBOX,
-            deque_size: 16,
-            priority: true,
-            codec_config: (),
-            peer_provider: peers,
-            strategy: Sequential,
-        },
-    );
-    broadcast.start(channels.blocks);
-
-    let window = WindowConfig { partition: &partition, recent_blocks, cache: &cache };
-    let certificates = recent::Certificates::open(&context, &window, history.clone()).await;
-    let blocks = recent::Blocks::open(&context, &window, genesis, history).await;
+    let sources = blocks::start_sources(&context, &validator, channels.backfill, channels.blocks);
     // One epoch for ever: the validators of the genesis.
     let epocher = FixedEpocher::new(NZU64!(u64::MAX));
-    let (actor, marshal, _) = MarshalActor::<_, Standard<ConsensusBlock>, _, _, _, _, _>::init(
-        context.child("marshal"),
-        certificates,
-        blocks,
-        marshal::Config {
-            provider: ConstantProvider::new(scheme.clone()),
-            epocher: epocher.clone(),
-            start,
-            partition_prefix: partition.clone(),
-            mailbox_size: MAILBOX,
-            view_retention: VIEW_RETENTION,
-            prunable_items_per_section: CACHE_FILE_ITEMS,
-            page_cache: cache.clone(),
-            replay_buffer: BUFFER_BYTES,
-            key_write_buffer: BUFFER_BYTES,
-            value_write_buffer: BUFFER_BYTES,
-            block_codec_config: (),
-            max_repair: NZUsize!(32),
-            max_pending_acks: NZUsize!(16),
-            strategy: Sequential,
-        },
-    )
-    .await;
+    let (actor, marshal) = blocks::open_marshal(&context, &validator, epocher.clone(), &cache).await;
     let wrapped = Deferred::new(context.child("application"), application, marshal.clone(), epocher);
+    let agreement = Agreement::new(&validator, cache);
     let punctual =
         Punctual::new(context.child("votes"), wrapped.clone(), marshal.clone(), validator.punctuality);
-    actor.start(reporter, buffer, resolver);
+    actor.start(reporter, sources.buffer, sources.resolver);
 
+    let Channels { votes, certificates, resolver, .. } = channels;
+    let channels = VoteChannels { votes, certificates, resolver };
     let context = context.child("simplex");
-    let joined = context.child("entry").spawn(move |_| async move {
-        let Ticket { scheme, after } = entry.joins.await;
-        // Without a key, what it signed before cannot be replayed: files of their own for what it only hears.
-        let partition = if scheme.me().is_some() { votes } else { heard };
-        // Simplex takes part in no view up to that of its floor, whatever its files say.
-        let floors = [begin, votes_after, after].into_iter().flatten();
-        let floor =
-            floors.max_by_key(|signed| signed.view()).map_or(Floor::Genesis(origin), Floor::Finalized);
-        let engine = simplex::Engine::new(
-            context,
-            simplex::Config {
-                scheme,
-                elector: RoundRobin::<Sha256>::default(),
-                blocker,
-                automaton: punctual,
-                relay: wrapped.clone(),
-                reporter: and_watch(wrapped, entry.watch),
-                track_historical_votes: false,
-                strategy: Sequential,
-                partition,
-                mailbox_size: MAILBOX,
-                epoch: Epoch::zero(),
-                floor,
-                replay_buffer: BUFFER_BYTES,
-                write_buffer: BUFFER_BYTES,
-                page_cache: cache,
-                leader_timeout: timeouts.leader,
-                certification_timeout: timeouts.certification,
-                timeout_retry: timeouts.retry,
-                view_retention: VIEW_RETENTION,
-                skip: SkipPolicy::Enabled { timeout: timeouts.skip, budget: SkipBudget::Participants },
-                fetch_timeout,
-                fetch_retry_delay,
-                forward: ForwardPolicy::Disabled,
-            },
-        );
-        let ended = engine.start(channels.votes, channels.certificates, channels.resolver).await;
-        tracing::debug!("consensus ended: {ended:?}");
-    });
+    let joined = context.child("entry").spawn(|_| agreement.run(context, punctual, wrapped, channels, entry));
     (joined, marshal)
-}
-
-/// Both hear of everything, the second if it is there.
-fn and_watch<R, W>(reporter: R, watch: Option<W>) -> Reporters<R, W> {
-    Reporters::from((reporter, watch))
 }
 
 #[cfg(test)]
@@ -423,8 +297,7 @@ mod tests {
             let timeouts = Timeouts::for_blocks(milliseconds(100), milliseconds(work_ms));
             [timeouts.leader, timeouts.certification].map(|time| time.as_millis())
         };
-        let plain = Timeouts::for_block_time(Duration::from_millis(100));
-        assert_eq!(times(0), [plain.leader, plain.certification].map(|time| time.as_millis()));
+        assert_eq!(times(0), [700, 1_700]);
         assert_eq!(times(100), [700, 1_700]);
         assert_eq!(times(101), [701, 1_702]);
         assert_eq!(times(2_400), [3_000, 6_300], "made and judged");

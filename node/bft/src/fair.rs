@@ -44,7 +44,7 @@ pub(crate) struct Ended;
 /// Receives from each peer in turn.
 pub(crate) struct FairReceiver<P> {
     waiting: Arc<Waiting<P>>,
-    capacity: NonZeroUsize,
+    channel_size: NonZeroUsize,
 }
 
 impl<P: PublicKey> FairReceiver<P> {
@@ -62,18 +62,18 @@ impl<P: PublicKey> FairReceiver<P> {
         D: Fn(&P, &[u8]) + Send + 'static,
     {
         let waiting = Arc::new(Waiting { queues: Mutex::new(Queues::new(share)), arrived: Notify::new() });
-        let capacity = channel.capacity();
+        let channel_size = channel.capacity();
         context.spawn({
             let waiting = waiting.clone();
             |_| empty(channel, gate, waiting)
         });
-        Self { waiting, capacity }
+        Self { waiting, channel_size }
     }
 }
 
 impl<P> fmt::Debug for FairReceiver<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FairReceiver").field("capacity", &self.capacity).finish_non_exhaustive()
+        f.debug_struct("FairReceiver").field("channel_size", &self.channel_size).finish_non_exhaustive()
     }
 }
 
@@ -98,7 +98,7 @@ impl<P: PublicKey> Receiver for FairReceiver<P> {
     }
 
     fn capacity(&self) -> NonZeroUsize {
-        self.capacity
+        self.channel_size
     }
 }
 
@@ -345,7 +345,7 @@ mod tests {
         futures::executor::block_on(empty(Script(sent.into()), gate, waiting.clone()));
         assert_eq!(*blocker.0.lock().unwrap(), [large]);
         assert_eq!(*told.lock().unwrap(), [(small.clone(), 8), (small.clone(), 0)]);
-        let mut receiver = FairReceiver { waiting, capacity: NZUsize!(1) };
+        let mut receiver = FairReceiver { waiting, channel_size: NZUsize!(1) };
         let received = futures::executor::block_on(async {
             [receiver.recv().await, receiver.recv().await, receiver.recv().await, receiver.recv().await]
         });

@@ -6,8 +6,8 @@ use crate::{
     backoff::Backoff,
     block::ConsensusBlock,
     engine::Marshal,
-    ledger::{Ledger, LedgerError},
     recent,
+    replica::{Replica, ReplicaError},
 };
 use almanac_consensus::{MadeBlock, SharedPool, Sink, SinkError};
 use almanac_state::StateStore;
@@ -26,8 +26,8 @@ const FINALIZE_AGAIN_MAX: usize = 8;
 /// The part of a validator that makes blocks final.
 pub struct Finalizer<S: StateStore> {
     /// The chain as this node knows it.
-    pub ledger: Arc<Ledger<S>>,
-    /// Learns which transactions were included.
+    pub replica: Arc<Replica<S>>,
+    /// Hears what was included.
     pub pool: Arc<SharedPool>,
     /// Receive every block, in this order.
     pub sinks: Vec<Arc<dyn Sink>>,
@@ -40,18 +40,18 @@ pub struct Finalizer<S: StateStore> {
 pub enum FinalizeError {
     /// It cannot be executed or committed here.
     #[error("final block {number} cannot be committed: {error}")]
-    Ledger {
+    Replica {
         /// Its height.
         number: u64,
         /// Why not.
-        error: LedgerError,
+        error: ReplicaError,
     },
     /// A sink failed.
     #[error(transparent)]
     Sink(#[from] SinkError),
 }
 
-type Delivery = (Digested<ConsensusBlock>, Exact);
+pub(crate) type Delivery = (Digested<ConsensusBlock>, Exact);
 
 /// The queue of final blocks from marshal. Marshal waits for acknowledgements, which bounds the queue.
 #[derive(Clone, Debug)]
@@ -103,10 +103,10 @@ impl<S: StateStore<Batch: Send + 'static>> Finalizer<S> {
         block: &ConsensusBlock,
     ) -> Result<(), FinalizeError> {
         let number = block.block().header.number;
-        let failed = |error| FinalizeError::Ledger { number, error };
-        // `None` if only a later block was certified: that certificate covers this one.
+        let failed = |error| FinalizeError::Replica { number, error };
+        // There is none where only a later block was certified: that one's certificate covers this one.
         let certificate = marshal.get_finalization(block.height()).await.map(|signed| signed.encode());
-        let finalize = || self.ledger.finalize(block.block(), certificate.as_deref());
+        let finalize = || self.replica.finalize(block.block(), certificate.as_deref());
         let finalized = try_again(clock, number, finalize).await.map_err(failed)?;
         if let Some(made) = finalized {
             for sink in &self.sinks {
@@ -117,19 +117,19 @@ impl<S: StateStore<Batch: Send + 'static>> Finalizer<S> {
         Ok(())
     }
 
-    async fn update_pool(&self, made: &MadeBlock<S::Batch>) -> Result<(), LedgerError> {
-        let environment = self.ledger.application().next_environment(&made.tip).await?;
-        self.pool.settle(made, environment.base_fee);
+    async fn update_pool(&self, made: &MadeBlock<S::Batch>) -> Result<(), ReplicaError> {
+        let environment = self.replica.application().next_environment(&made.tip).await?;
+        self.pool.on_final_block(made, environment.base_fee);
         Ok(())
     }
 }
 
-/// Retries a few times while the error is transient.
-async fn try_again<T, F: Future<Output = Result<T, LedgerError>>>(
+/// Makes a few attempts, where another may end differently.
+async fn try_again<T, F: Future<Output = Result<T, ReplicaError>>>(
     clock: &impl Clock,
     number: u64,
     attempt: impl Fn() -> F,
-) -> Result<T, LedgerError> {
+) -> Result<T, ReplicaError> {
     for pause in Backoff::default().take(FINALIZE_AGAIN_MAX) {
         match attempt().await {
             Err(error) if error.is_transient() => {

@@ -1,7 +1,7 @@
 //! The executed blocks above the last final one, on every fork.
 //!
 //! ```text
-//! final ── 7 (tip) ─┬─ 8a ─── 9a        settle(8a): 8a becomes the tip, 9a stays,
+//! final ── 7 (tip) ─┬─ 8a ─── 9a    advance_to(8a): 8a becomes the tip, 9a stays,
 //!                   └─ 8b ─── 9b                    8b and 9b are forgotten
 //! ```
 
@@ -79,7 +79,7 @@ impl<B: Clone> Forks<B> {
     }
 
     /// Makes a block that lies directly on the tip the tip, and forgets what does not descend from it.
-    pub(crate) fn settle(&mut self, made: &MadeBlock<B>) {
+    pub(crate) fn advance_to(&mut self, made: &MadeBlock<B>) {
         assert_eq!(made.tip.header.parent_hash, self.tip.hash, "final blocks follow one another");
         self.tip = made.tip.clone();
         self.newest_final = Some(made.block.clone());
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn settling_keeps_descendants_and_forgets_the_rest() {
+    fn advancing_keeps_descendants_and_forgets_the_rest() {
         let (maker, mut forks) = Maker::start();
         let (a, b) = (maker.child(forks.tip(), 1), maker.child(forks.tip(), 2));
         let (on_a, on_b) = (maker.child(&a.tip, 3), maker.child(&b.tip, 4));
@@ -148,7 +148,7 @@ mod tests {
         for made in [&a, &b, &on_a, &on_b, &on_on_a] {
             assert!(forks.keep(made.clone()).is_some());
         }
-        forks.settle(&a);
+        forks.advance_to(&a);
         assert_eq!(forks.tip().hash, a.tip.hash);
         assert!(is_known(&forks, &a) && is_known(&forks, &on_a) && is_known(&forks, &on_on_a));
         assert!(matches!(forks.find(1, b.tip.hash), Place::Abandoned), "at the height of the tip");
@@ -176,10 +176,10 @@ mod tests {
         assert_eq!(included(&forks, forks.tip()), hashes(&[]));
         assert_eq!(included(&forks, &b.tip), hashes(&[1]));
         assert_eq!(included(&forks, &on_a.tip), hashes(&[0, 2, 3]));
-        forks.settle(&a);
+        forks.advance_to(&a);
         assert_eq!(included(&forks, &a.tip), hashes(&[0]), "final, and perhaps not known to the pool");
         assert_eq!(included(&forks, &on_a.tip), hashes(&[0, 2, 3]));
-        forks.settle(&on_a);
+        forks.advance_to(&on_a);
         assert_eq!(included(&forks, &on_a.tip), hashes(&[2, 3]), "the pool was told of the one before");
     }
 
@@ -211,6 +211,6 @@ mod tests {
     fn the_tip_cannot_jump() {
         let (maker, mut forks) = Maker::start();
         let parent = maker.child(forks.tip(), 1);
-        forks.settle(&maker.child(&parent.tip, 2));
+        forks.advance_to(&maker.child(&parent.tip, 2));
     }
 }

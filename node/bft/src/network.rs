@@ -6,8 +6,8 @@
 use crate::{
     evidence::EvidenceStore,
     finality::FinalityReader,
-    ledger::Ledger,
     recent::History,
+    replica::Replica,
     standing::{Leave, Standing},
     sync::{Floor, KnownKeys},
     transport::{self, NetworkConfig, NetworkError, Peers},
@@ -22,13 +22,10 @@ use commonware_runtime::tokio::Context;
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::sync::{oneshot, watch};
 
-/// The ledger of a node on disk.
-pub type DiskLedger = Ledger<QmdbStore<Context>>;
-
-/// The components of a node.
+/// What a node works on.
 pub struct Parts<S: StateStore = QmdbStore<Context>> {
     /// The chain.
-    pub ledger: Arc<Ledger<S>>,
+    pub replica: Arc<Replica<S>>,
     /// The blocks that it has committed.
     pub history: History,
     /// The header of block 0.

@@ -1,6 +1,6 @@
 //! Finds the newest final block with its own certificate, to answer peers.
 
-use crate::{engine::Marshal, ledger::Ledger, sync::Floor};
+use crate::{engine::Marshal, replica::Replica, sync::Floor};
 use almanac_state::StateStore;
 use commonware_codec::Encode as _;
 use commonware_consensus::{marshal::Identifier, types::Height};
@@ -15,20 +15,20 @@ const LOOK_AGAIN: u64 = 4;
 /// Remembers how far it has searched: a node that catches up has many blocks without a certificate, and
 /// requests must not cause it to search all of them each time.
 pub(crate) struct Newest<S: StateStore> {
-    ledger: Arc<Ledger<S>>,
+    replica: Arc<Replica<S>>,
     marshal: Marshal,
     looked_up_to: u64,
     found: Option<Floor>,
 }
 
 impl<S: StateStore<Batch: Send + 'static>> Newest<S> {
-    pub(crate) fn new(ledger: Arc<Ledger<S>>, marshal: Marshal) -> Self {
-        Self { ledger, marshal, looked_up_to: 0, found: None }
+    pub(crate) fn new(replica: Arc<Replica<S>>, marshal: Marshal) -> Self {
+        Self { replica, marshal, looked_up_to: 0, found: None }
     }
 
     /// The height of the chain.
     pub(crate) fn height(&self) -> u64 {
-        self.ledger.tip().header.number
+        self.replica.tip().header.number
     }
 
     /// The newest one committed here, or `None` if none is known.

@@ -1,6 +1,6 @@
 //! Proves values on the validator's own runtime, because its store must not be read from another one.
 
-use crate::ledger::Ledger;
+use crate::replica::Replica;
 use almanac_consensus::Proven;
 use almanac_primitives::StateKey;
 use almanac_state::{ProveError, StateStore};
@@ -24,14 +24,14 @@ impl Prover {
     /// Returns a handle, and a future that must run where the ledger's store lives. It handles one request at a
     /// time, so that commits can access the store in between.
     pub fn new<S: StateStore<Batch: Send + 'static>>(
-        ledger: Arc<Ledger<S>>,
+        replica: Arc<Replica<S>>,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (requests, mut inbox) = mpsc::channel::<Request>(WAITING_MAX);
         let answering = async move {
             while let Some(Request { keys, mut reply }) = inbox.recv().await {
                 tokio::select! {
-                    proven = ledger.prove(&keys) => {
-                        // The caller may have gone.
+                    proven = replica.prove(&keys) => {
+                        // Whoever asked may have gone since.
                         let _ = reply.send(proven);
                     }
                     () = reply.closed() => {}
@@ -73,17 +73,17 @@ mod tests {
 
     const BLOCKS: u64 = 60;
 
-    async fn ledger(context: &deterministic::Context) -> Arc<Ledger<QmdbStore<deterministic::Context>>> {
+    async fn replica(context: &deterministic::Context) -> Arc<Replica<QmdbStore<deterministic::Context>>> {
         let genesis = genesis();
         let config = QmdbConfig::new("proven");
         let store =
             QmdbStore::open(context.child("state"), &config, &genesis.state().unwrap()).await.unwrap();
         let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
-        Ledger::new(application, tip)
+        Replica::new(application, tip)
     }
 
-    async fn finalize_next<S: StateStore<Batch: Send + 'static>>(ledger: &Ledger<S>) {
-        let tip = ledger.tip();
+    async fn finalize_next<S: StateStore<Batch: Send + 'static>>(replica: &Replica<S>) {
+        let tip = replica.tip();
         let proposal = Proposal {
             timestamp: TimestampMs(START.0 + tip.header.number + 1),
             fee_recipient: FEE_RECIPIENT,
@@ -91,8 +91,8 @@ mod tests {
             candidates: Vec::new(),
             deadline: Deadline::NEVER,
         };
-        let made = ledger.propose(&tip, proposal).await.unwrap();
-        ledger.finalize(&made.block, None).await.unwrap();
+        let made = replica.propose(&tip, proposal).await.unwrap();
+        replica.finalize(&made.block, None).await.unwrap();
     }
 
     fn keys() -> Vec<StateKey> {
@@ -104,10 +104,10 @@ mod tests {
     #[test]
     fn one_answer_is_of_one_block_while_others_become_final() {
         deterministic::Runner::default().start(|context| async move {
-            let ledger = ledger(&context).await;
-            let (prover, proving) = Prover::new(ledger.clone());
+            let replica = replica(&context).await;
+            let (prover, proving) = Prover::new(replica.clone());
             context.child("prover").spawn(|_| proving);
-            let chain = ledger.clone();
+            let chain = replica.clone();
             let chain = context.child("chain").spawn(|context| async move {
                 for _ in 0..BLOCKS / 3 {
                     // Three in a row interrupt the proofs of one answer, then there is time for one.
@@ -119,7 +119,7 @@ mod tests {
                 }
             });
             let mut heights = Vec::new();
-            while ledger.tip().header.number < BLOCKS {
+            while replica.tip().header.number < BLOCKS {
                 let Proven { header, proofs } = prover.prove(keys()).await.unwrap().unwrap();
                 assert_eq!(proofs.iter().map(|proof| proof.key).collect::<Vec<_>>(), keys());
                 for proof in &proofs {
@@ -143,8 +143,8 @@ mod tests {
     impl StateStore for Hurried {
         type Batch = MemoryBatch;
 
-        fn head(&self) -> MemoryBatch {
-            self.store.head()
+        fn tip(&self) -> MemoryBatch {
+            self.store.tip()
         }
 
         async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {
@@ -173,15 +173,15 @@ mod tests {
             let store = MemoryStore::from_genesis(genesis.state().unwrap());
             let store = Hurried { store, times: times.into() };
             let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
-            let ledger = Ledger::new(application, tip);
+            let replica = Replica::new(application, tip);
             let keys = keys();
             let chain = async {
                 for _ in 0..10 {
-                    finalize_next(&ledger).await;
+                    finalize_next(&replica).await;
                     reschedule().await;
                 }
             };
-            let (proven, ()) = block_on(futures::future::join(ledger.prove(&keys[..1]), chain));
+            let (proven, ()) = block_on(futures::future::join(replica.prove(&keys[..1]), chain));
             proven.unwrap_err()
         };
         assert!(matches!(proven_after(0), ProveError::Unsupported));
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_refused_and_an_ended_validator_says_nothing() {
         deterministic::Runner::default().start(|context| async move {
-            let (prover, proving) = Prover::new(ledger(&context).await);
+            let (prover, proving) = Prover::new(replica(&context).await);
             let task = context.child("prover").spawn(|_| proving);
             let refused = prover.prove(vec![StateKey::Calendar(9)]).await.unwrap().unwrap_err();
             assert!(matches!(refused, ProveError::AbsenceUnprovable { block_number: 0, .. }), "{refused}");

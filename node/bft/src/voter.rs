@@ -8,7 +8,7 @@
 use crate::{
     backoff::Backoff,
     block::{BlockContext, ConsensusBlock, key_bytes},
-    ledger::{Ledger, LedgerError},
+    replica::{Replica, ReplicaError},
     time::{TimeConfig, TimeVerdict, block_time},
     validators::ValidatorSet,
 };
@@ -36,8 +36,8 @@ const PROPOSE_AGAIN_MAX: usize = 5;
 /// The votes and proposals of one validator.
 pub struct Voter<S: StateStore, C> {
     /// The chain as this node knows it.
-    pub ledger: Arc<Ledger<S>>,
-    /// The source of transactions for proposals.
+    pub replica: Arc<Replica<S>>,
+    /// Where proposals get transactions from.
     pub pool: Arc<SharedPool>,
     /// This node's clock.
     pub clock: C,
@@ -50,7 +50,7 @@ pub struct Voter<S: StateStore, C> {
 impl<S: StateStore, C: Clone> Clone for Voter<S, C> {
     fn clone(&self) -> Self {
         Self {
-            ledger: self.ledger.clone(),
+            replica: self.replica.clone(),
             pool: self.pool.clone(),
             clock: self.clock.clone(),
             time: self.time,
@@ -96,7 +96,7 @@ where
         let Some(block) = ancestry.next().await else { return pending().await };
         let (view, number) = (context.round.view().get(), block.inner().block().header.number);
         for (attempt, pause) in (1u64..).zip(Backoff::default()) {
-            let height = self.ledger.tip().header.number;
+            let height = self.replica.tip().header.number;
             let error = match self.judge(&runtime, block.inner(), ancestry.clone()).await {
                 Ok(()) => return true,
                 Err(error) if error.is_verdict() => {
@@ -127,20 +127,20 @@ where
         runtime: &E,
         context: BlockContext,
         ancestry: impl Ancestry<ConsensusBlock>,
-    ) -> Result<ConsensusBlock, LedgerError> {
+    ) -> Result<ConsensusBlock, ReplicaError> {
         let parent_time = first(ancestry.clone()).await?.block().header.timestamp;
         let start = self.time.propose_at(parent_time, self.clock.now());
-        let ledger = self.ledger.clone();
-        let parent = on_own_thread(runtime, async move { ledger.reach(ancestry).await }).await?;
+        let replica = self.replica.clone();
+        let parent = on_own_thread(runtime, async move { replica.reach(ancestry).await }).await?;
         self.clock.sleep_until(start).await;
         let proposal = self.proposal(&context, &parent)?;
-        let ledger = self.ledger.clone();
-        let made = on_own_thread(runtime, async move { ledger.propose(&parent, proposal).await }).await?;
+        let replica = self.replica.clone();
+        let made = on_own_thread(runtime, async move { replica.propose(&parent, proposal).await }).await?;
         self.pool.note_faults(&made);
         Ok(ConsensusBlock::new(made.block).expect("the leader's key is a key"))
     }
 
-    fn proposal(&self, context: &BlockContext, parent: &Tip<S::Batch>) -> Result<Proposal, LedgerError> {
+    fn proposal(&self, context: &BlockContext, parent: &Tip<S::Batch>) -> Result<Proposal, ReplicaError> {
         let now = self.clock.now();
         let consensus = ConsensusContext {
             epoch: context.round.epoch().get(),
@@ -151,10 +151,10 @@ where
         let choose_for = self.time.choose_for(consensus.failed_views());
         let stop_at = TimestampMs(now.0.saturating_add(choose_for.0));
         Ok(Proposal {
-            timestamp: block_time(parent.header.timestamp, now).ok_or(LedgerError::TimeExhausted)?,
+            timestamp: block_time(parent.header.timestamp, now).ok_or(ReplicaError::TimeExhausted)?,
             fee_recipient: self.fee_recipient(&context.leader)?,
             consensus,
-            candidates: self.ledger.candidates(&self.pool, parent),
+            candidates: self.replica.candidates(&self.pool, parent),
             deadline: Deadline::at(self.clock.clone(), stop_at),
         })
     }
@@ -164,28 +164,28 @@ where
         runtime: &E,
         block: &ConsensusBlock,
         ancestry: impl Ancestry<ConsensusBlock>,
-    ) -> Result<(), LedgerError> {
+    ) -> Result<(), ReplicaError> {
         let header = &block.block().header;
-        // The others made it final while this node could not decide: a quorum has judged it.
-        if self.ledger.tip().hash == block.block().hash() {
+        // Made final by the others while this node could not tell: a quorum has judged it.
+        if self.replica.tip().hash == block.block().hash() {
             return Ok(());
         }
         let expected = self.fee_recipient(&block.context().leader)?;
         if header.fee_recipient != expected {
-            return Err(LedgerError::FeeRecipient { given: header.fee_recipient, expected });
+            return Err(ReplicaError::FeeRecipient { given: header.fee_recipient, expected });
         }
         let parent_time = first(ancestry.clone()).await?.block().header.timestamp;
         self.check_time(header.timestamp, parent_time).await?;
-        let (ledger, block) = (self.ledger.clone(), block.block().clone());
+        let (replica, block) = (self.replica.clone(), block.block().clone());
         on_own_thread(runtime, async move {
-            let parent = ledger.reach(ancestry).await?;
-            ledger.verify(&parent, &block).await.map(drop)
+            let parent = replica.reach(ancestry).await?;
+            replica.verify(&parent, &block).await.map(drop)
         })
         .await
     }
 
     /// Returns when the block's time has come.
-    async fn check_time(&self, given: TimestampMs, parent: TimestampMs) -> Result<(), LedgerError> {
+    async fn check_time(&self, given: TimestampMs, parent: TimestampMs) -> Result<(), ReplicaError> {
         match self.time.judge(given, parent, self.clock.now()) {
             TimeVerdict::Accept => {}
             TimeVerdict::WaitUntil(moment) => self.clock.sleep_until(moment).await,
@@ -196,19 +196,19 @@ where
         Ok(())
     }
 
-    /// Whether a block failed only because the chain moved past its parent in the meantime.
-    async fn has_moved_on(&self, error: &LedgerError, height: u64) -> bool {
-        matches!(error, LedgerError::Abandoned { .. }) && self.ledger.has_moved_beyond(height).await
+    /// Whether a block was executed on a parent that became history meanwhile.
+    async fn has_moved_on(&self, error: &ReplicaError, height: u64) -> bool {
+        matches!(error, ReplicaError::Abandoned { .. }) && self.replica.has_moved_beyond(height).await
     }
 
-    fn fee_recipient(&self, leader: &PublicKey) -> Result<Address, LedgerError> {
+    fn fee_recipient(&self, leader: &PublicKey) -> Result<Address, ReplicaError> {
         let found = self.validators.fee_recipient(leader);
-        found.ok_or_else(|| LedgerError::NotAValidator { leader: key_bytes(leader) })
+        found.ok_or_else(|| ReplicaError::NotAValidator { leader: key_bytes(leader) })
     }
 }
 
-async fn first(mut ancestry: impl Ancestry<ConsensusBlock>) -> Result<Arc<ConsensusBlock>, LedgerError> {
-    let newest = ancestry.next().await.ok_or(LedgerError::NoAncestors)?;
+async fn first(mut ancestry: impl Ancestry<ConsensusBlock>) -> Result<Arc<ConsensusBlock>, ReplicaError> {
+    let newest = ancestry.next().await.ok_or(ReplicaError::NoAncestors)?;
     Ok(newest.inner_shared())
 }
 
@@ -216,10 +216,10 @@ async fn first(mut ancestry: impl Ancestry<ConsensusBlock>) -> Result<Arc<Consen
 /// foreign code is on its stack.
 async fn on_own_thread<E: Spawner, T: Send + 'static>(
     runtime: &E,
-    work: impl Future<Output = Result<T, LedgerError>> + Send + 'static,
-) -> Result<T, LedgerError> {
+    work: impl Future<Output = Result<T, ReplicaError>> + Send + 'static,
+) -> Result<T, ReplicaError> {
     let done = runtime.child("execution").shared(true).spawn(|_| work).await;
-    done.map_err(|error| LedgerError::Stopped { reason: error.to_string() })?
+    done.map_err(|error| ReplicaError::Stopped { reason: error.to_string() })?
 }
 
 #[cfg(test)]

@@ -1,24 +1,25 @@
 //! The parts of a node above its transport, shared by production over TCP and by simulations.
 
+mod channels;
+mod rights;
+mod services;
+
+pub use channels::{CHANNEL_COUNT, quotas};
+
+use self::{channels::Guard, rights::Rights, services::Services};
 use crate::{
     block::{BlockContext, ConsensusBlock},
-    engine::{self, CHANNEL_QUOTA, Channels, Entry, RECENT_BLOCKS, Ticket, Timeouts, Validator},
-    evidence::{self, VoteWatch},
-    fair::{FairReceiver, Gate, Share},
+    engine::{self, Entry, RECENT_BLOCKS, Timeouts, Validator},
+    evidence::VoteWatch,
     finality::FinalityReader,
-    finalizer::{Deliveries, Finalizer},
-    gossip::{self, Gossip},
-    meter::{Meter, MeteredSender},
-    network::{Parts, Voice},
-    newest::Newest,
+    finalizer::{Deliveries, FinalizeError},
+    network::Parts,
     punctual::Punctuality,
-    questions::Questions,
-    standing::{self, Leave, Registrar, Standing},
-    sync::{self, Floor, Server},
+    replica::Replica,
+    standing::Leave,
     time::{RuntimeClock, TimeConfig},
     validators::Namespace,
     voter::Voter,
-    votes::NotingSender,
 };
 use almanac_consensus::EngineError;
 use almanac_schedule::block_gas;
@@ -28,30 +29,11 @@ use commonware_cryptography::{
     Signer as _,
     ed25519::{PrivateKey, PublicKey},
 };
-use commonware_p2p::{Blocker, Provider, Receiver, Recipients, Sender};
-use commonware_runtime::{Clock, Metrics, Quota, Spawner, Storage};
+use commonware_p2p::{Blocker, Provider, Receiver, Sender};
+use commonware_runtime::{Clock, Handle, Metrics, Spawner, Storage};
 use rand_core::CryptoRng;
 use std::{borrow::Borrow, num::NonZeroU64, sync::Arc, time::Duration};
 use tokio::sync::watch;
-
-/// Channels of a node: those of consensus and of transactions, then those of state sync and of standing.
-pub const CHANNEL_COUNT: usize = 8;
-
-const _: () = assert!(standing::CHANNEL + 1 == CHANNEL_COUNT as u64, "standing has the last channel");
-
-/// Numbers of the channels, and the messages that a peer may send on each.
-pub fn quotas(block_time: Duration) -> [(u64, Quota); CHANNEL_COUNT] {
-    [
-        (0, CHANNEL_QUOTA),
-        (1, CHANNEL_QUOTA),
-        (2, CHANNEL_QUOTA),
-        (3, engine::BACKFILL_QUOTA),
-        (4, engine::block_quota(block_time)),
-        (5, gossip::QUOTA),
-        (sync::CHANNEL, sync::QUOTA),
-        (standing::CHANNEL, standing::QUOTA),
-    ]
-}
 
 /// What carries a node's messages.
 pub struct Links<S, R, P, B> {
@@ -115,161 +97,94 @@ where
     A: Application<E, SigningScheme = Scheme, Context = BlockContext, Block = ConsensusBlock, Input = ()>,
     M: Reporter<Activity = Update<ConsensusBlock>>,
 {
+    match start(&context, identity, links, parts, signals, application, reporter).await {
+        Ok((engine, finalizer)) => until_broken(engine, finalizer).await,
+        Err(error) => error,
+    }
+}
+
+/// Starts consensus and what runs beside it. Answers with the two tasks that everything else hangs on.
+async fn start<E, T, S, R, P, B, A, M>(
+    context: &E,
+    identity: Identity,
+    links: Links<S, R, P, B>,
+    parts: Parts<T>,
+    signals: Signals,
+    application: impl FnOnce(Voter<T, RuntimeClock<E>>) -> A,
+    reporter: impl FnOnce(Deliveries) -> M,
+) -> Result<(Handle<()>, Handle<Result<(), FinalizeError>>), EngineError>
+where
+    E: Clock + CryptoRng + Spawner + Storage + Metrics,
+    T: StateStore<Batch: Send + Sync + 'static> + Borrow<QmdbStore<E>> + 'static,
+    S: Sender<PublicKey = PublicKey>,
+    R: Receiver<PublicKey = PublicKey>,
+    P: Provider<PublicKey = PublicKey>,
+    B: Blocker<PublicKey = PublicKey>,
+    A: Application<E, SigningScheme = Scheme, Context = BlockContext, Block = ConsensusBlock, Input = ()>,
+    M: Reporter<Activity = Update<ConsensusBlock>>,
+{
     let Identity { private, time, ns_per_gas, partition, recent_blocks } = identity;
-    let Parts {
-        ledger,
-        history,
-        genesis,
-        floor,
-        voice,
-        standing,
-        book,
-        evidence,
-        validators,
-        admission,
-        keys,
-        sinks,
-    } = parts;
-    let Signals { finality, leave: decision } = signals;
-    let namespace = Namespace(genesis.hash());
-    // A verifier takes part in everything and signs nothing.
-    let signer = match &voice {
-        Voice::None => None,
-        Voice::Votes { .. } => validators.signer(&namespace, &private).ok(),
-    };
-    let verifier = validators.verifier(&namespace);
-    // Who cannot vote has nothing to ask.
-    let standing = if signer.is_some() { standing } else { Standing::Sure };
-    let scheme = signer.unwrap_or_else(|| verifier.clone());
-    let signed_about =
-        |floor: Option<Floor>| floor.map(|floor| floor.finalization(&validators, &namespace)).transpose();
-    let votes_after = match voice {
-        Voice::None => None,
-        Voice::Votes { after } => after.map(|floor| *floor),
-    };
-    let (floor, votes_after) = match (signed_about(floor), signed_about(votes_after)) {
-        (Ok(floor), Ok(votes_after)) => (floor, votes_after),
-        (Err(error), _) | (_, Err(error)) => return EngineError::Died { reason: error.to_string() },
-    };
-    let work = match ledger.application().next_environment(&ledger.tip()).await {
-        // By the parameters of now. Where governance raises them later, halved budgets keep due work within the
-        // views until the node is started again.
-        Ok(environment) => engine::time_of_gas(block_gas(&environment.parameters), ns_per_gas),
-        Err(error) => return error.into(),
-    };
+    let namespace = Namespace(parts.genesis.hash());
+    let rights = Rights::new(&parts, &private, &namespace)
+        .map_err(|error| EngineError::Died { reason: error.to_string() })?;
+    let work = work_of_full_block(&parts.replica, ns_per_gas).await?;
+    let timeouts = Timeouts::for_blocks(Duration::from_millis(time.block_time.0), work);
     let clock = RuntimeClock::new(context.child("clock"));
     let Links { ends, peers, blocker } = links;
-    let gated = |number: u64, (sender, receiver): (S, R), rules: Rules| {
-        let Rules { share, message_bytes_max, questions } = rules;
-        let meter = Meter::new(questions, clock.clone());
-        let (asked, turned_away, answers) = (meter.clone(), meter.clone(), sender.clone());
-        let admits = move |peer: &PublicKey, bytes: &[u8]| asked.admits(peer, bytes);
-        // A question that is dropped without a word costs the asker its patience.
-        let dropped = move |peer: &PublicKey, bytes: &[u8]| {
-            if let Some(busy) = turned_away.busy(peer, bytes) {
-                answers.clone().send(Recipients::One(peer.clone()), busy, false);
-            }
-        };
-        let gate = Gate { message_bytes_max, blocker: blocker.clone(), admits, dropped };
-        let context = context.child("queue").with_attribute("channel", number);
-        let sender = NotingSender { sender: MeteredSender { sender, meter }, book: None };
-        (sender, FairReceiver::new(context, receiver, share, gate))
-    };
-    let [votes, certificates, resolver, backfill, blocks, transactions, state, stand] = ends;
-    let rules = Rules::of_channels(u32::try_from(validators.keys().len()).expect("VALIDATORS_MAX is small"));
-    let mut channels = Channels {
-        votes: gated(0, votes, rules[0]),
-        certificates: gated(1, certificates, rules[1]),
-        resolver: gated(2, resolver, rules[2]),
-        backfill: gated(3, backfill, rules[3]),
-        blocks: gated(4, blocks, rules[4]),
-    };
-    channels.votes.0.book = Some(book.clone());
-    let (transactions_out, transactions_in) = gated(5, transactions, rules[5]);
-    let (answers, questions) = gated(sync::CHANNEL, state, rules[6]);
-    let (standing_out, standing_in) = gated(standing::CHANNEL, stand, rules[7]);
-
-    let pool = admission.pool().clone();
-    let voter = Voter {
-        ledger: ledger.clone(),
-        pool: pool.clone(),
+    let validators = &parts.validators;
+    let guard = Guard { context, blocker: &blocker, clock: &clock };
+    let channels = guard.all(ends, validators.keys().len(), parts.book.clone());
+    let (deliveries, inbox) = Deliveries::channel();
+    let (vote_watch, newest_votes, conflicts) = VoteWatch::new();
+    newest_votes.remember(context.child("memory"), &partition, validators, &namespace).await;
+    let joins = rights.ticket(signals.leave.subscribe(), validators.clone(), namespace);
+    let entry = Entry { joins, watch: Some(vote_watch) };
+    let voter = application(Voter {
+        replica: parts.replica.clone(),
+        pool: parts.admission.pool().clone(),
         clock: clock.clone(),
         time,
         validators: Arc::new(validators.clone()),
-    };
-    let own = private.public_key();
-    let (deliveries, inbox) = Deliveries::channel();
-    let (vote_watch, newest_votes, conflicts) = VoteWatch::new();
-    newest_votes.remember(context.child("memory"), &partition, &validators, &namespace).await;
-    let timeouts = Timeouts::for_blocks(Duration::from_millis(time.block_time.0), work);
-    let punctuality = Punctuality::new(clock.clone(), time.tolerance, &timeouts);
+    });
     let validator = Validator {
-        public_key: own.clone(),
-        scheme: scheme.clone(),
+        public_key: private.public_key(),
+        scheme: rights.scheme,
         partition,
         peers,
-        blocker: blocker.clone(),
-        genesis: ConsensusBlock::genesis(genesis),
-        floor,
-        votes_after,
+        blocker,
+        genesis: ConsensusBlock::genesis(parts.genesis.clone()),
+        floor: rights.floor,
+        votes_after: rights.votes_after,
         timeouts,
-        punctuality,
-        history,
+        punctuality: Punctuality::new(clock.clone(), time.tolerance, &timeouts),
+        history: parts.history.clone(),
         recent_blocks,
     };
-    let mut decided = decision.subscribe();
-    let entry = Entry {
-        joins: {
-            let (validators, namespace) = (validators.clone(), namespace);
-            async move {
-                let decided = decided.wait_for(Option::is_some).await.ok().and_then(|leave| leave.clone());
-                let Some(Leave::Given { after }) = decided else {
-                    return Ticket { scheme: verifier, after: None };
-                };
-                let after = after.map(|floor| floor.finalization(&validators, &namespace));
-                Ticket { scheme, after: after.transpose().expect("what peers show is checked") }
-            }
-        },
-        watch: Some(vote_watch),
-    };
-    let (voter, reporter) = (application(voter), reporter(deliveries));
-    let starting = engine::start_when(context.child("engine"), validator, voter, channels, reporter, entry);
+    let (consensus, deliveries) = (channels.consensus, reporter(deliveries));
+    let starting =
+        engine::start_when(context.child("engine"), validator, voter, consensus, deliveries, entry);
     let (engine, marshal) = Box::pin(starting).await;
-    finality.connect(&marshal);
-    let keep_evidence = {
-        let rng = context.child("weights");
-        evidence::keep(conflicts, validators.clone(), namespace, rng, evidence)
-    };
-    context.child("evidence").spawn(|_| keep_evidence);
-    let registrar = Registrar {
-        clock: context.child("standing_clock"),
-        own,
-        validators,
-        namespace,
-        newest: Newest::new(ledger.clone(), marshal.clone()),
-        votes: newest_votes,
-    };
-    let decide = move |leave: Leave| {
-        // Before consensus goes on: its files will soon look as if this node had been there all the time.
-        let noted = match &leave {
-            Leave::Given { after: None } => Ok(()),
-            Leave::Given { after: Some(floor) } => book.begin_after(floor),
-            Leave::Denied { .. } => book.distrust(),
-        };
-        noted.unwrap_or_else(|error| panic!("io error: {error}"));
-        decision.send_replace(Some(leave));
-    };
-    context.child("standing").spawn(move |_| registrar.run(standing_out, standing_in, standing, decide));
-    let gossip = Gossip::new(admission, clock);
-    // What peers can make long is on threads of its own: votes must not wait for it.
-    context.child("gossip").dedicated().spawn(|_| gossip.run(transactions_out, transactions_in));
-    let clock = context.child("server_clock");
-    let server = Server { ledger: ledger.clone(), marshal: marshal.clone(), keys, clock };
-    context.child("state_server").dedicated().spawn(|_| server.run(answers, questions));
-    let finalizer = Finalizer { ledger, pool, sinks, recent_blocks };
-    // Commits execute blocks that were not executed before: on a thread of its own, as votes do.
-    let finalizer =
-        context.child("finalizer").dedicated().spawn(|clock| finalizer.run(clock, marshal, inbox));
+    signals.finality.connect(&marshal);
+    let services = Services { context, parts, namespace, marshal, own: private.public_key() };
+    services.keep_evidence(conflicts);
+    services.agree_on_standing(channels.standing, newest_votes, rights.standing, signals.leave);
+    services.spread_transactions(channels.transactions, clock);
+    services.serve_state(channels.state);
+    Ok((engine, services.finalize(inbox, recent_blocks)))
+}
+
+/// The time that executing the largest block takes.
+async fn work_of_full_block<T>(replica: &Replica<T>, ns_per_gas: u64) -> Result<Duration, EngineError>
+where
+    T: StateStore<Batch: Send + Sync + 'static>,
+{
+    // By the parameters of now. Where governance raises them later, halved budgets keep due work within the
+    // views until the node is started again.
+    let environment = replica.application().next_environment(&replica.tip()).await?;
+    Ok(engine::time_of_gas(block_gas(&environment.parameters), ns_per_gas))
+}
+
+async fn until_broken(engine: Handle<()>, finalizer: Handle<Result<(), FinalizeError>>) -> EngineError {
     // In a fixed order, so that a simulation can be replayed.
     let reason = tokio::select! {
         biased;
@@ -281,31 +196,4 @@ where
         ended = engine => format!("consensus ended: {ended:?}"),
     };
     EngineError::Died { reason }
-}
-
-/// What may wait on a channel.
-#[derive(Clone, Copy)]
-struct Rules {
-    share: Share,
-    message_bytes_max: usize,
-    questions: Questions,
-}
-
-impl Rules {
-    /// Those of each channel, in a network of so many validators.
-    fn of_channels(validators: u32) -> [Self; CHANNEL_COUNT] {
-        let rules = |share, message_bytes_max, questions| Self { share, message_bytes_max, questions };
-        let votes = rules(engine::SHARE, engine::vote_bytes_max(validators), Questions::NONE);
-        let blocks_max = engine::block_bytes_max(validators);
-        [
-            votes,
-            votes,
-            votes,
-            rules(engine::BACKFILL_SHARE, blocks_max, Questions::BLOCKS),
-            rules(engine::SHARE, blocks_max, Questions::NONE),
-            rules(gossip::SHARE, gossip::MESSAGE_BYTES_MAX, Questions::NONE),
-            rules(sync::SHARE, sync::message::MESSAGE_BYTES_MAX, Questions::STATE),
-            rules(standing::SHARE, standing::message_bytes_max(validators), Questions::NONE),
-        ]
-    }
 }

@@ -4,7 +4,7 @@
 
 use crate::progress::Progress;
 use almanac_consensus::Sink as _;
-use almanac_exec::{BlockInput, Body, Rules, check_header, execute, recover_all};
+use almanac_exec::{BlockBody, BlockInput, Rules, check_header, execute, recover_all};
 use almanac_feed::IndexFeed;
 use almanac_index::Index;
 use almanac_primitives::Block;
@@ -68,7 +68,7 @@ fn feed(index: &Arc<Index>, block: Block, agenda: &dyn Agenda, chain_id: u64) ->
     let rules = Rules::read(chain_id, &state)?;
     let senders = recover_all(&block.transactions, &rules)
         .map_err(|(at, error)| anyhow::Error::new(error).context(format!("transaction {at}")))?;
-    let output = execute(&state, agenda, &input, &mut Body::new(senders))?;
+    let output = execute(&state, agenda, &input, &mut BlockBody::new(senders))?;
     // The root over the state is the store's business; all else must be as the header says.
     check_header(&block.header, &output.header(block.header.commitment))?;
     Ok(IndexFeed(index.clone()).finalized(&Arc::new(block), &Arc::new(output))?)

@@ -183,7 +183,7 @@ pub(crate) async fn genesis_header<E: Context + Spawner>(
 ) -> anyhow::Result<Header> {
     let config = QmdbConfig { page_cache_bytes: 1 << 20, ..QmdbConfig::new("genesis") };
     let store = QmdbStore::open(context.child("genesis"), &config, &genesis.state()?).await?;
-    Ok(genesis.header(store.head().commitment())?)
+    Ok(genesis.header(store.tip().commitment())?)
 }
 
 /// The same from the genesis alone: the state is put together in memory, and nothing of this machine gets into it.

@@ -1,6 +1,5 @@
 //! `almanac proof`: gets proofs from a node or a data directory, and verifies them offline.
 
-mod claim;
 mod datadir;
 mod description;
 mod file;
@@ -10,13 +9,10 @@ mod node;
 use crate::{http::Endpoint, private_file};
 use alloy_primitives::{Address, B256, BlockHash, TxHash, U256};
 use almanac_primitives::{ScheduleId, StateKey, TimestampMs, state::Meta};
-use almanac_rpc::almanac::{
-    LaneName,
-    claim::{StateSubject, Subject},
-};
+use almanac_proof::{LaneName, StateSubject, Subject};
 use anyhow::{Context as _, ensure};
 use clap::{ArgGroup, Args, Subcommand};
-use file::{HeaderFile, ProofFile};
+use description::Description;
 use serde_json::json;
 use std::{io::Write as _, path::PathBuf};
 
@@ -148,12 +144,12 @@ pub(crate) fn run(command: &ProofCommand) -> anyhow::Result<()> {
 }
 
 fn get(args: &GetArgs) -> anyhow::Result<()> {
-    let file = match (&args.rpc, &args.datadir) {
+    let proof = match (&args.rpc, &args.datadir) {
         (Some(node), None) => node::prove(node, &args.wanted()?)?,
         (None, Some(directory)) => datadir::prove(directory, args.subject()?)?,
         _ => anyhow::bail!("where to get the proof is missing: pass --rpc URL or --datadir DIR"),
     };
-    let json = file.to_json() + "\n";
+    let json = proof.to_json() + "\n";
     match &args.out {
         Some(path) => private_file::replace(path, json.as_bytes()),
         None => Ok(std::io::stdout().write_all(json.as_bytes())?),
@@ -162,17 +158,17 @@ fn get(args: &GetArgs) -> anyhow::Result<()> {
 
 /// What the files prove, in words.
 fn judge(args: &VerifyArgs) -> anyhow::Result<String> {
-    let file = ProofFile::read(&args.proof)?;
+    let proof = file::read(&args.proof)?;
     let header = match &args.header {
-        Some(path) => HeaderFile::read(path)?,
-        None => file.header()?,
+        Some(path) => file::read_header(path)?,
+        None => proof.decode_header()?,
     };
     if let Some(trusted) = args.block_hash {
         let found = header.hash();
         ensure!(found == trusted, "the header is that of block {found}, not of the trusted {trusted}");
     }
-    let finality = args.genesis.as_ref().map(|path| finality::check(path, &file, &header)).transpose()?;
-    let mut text = claim::check(&file, &header)?;
+    let finality = args.genesis.as_ref().map(|path| finality::check(path, &proof, &header)).transpose()?;
+    let mut text = Description::of(&proof.check(&header)?, header.number)?;
     text.fact("block hash", header.hash());
     text.fact("block time", description::moment(header.timestamp));
     match finality {

@@ -135,7 +135,7 @@ impl SharedPool {
     }
 
     /// Hears of a final block: what it included and what can never be included goes.
-    pub fn settle<B>(&self, made: &MadeBlock<B>, next_base_fee: GasPrice) {
+    pub fn on_final_block<B>(&self, made: &MadeBlock<B>, next_base_fee: GasPrice) {
         let mut pool = self.lock();
         let now = made.block.header.timestamp;
         pool.on_block(now, next_base_fee, changed_accounts(&made.output.diff));

@@ -7,7 +7,7 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, BlockHash, TxHash};
 use almanac_exec::{
-    BlockError, BlockInput, BlockOutput, Body, Environment, Fault, HeaderMismatch, Rules, StateFault,
+    BlockBody, BlockError, BlockInput, BlockOutput, Environment, Fault, HeaderMismatch, Rules, StateFault,
     TransactionError, check_header, environment::read_parameters, execute, prefetch, recover_unknown,
 };
 use almanac_primitives::{
@@ -144,7 +144,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         store: S,
         agenda: Arc<dyn Agenda>,
     ) -> Result<(Self, Tip<S::Batch>), ApplicationError> {
-        let header = genesis.header(store.head().commitment())?;
+        let header = genesis.header(store.tip().commitment())?;
         Self::resume(genesis, store, agenda, header)
     }
 
@@ -155,7 +155,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         agenda: Arc<dyn Agenda>,
         header: Header,
     ) -> Result<(Self, Tip<S::Batch>), ApplicationError> {
-        let state = store.head();
+        let state = store.tip();
         let found = state.commitment();
         if found != header.commitment {
             return Err(ApplicationError::OtherState {
@@ -285,7 +285,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         let keys = prefetch(block.header.number, block.header.fee_recipient);
         let agenda = self.agenda.clone();
         let output = with_reader(&parent.state, &keys, move |state| {
-            execute(state, &*agenda, &input, &mut Body::new(senders))
+            execute(state, &*agenda, &input, &mut BlockBody::new(senders))
         })
         .await??;
         let state = self.store.seal(&parent.state, &output.diff).await?;

@@ -5,7 +5,7 @@
 
 mod acts;
 mod controls;
-mod orders;
+mod developer_calls;
 mod sequencer;
 pub(crate) mod time;
 

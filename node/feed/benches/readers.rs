@@ -50,7 +50,7 @@ fn main() {
         let state = genesis.state().expect("a good genesis");
         let config = QmdbConfig::new("state");
         let store = QmdbStore::open(context.child("state"), &config, &state).await.expect("a new store");
-        let header = genesis.header(store.head().commitment()).expect("a good genesis");
+        let header = genesis.header(store.tip().commitment()).expect("a good genesis");
         let (application, tip) =
             Application::new(&genesis, store, Arc::new(CalendarAgenda)).expect("a good genesis");
         let index =

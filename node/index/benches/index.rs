@@ -5,7 +5,7 @@
 //! "Disk written" is what the system counts for the process.
 
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, U256, keccak256};
-use almanac_index::{HistoricalState, Index, IndexConfig, Location, LogFilter, Order, Parties};
+use almanac_index::{Direction, HistoricalState, Index, IndexConfig, Location, LogFilter, Parties};
 use almanac_primitives::{
     Account, Block, Gas, GasPrice, Header, Outcome, Receipt, StateChange, StateDiff, StateKey,
     StateRead as _, TimestampMs, UserTransaction,
@@ -169,7 +169,7 @@ fn sent(index: &Index, accounts: u64) -> f64 {
     let started = Instant::now();
     for _ in 0..1_000 {
         let sender = address(random.below(accounts));
-        index.transactions_of(sender, &range, Order::Descending, 25).expect("the disk reads");
+        index.transactions_of(sender, &range, Direction::Descending, 25).expect("the disk reads");
     }
     started.elapsed().as_secs_f64() * 1e3
 }

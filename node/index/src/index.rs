@@ -8,8 +8,8 @@ use crate::{
     error::{ApplyError, Fault, LogsError, OpenError, RevertError, StoreError},
     history::HistoricalState,
     logs::{Bounds, LogEntry, LogFilter, Search, Stop},
-    open::{self, Head},
-    participants::{self, ANYONE, Order, SENDER, Sent},
+    open::{self, Opened},
+    participants::{self, ANYONE, Direction, SENDER, Sent},
     read, rows,
     schedules::{self, KnownSchedule, ScheduleFilter, SchedulePage},
     store::{Batch, Store, View},
@@ -82,7 +82,7 @@ impl Index {
         genesis: Header,
         state: impl IntoIterator<Item = (StateKey, Bytes)>,
     ) -> Result<Self, OpenError> {
-        let Head { tip, oldest, floor } = open::open(&store, genesis, state)?;
+        let Opened { tip, oldest, floor } = open::open(&store, genesis, state)?;
         let readable = oldest.max(tip.number().saturating_sub(config.history_depth));
         Ok(Self(Arc::new(Shared {
             config,
@@ -129,7 +129,7 @@ impl Index {
             self.0.store.ask(|view| write::forget(&mut batch, view, heights))?;
         }
         // Heights are given up before their rows go: who reads at one checks that after reading.
-        self.0.settle_oldest(number, forget_to);
+        self.0.update_oldest(number, forget_to);
         self.0.store.commit(batch)?;
         *forgotten_to = forget_to;
         self.0.blocks.put(indexed.clone());
@@ -307,10 +307,10 @@ impl Index {
         &self,
         sender: Address,
         range: &RangeInclusive<Location>,
-        order: Order,
+        direction: Direction,
         limit: usize,
     ) -> Result<Vec<Sent>, StoreError> {
-        self.0.store.ask(|view| participants::transactions_of(view, sender, SENDER, range, order, limit))
+        self.0.store.ask(|view| participants::transactions_of(view, sender, SENDER, range, direction, limit))
     }
 
     /// Up to `limit` transactions in a range that `address` sent or received, or that created it as a contract.
@@ -318,10 +318,10 @@ impl Index {
         &self,
         address: Address,
         range: &RangeInclusive<Location>,
-        order: Order,
+        direction: Direction,
         limit: usize,
     ) -> Result<Vec<Sent>, StoreError> {
-        self.0.store.ask(|view| participants::transactions_of(view, address, ANYONE, range, order, limit))
+        self.0.store.ask(|view| participants::transactions_of(view, address, ANYONE, range, direction, limit))
     }
 
     /// Up to `limit` heights in a range at which the value of a key changed, as far as history is kept.
@@ -329,10 +329,10 @@ impl Index {
         &self,
         key: &StateKey,
         heights: &RangeInclusive<u64>,
-        order: Order,
+        direction: Direction,
         limit: usize,
     ) -> Result<Vec<u64>, StoreError> {
-        self.0.store.ask(|view| read::changes_of(view, key, heights, order, limit))
+        self.0.store.ask(|view| read::changes_of(view, key, heights, direction, limit))
     }
 
     /// The transaction that created a contract, unless another contract did.
@@ -370,10 +370,10 @@ impl Index {
         &self,
         id: ScheduleId,
         range: &RangeInclusive<Location>,
-        order: Order,
+        direction: Direction,
         limit: usize,
     ) -> Result<Vec<Location>, StoreError> {
-        self.0.store.ask(|view| schedules::runs_of(view, id, range, order, limit))
+        self.0.store.ask(|view| schedules::runs_of(view, id, range, direction, limit))
     }
 
     /// On return, every block so far is durable across a power cut.
@@ -410,7 +410,7 @@ impl Shared {
         self.oldest.load(Ordering::Acquire)
     }
 
-    fn settle_oldest(&self, tip: u64, forgotten_to: u64) {
+    fn update_oldest(&self, tip: u64, forgotten_to: u64) {
         let oldest = tip.saturating_sub(self.config.history_depth).max(forgotten_to);
         self.oldest.store(oldest, Ordering::Release);
     }
@@ -439,7 +439,7 @@ impl Shared {
             self.store.commit(batch)?;
             self.tip.store(parent);
         }
-        self.settle_oldest(height, forgotten_to);
+        self.update_oldest(height, forgotten_to);
         Ok(())
     }
 

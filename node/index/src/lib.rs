@@ -27,7 +27,7 @@ pub use error::{ApplyError, LogsError, OpenError, RevertError, StoreError};
 pub use history::HistoricalState;
 pub use index::Index;
 pub use logs::{LogEntry, LogFilter};
-pub use participants::{Order, Sent};
+pub use participants::{Direction, Sent};
 pub use schedules::{
     EndReason, Ending, KnownSchedule, Schedule, ScheduleFilter, SchedulePage, ScheduleStatus,
 };

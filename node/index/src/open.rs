@@ -23,8 +23,8 @@ const GENESIS_ROWS: usize = 20_000;
 /// some of the most recent ones.
 const HEADERS_CHECKED: u64 = 100_000;
 
-/// The position of an index.
-pub(crate) struct Head {
+/// Where an index stands.
+pub(crate) struct Opened {
     pub(crate) tip: IndexedBlock,
     /// Lowest height whose state is kept.
     pub(crate) oldest: u64,
@@ -37,7 +37,7 @@ pub(crate) fn open(
     store: &Store,
     genesis: Header,
     state: impl IntoIterator<Item = (StateKey, Bytes)>,
-) -> Result<Head, OpenError> {
+) -> Result<Opened, OpenError> {
     let expected = genesis.hash();
     let found = store.ask(genesis_of).map_err(damaged)?;
     if let Some(found) = found.filter(|found| *found != expected) {
@@ -47,7 +47,7 @@ pub(crate) fn open(
         None => {
             begin(store, genesis, state).map_err(|StoreError { path, reason }| OpenError::Io { path, reason })
         }
-        Some(FORMAT) => store.ask(head).map_err(damaged),
+        Some(FORMAT) => store.ask(opened).map_err(damaged),
         Some(format) => Err(refused(store, format)),
     }
 }
@@ -80,7 +80,7 @@ fn begin(
     store: &Store,
     header: Header,
     state: impl IntoIterator<Item = (StateKey, Bytes)>,
-) -> Result<Head, StoreError> {
+) -> Result<Opened, StoreError> {
     let hash = header.hash();
     let mut batch = Batch::default();
     batch.insert(Table::Meta, META_GENESIS, hash.as_slice());
@@ -98,10 +98,10 @@ fn begin(
     batch.insert(Table::Meta, META_FORMAT, FORMAT.to_be_bytes());
     store.commit(batch)?;
     store.sync()?;
-    Ok(Head { tip, oldest: 0, floor: 0 })
+    Ok(Opened { tip, oldest: 0, floor: 0 })
 }
 
-fn head(view: &View<'_>) -> Result<Head, Fault> {
+fn opened(view: &View<'_>) -> Result<Opened, Fault> {
     let (tip, hash) = meta(view, META_TIP, rows::read_tip)?;
     let oldest = meta(view, META_OLDEST, |row| rows::read_height("meta", row))?;
     let floor = view.get(Table::Meta, META_FLOOR, |row| rows::read_height("meta", row))?.unwrap_or_default();
@@ -110,7 +110,7 @@ fn head(view: &View<'_>) -> Result<Head, Fault> {
     if tip.hash != hash {
         return Err(Fault::Missing(format!("block {hash}, the tip,")));
     }
-    Ok(Head { tip, oldest, floor })
+    Ok(Opened { tip, oldest, floor })
 }
 
 fn check_headers(view: &View<'_>, floor: u64, tip: u64) -> Result<(), Fault> {
@@ -178,7 +178,7 @@ mod tests {
             let hash = Header { number: tip, ..Header::default() }.hash();
             batch.insert(Table::Meta, META_TIP, rows::tip(tip, hash));
             store.commit(batch).unwrap();
-            open(&store, Header::default(), []).map(|head| head.tip.number())
+            open(&store, Header::default(), []).map(|opened| opened.tip.number())
         };
         assert_eq!(with_blocks(&[1, 2, 3], 3), Ok(3));
         for (heights, tip) in [(&[1, 3][..], 3), (&[2, 3], 3), (&[1, 2], 3), (&[1, 2, 3, 4], 3), (&[], 1)] {

@@ -11,14 +11,14 @@ use std::ops::RangeInclusive;
 
 /// Which end of the range comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum Direction {
     /// Oldest first.
     Ascending,
     /// Newest first.
     Descending,
 }
 
-impl Order {
+impl Direction {
     /// The first `limit` of what was found in several places, each once.
     pub fn first(self, mut found: Vec<Sent>, limit: usize) -> Vec<Sent> {
         found.sort_unstable_by_key(|sent| sent.location);
@@ -76,15 +76,15 @@ pub(crate) fn transactions_of(
     address: Address,
     parts: &[Part],
     range: &RangeInclusive<Location>,
-    order: Order,
+    direction: Direction,
     limit: usize,
 ) -> Result<Vec<Sent>, Fault> {
     let mut found = Vec::new();
     for part in parts {
-        found.extend(rows_of(view, address, *part, range, order, limit)?);
+        found.extend(rows_of(view, address, *part, range, direction, limit)?);
     }
     // Whoever pays himself has two parts in one transaction.
-    Ok(order.first(found, limit))
+    Ok(direction.first(found, limit))
 }
 
 fn rows_of(
@@ -92,12 +92,12 @@ fn rows_of(
     address: Address,
     part: Part,
     range: &RangeInclusive<Location>,
-    order: Order,
+    direction: Direction,
     limit: usize,
 ) -> Result<Vec<Sent>, Fault> {
     let first = rows::involved(address, part, *range.start());
     let last = rows::involved(address, part, *range.end());
-    let found = order.of(view.range(Table::Involved, &first..=&last));
+    let found = direction.of(view.range(Table::Involved, &first..=&last));
     let read = |row: Result<Row, Fault>| {
         let (key, hash) = row?;
         Ok(Sent { location: rows::read_involved(&key)?, hash: rows::read_hash("involved", &hash)? })
@@ -108,7 +108,7 @@ fn rows_of(
 /// The transaction that created a contract, unless another contract did.
 pub(crate) fn creation_of(view: &View<'_>, contract: Address) -> Result<Option<Sent>, Fault> {
     let whole = Location::first_of(0)..=Location::last_of(u64::MAX);
-    Ok(rows_of(view, contract, Part::Created, &whole, Order::Ascending, 1)?.pop())
+    Ok(rows_of(view, contract, Part::Created, &whole, Direction::Ascending, 1)?.pop())
 }
 
 /// The transaction that an account signed with a nonce. Not every nonce has one, because a delegation
@@ -123,7 +123,7 @@ pub(crate) fn signed_with_nonce(
     while low < end {
         let middle = low + (end - low) / 2;
         let upper = Location::first_of(middle)..=Location::last_of(end - 1);
-        let Some(next) = rows_of(view, sender, Part::Signed, &upper, Order::Ascending, 1)?.pop() else {
+        let Some(next) = rows_of(view, sender, Part::Signed, &upper, Direction::Ascending, 1)?.pop() else {
             end = middle;
             continue;
         };
@@ -144,7 +144,7 @@ pub(crate) fn signed_with_nonce(
 /// The transactions that an account signed in a block, with their nonces.
 fn signed_in(view: &View<'_>, sender: Address, number: u64) -> Result<Vec<(u64, Sent)>, Fault> {
     let block = Location::first_of(number)..=Location::last_of(number);
-    let rows = rows_of(view, sender, Part::Signed, &block, Order::Ascending, usize::MAX)?;
+    let rows = rows_of(view, sender, Part::Signed, &block, Direction::Ascending, usize::MAX)?;
     let body = read::block_at(view, number)?.block;
     let nonce_of = |sent: &Sent| {
         let transaction = body.transactions.iter().find(|transaction| transaction.hash() == sent.hash);

@@ -3,7 +3,7 @@
 use crate::{
     block::{IndexedBlock, Location, Place, unseen},
     error::Fault,
-    participants::Order,
+    participants::Direction,
     rows::{self, ReceiptRow},
     schedules,
     store::{Table, View},
@@ -74,12 +74,12 @@ pub(crate) fn changes_of(
     view: &View<'_>,
     key: &StateKey,
     heights: &RangeInclusive<u64>,
-    order: Order,
+    direction: Direction,
     limit: usize,
 ) -> Result<Vec<u64>, Fault> {
     let key = rows::state_key(key);
     let (first, last) = (rows::at_height(&key, *heights.start()), rows::at_height(&key, *heights.end()));
-    let found = order.of(view.range(Table::History, &first..=&last));
+    let found = direction.of(view.range(Table::History, &first..=&last));
     found.take(limit).map(|row| rows::height_of(&row?.0)).collect()
 }
 

@@ -74,7 +74,7 @@ enum Backend {
         /// The rows after the last batch. Made between batches: the engine's background work can make half a
         /// batch visible to a snapshot that is taken while the batch is being written (seen in 3.1.13). Swapped
         /// without a lock: a reader that the system puts aside must not make a block wait.
-        settled: ArcSwap<Snapshot>,
+        latest: ArcSwap<Snapshot>,
     },
     /// Swapped the same way.
     Memory(ArcSwap<Tree>),
@@ -89,8 +89,8 @@ impl Store {
         // The engine returns an error for nearly all damage. Treat a panic as damage too.
         match catch_unwind(AssertUnwindSafe(|| open_engine(path, config))) {
             Ok(Ok((database, space))) => {
-                let settled = ArcSwap::from_pointee(database.snapshot());
-                Ok(Self { backend: Backend::Disk { database, space, settled }, name })
+                let latest = ArcSwap::from_pointee(database.snapshot());
+                Ok(Self { backend: Backend::Disk { database, space, latest }, name })
             }
             Ok(Err(error)) => Err(explain(error, name)),
             Err(_) => {
@@ -112,7 +112,7 @@ impl Store {
     /// A snapshot of the rows. Use it for one query: rows that a view can still see cannot be cleaned up.
     pub(crate) fn view(&self) -> View<'_> {
         match &self.backend {
-            Backend::Disk { space, settled, .. } => View::Disk(settled.load_full(), space),
+            Backend::Disk { space, latest, .. } => View::Disk(latest.load_full(), space),
             Backend::Memory(rows) => View::Memory(rows.load_full()),
         }
     }
@@ -130,7 +130,7 @@ impl Store {
     /// Only one thread may call this at a time.
     pub(crate) fn commit(&self, batch: Batch) -> Result<(), StoreError> {
         match &self.backend {
-            Backend::Disk { database, space, settled } => {
+            Backend::Disk { database, space, latest } => {
                 let mut writes = database.batch().durability(Some(PersistMode::Buffer));
                 for (key, value) in batch.into_sorted() {
                     match value {
@@ -139,7 +139,7 @@ impl Store {
                     }
                 }
                 writes.commit().map_err(|error| self.error(&error.into()))?;
-                settled.store(Arc::new(database.snapshot()));
+                latest.store(Arc::new(database.snapshot()));
                 Ok(())
             }
             Backend::Memory(rows) => {

@@ -1,7 +1,7 @@
 //! The pending transactions in the order a block builder wants them.
 
+use crate::fronts::FrontsIter;
 use crate::offer::Rank;
-use crate::order::HeadsIter;
 use crate::pool::Pool;
 use crate::sender::{Pending, Slot};
 use alloy_primitives::Address;
@@ -13,15 +13,15 @@ use std::collections::{BinaryHeap, HashSet};
 #[derive(Clone, Debug)]
 pub struct Best<'a> {
     pool: &'a Pool,
-    heads: HeadsIter<'a>,
-    /// The next transaction of each sender that was returned before, at most one per sender.
+    fronts: FrontsIter<'a>,
+    /// What follows the transactions already given out, at most one per sender.
     followers: BinaryHeap<(Rank, Slot)>,
     skipped: HashSet<Address>,
 }
 
 impl<'a> Best<'a> {
-    pub(crate) fn new(pool: &'a Pool, heads: HeadsIter<'a>) -> Self {
-        Self { pool, heads, followers: BinaryHeap::new(), skipped: HashSet::new() }
+    pub(crate) fn new(pool: &'a Pool, fronts: FrontsIter<'a>) -> Self {
+        Self { pool, fronts, followers: BinaryHeap::new(), skipped: HashSet::new() }
     }
 
     /// Skips the rest of this sender: one of its transactions was rejected or does not fit, so those after it
@@ -32,11 +32,11 @@ impl<'a> Best<'a> {
 
     fn next_pending(&mut self) -> Option<&'a Pending> {
         let follower = self.followers.peek().map(|(rank, _)| *rank);
-        if follower > self.heads.peek() {
+        if follower > self.fronts.peek() {
             let (_, slot) = self.followers.pop()?;
             self.pool.ready(slot)
         } else {
-            self.pool.head(self.heads.next()?)
+            self.pool.front(self.fronts.next()?)
         }
     }
 

@@ -5,7 +5,7 @@ use crate::{
     config::PoolConfig,
     error::PoolError,
     evict::{Eviction, Excess, Prices},
-    order::Heads,
+    fronts::Fronts,
     parked::Parked,
     sender::{Facts, Pending, Place, Readiness, Sender, SenderState, Slot},
 };
@@ -33,7 +33,7 @@ pub struct Pool {
     /// The ready ones that are wide.
     wide: Prices,
     parked: Parked,
-    heads: Heads,
+    fronts: Fronts,
     bytes: usize,
     arrival_next: u64,
     /// Time of the last block.
@@ -78,7 +78,7 @@ impl Pool {
             prices: Prices::default(),
             wide: Prices::default(),
             parked: Parked::default(),
-            heads: Heads::new(base_fee.0),
+            fronts: Fronts::new(base_fee.0),
             bytes: 0,
             arrival_next: 0,
             block_time: TimestampMs(0),
@@ -119,7 +119,7 @@ impl Pool {
 
     /// Ready transactions in the order for a block.
     pub fn best(&self) -> Best<'_> {
-        Best::new(self, self.heads.iter())
+        Best::new(self, self.fronts.iter())
     }
 
     /// Follows the chain to another block: its time, the base fee of the next one, and the accounts that it
@@ -136,7 +136,7 @@ impl Pool {
         for (sender, state) in changed {
             self.set_sender_state(sender, state);
         }
-        self.heads.set_base_fee(base_fee.0);
+        self.fronts.set_base_fee(base_fee.0);
         for _ in 0..EXPIRED_PER_BLOCK_MAX {
             let Some(slot) = self.parked.expired(self.now, self.config.parked_time_max) else { break };
             self.take(slot);
@@ -209,7 +209,7 @@ impl Pool {
 
     /// The base fee by which transactions are ordered.
     pub fn base_fee(&self) -> GasPrice {
-        GasPrice(self.heads.base_fee())
+        GasPrice(self.fronts.base_fee())
     }
 
     /// How many transactions are pending.
@@ -246,8 +246,8 @@ impl Pool {
         self.senders.get(&slot.sender)?.ready(slot.nonce)
     }
 
-    pub(crate) fn head(&self, sender: Address) -> Option<&Pending> {
-        self.senders.get(&sender)?.head()
+    pub(crate) fn front(&self, sender: Address) -> Option<&Pending> {
+        self.senders.get(&sender)?.front()
     }
 
     fn readiness(&self, slot: Slot) -> Readiness {
@@ -358,7 +358,7 @@ impl Pool {
         if leaving.is_some() {
             return Err(PoolError::WideFull { max, gas });
         }
-        let (prices, senders, base_fee) = (&self.wide, &self.senders, self.heads.base_fee());
+        let (prices, senders, base_fee) = (&self.wide, &self.senders, self.fronts.base_fee());
         let cheaper = Eviction { prices, base_fee, senders, newcomer, leaving: None }.cheaper()?;
         Ok(self.senders[&cheaper.sender].get(cheaper.nonce).map(|pending| &pending.facts))
     }
@@ -374,7 +374,7 @@ impl Pool {
         let leaving = leaving.map(|facts| facts.slot);
         let (mut evicted, excess) = self.parked.plan(&self.senders, excess, None, leaving);
         if excess.is_over() {
-            let (prices, senders, base_fee) = (&self.prices, &self.senders, self.heads.base_fee());
+            let (prices, senders, base_fee) = (&self.prices, &self.senders, self.fronts.base_fee());
             evicted.extend(Eviction { prices, base_fee, senders, newcomer, leaving }.plan(excess)?);
         }
         Ok(evicted)
@@ -477,7 +477,7 @@ impl Pool {
         let held = self.senders.get_mut(&sender)?;
         let result = change(held);
         let (moves, last_parked) = (held.take_moves(), held.parked_from_last().next().copied());
-        self.heads.set(sender, held.head().map(|head| head.facts.offer));
+        self.fronts.set(sender, held.front().map(|front| front.facts.offer));
         if held.len() == 0 {
             self.senders.remove(&sender);
         }

@@ -139,7 +139,7 @@ impl Sender {
         {
             leaving.extend(self.take(nonce, now));
         }
-        self.settle(now);
+        self.move_ready_end(now);
         leaving
     }
 
@@ -184,7 +184,7 @@ impl Sender {
                 self.reprice(nonce, old.facts.cost, cost, now);
             }
         }
-        self.settle(now);
+        self.move_ready_end(now);
         old
     }
 
@@ -212,8 +212,8 @@ impl Sender {
         self.pending.get(&nonce).filter(|_| self.is_ready(nonce))
     }
 
-    /// The first transaction, if it is ready.
-    pub(crate) fn head(&self) -> Option<&Pending> {
+    /// The first transaction if it can run now.
+    pub(crate) fn front(&self) -> Option<&Pending> {
         self.ready(self.state.nonce)
     }
 
@@ -318,7 +318,7 @@ impl Sender {
     }
 
     /// Moves the end of the ready prefix to where the balance and the next gap put it.
-    fn settle(&mut self, now: TimestampMs) {
+    fn move_ready_end(&mut self, now: TimestampMs) {
         while self.ready_cost > self.state.balance {
             self.demote_last(now);
         }

@@ -75,8 +75,7 @@ pub const CAPACITY_SCHEDULES_MAX: usize = 10_000;
 /// Runs that one question about capacity counts.
 pub const CAPACITY_RUNS_MAX: u64 = 1_000_000;
 
-/// Leaves of the calendar that one proof of a span holds.
-pub const PROOF_LEAVES_MAX: usize = 64;
+pub use almanac_proof::PROOF_LEAVES_MAX;
 
 /// Bytes of EIP-712 typed data.
 pub const TYPED_DATA_BYTES_MAX: usize = 256 * KIB;

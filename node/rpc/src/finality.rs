@@ -1,33 +1,18 @@
 //! `almanac_getFinality`: proves that a block is final.
 
-use alloy_primitives::{BlockHash, Bytes, U64};
+use alloy_primitives::U64;
+pub use almanac_proof::BlockFinality;
 use jsonrpsee::{
     RpcModule,
     core::{RpcResult, async_trait},
     proc_macros::rpc,
 };
-use serde::{Deserialize, Serialize};
 use std::{future::Future, pin::Pin, sync::Arc};
 
 /// Where certificates are found. Only a network has any.
 pub trait FinalitySource: Send + Sync + 'static {
     /// For the block at `height`; `None` where it is not final yet.
     fn find(&self, height: u64) -> Pin<Box<dyn Future<Output = Option<BlockFinality>> + Send + '_>>;
-}
-
-/// Shows that a block is final, to whoever has the genesis.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct BlockFinality {
-    /// The block.
-    pub number: U64,
-    /// Its hash.
-    pub hash: BlockHash,
-    /// Canonical encodings of its header and of those above it, each the parent of the next. The last is of the
-    /// block that was certified: most often the block itself.
-    pub headers: Vec<Bytes>,
-    /// What a quorum of the validators signed about the last.
-    pub certificate: Bytes,
 }
 
 /// Methods about finality.

@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 
 /// Something happened to the chain.
 #[derive(Clone, Debug)]
-pub enum Head {
+pub enum ChainEvent {
     /// A block was added, and the index has it.
     New(Arc<Recent>),
     /// The blocks above this height are gone.
@@ -24,7 +24,7 @@ pub enum Head {
 #[derive(Debug)]
 pub struct Heads {
     index: Arc<Index>,
-    listeners: broadcast::Sender<Head>,
+    listeners: broadcast::Sender<ChainEvent>,
     backlog: Mutex<Backlog>,
     /// The height of every going back, oldest first.
     reverts: Mutex<Vec<u64>>,
@@ -38,7 +38,7 @@ impl Heads {
     }
 
     /// News from here on.
-    pub fn listen(&self) -> broadcast::Receiver<Head> {
+    pub fn listen(&self) -> broadcast::Receiver<ChainEvent> {
         self.listeners.subscribe()
     }
 
@@ -56,7 +56,7 @@ impl Heads {
         self.reverts.lock().expect("nobody panics while holding the list")
     }
 
-    fn tell(&self, head: Head) {
+    fn tell(&self, head: ChainEvent) {
         // Nobody may be listening.
         let _ = self.listeners.send(head);
     }
@@ -65,13 +65,13 @@ impl Heads {
 impl Sink for Heads {
     fn finalized(&self, _: &Arc<Block>, _: &Arc<BlockOutput>) -> Result<(), SinkError> {
         let mut backlog = self.backlog.lock().expect("nobody panics while holding the backlog");
-        self.tell(Head::New(backlog.push(self.index.tip())));
+        self.tell(ChainEvent::New(backlog.push(self.index.tip())));
         Ok(())
     }
 
     fn reverted(&self, height: u64) -> Result<(), SinkError> {
         self.lock_reverts().push(height);
-        self.tell(Head::Reverted(height));
+        self.tell(ChainEvent::Reverted(height));
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use crate::{
 use alloy_eips::{BlockId, BlockNumberOrTag};
 use alloy_primitives::{Address, BlockHash, Bytes, KECCAK256_EMPTY, TxHash};
 use alloy_rpc_types_trace::otterscan::InternalOperation;
-use almanac_index::{IndexedBlock, Order};
+use almanac_index::{Direction, IndexedBlock};
 use almanac_trace::{InternalOperations, OtterscanEntries, OtterscanEntry, RevertData};
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use std::sync::Arc;
@@ -145,7 +145,7 @@ impl OtterscanApiServer for Retrace {
         block: Number,
         size: Number,
     ) -> RpcResult<Answer<OtsPage>> {
-        self.page(address, block, size, Order::Descending).await
+        self.page(address, block, size, Direction::Descending).await
     }
 
     async fn search_after(
@@ -154,7 +154,7 @@ impl OtterscanApiServer for Retrace {
         block: Number,
         size: Number,
     ) -> RpcResult<Answer<OtsPage>> {
-        self.page(address, block, size, Order::Ascending).await
+        self.page(address, block, size, Direction::Ascending).await
     }
 
     async fn transaction_by_nonce(
@@ -182,7 +182,7 @@ impl Retrace {
         address: Address,
         block: Number,
         size: Number,
-        order: Order,
+        order: Direction,
     ) -> RpcResult<Answer<OtsPage>> {
         let view = self.view.clone();
         self.heavy

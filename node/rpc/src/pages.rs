@@ -10,7 +10,7 @@ use crate::{
 };
 use alloy_primitives::Address;
 use alloy_rpc_types_trace::otterscan::InternalOperation;
-use almanac_index::{IndexedBlock, Location, Order, Sent};
+use almanac_index::{Direction, IndexedBlock, Location, Sent};
 use almanac_primitives::StateKey;
 use almanac_trace::{InternalOperations, Limits};
 use jsonrpsee::core::RpcResult;
@@ -28,7 +28,13 @@ pub(crate) fn checked_size(size: u64) -> RpcResult<u64> {
 }
 
 /// The page that is next to a block, backwards or forwards in time; block 0 stands for the end to begin at.
-pub(crate) fn page(view: &View, address: Address, block: u64, size: u64, order: Order) -> RpcResult<OtsPage> {
+pub(crate) fn page(
+    view: &View,
+    address: Address,
+    block: u64,
+    size: u64,
+    order: Direction,
+) -> RpcResult<OtsPage> {
     let size = usize::try_from(checked_size(size)?).map_err(error::internal)?;
     let deadline = Instant::now() + OTTERSCAN_TIME_MAX;
     let find = |range: &RangeInclusive<Location>, limit| find(view, address, range, order, limit, deadline);
@@ -42,8 +48,8 @@ pub(crate) fn page(view: &View, address: Address, block: u64, size: u64, order: 
         is_last = find(&beside(last, order), 1)?.is_empty();
     }
     let (first_page, last_page) = match order {
-        Order::Descending => (block == 0, is_last),
-        Order::Ascending => {
+        Direction::Descending => (block == 0, is_last),
+        Direction::Ascending => {
             found.reverse();
             (is_last, block == 0)
         }
@@ -57,7 +63,7 @@ fn find(
     view: &View,
     address: Address,
     range: &RangeInclusive<Location>,
-    order: Order,
+    order: Direction,
     limit: usize,
     deadline: Instant,
 ) -> RpcResult<Vec<Sent>> {
@@ -91,11 +97,11 @@ fn paid_inside(view: &View, address: Address, height: u64, deadline: Instant) ->
 }
 
 /// Everything on one side of a block. Nobody has a part in genesis, so 0 is free to mean: from the end.
-fn beside(block: u64, order: Order) -> RangeInclusive<Location> {
+fn beside(block: u64, order: Direction) -> RangeInclusive<Location> {
     let (first, last) = match (order, block) {
         (_, 0) => (0, u64::MAX),
-        (Order::Descending, block) => (0, block - 1),
-        (Order::Ascending, block) => (block.saturating_add(1), u64::MAX),
+        (Direction::Descending, block) => (0, block - 1),
+        (Direction::Ascending, block) => (block.saturating_add(1), u64::MAX),
     };
     Location::first_of(first)..=Location::last_of(last)
 }

@@ -6,7 +6,7 @@ use crate::{
     tracer::{Seen, Tracer},
 };
 use alloy_rpc_types_eth::TransactionInfo;
-use almanac_exec::{BlockInput, Body, Finished, Observer, Rules, Watch, observe, recover_all};
+use almanac_exec::{BlockBody, BlockInput, Finished, Observer, Rules, Watch, observe, recover_all};
 use almanac_index::{HistoricalState, Index, IndexedBlock};
 use almanac_primitives::{Header, RecoveredTransaction, StateRead};
 use almanac_schedule::Agenda;
@@ -52,7 +52,7 @@ impl<'r> Replay<'r> {
     }
 
     fn run<T: Tracer>(&self, tracer: &T, watch: Watch, limits: Limits) -> Result<Vec<T::Trace>, TraceError> {
-        let mut body = Body::new(self.body()?);
+        let mut body = BlockBody::new(self.block_body()?);
         let input = BlockInput::of_block(&self.block.block, self.parent.clone(), self.chain_id)?;
         let mut traces = Vec::new();
         let mut finished = |finished: Finished<'_>, (limiter, inspector): &mut (Limiter, T::Inspector)| {
@@ -74,7 +74,7 @@ impl<'r> Replay<'r> {
         traces.into_iter().collect()
     }
 
-    fn body(&self) -> Result<Vec<RecoveredTransaction>, TraceError> {
+    fn block_body(&self) -> Result<Vec<RecoveredTransaction>, TraceError> {
         let rules = Rules::read(self.chain_id, &self.state)?;
         let number = self.block.number();
         recover_all(&self.block.block.transactions, &rules).map_err(|(index, error)| TraceError::Invalid {

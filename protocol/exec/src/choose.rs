@@ -41,19 +41,19 @@ pub trait TransactionSource {
 
 /// A finished body: every transaction must pass, or the block is invalid.
 #[derive(Debug)]
-pub struct Body {
+pub struct BlockBody {
     transactions: VecDeque<RecoveredTransaction>,
     offered: usize,
 }
 
-impl Body {
-    /// The body of a block, with recovered senders.
+impl BlockBody {
+    /// The body of a block, its senders recovered.
     pub fn new(transactions: Vec<RecoveredTransaction>) -> Self {
         Self { transactions: transactions.into(), offered: 0 }
     }
 }
 
-impl TransactionSource for Body {
+impl TransactionSource for BlockBody {
     fn next(&mut self, _: Room) -> Option<RecoveredTransaction> {
         let transaction = self.transactions.pop_front()?;
         self.offered += 1;

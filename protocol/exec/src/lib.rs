@@ -34,7 +34,7 @@ mod transactions;
 pub mod validate;
 
 pub use block::{Finished, Observer, Watch, execute, observe};
-pub use choose::{Body, Candidates, Room, TransactionSource};
+pub use choose::{BlockBody, Candidates, Room, TransactionSource};
 pub use doors::fault_in;
 pub use edit::{Edit, EditError, edit_gas};
 pub use environment::{BlockInput, Environment};

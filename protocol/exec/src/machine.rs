@@ -148,7 +148,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         self.evm.ctx.set_tx(tx);
         let mut handler = AlmanacHandler::<'a, I>::default();
         let result = if is_watched { handler.inspect_run(&mut self.evm) } else { handler.run(&mut self.evm) };
-        self.settle(result, is_watched)
+        self.finish(result, is_watched)
     }
 
     /// Executes a call that the chain itself makes: no nonce, no fee, no intrinsic gas.
@@ -172,7 +172,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
                     handler.run_system_call(&mut self.evm)
                 }
             });
-        self.settle(result, is_watched)
+        self.finish(result, is_watched)
     }
 
     /// Writes slots as the chain itself.
@@ -214,7 +214,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
         self.evm.precompiles.set_place(place);
     }
 
-    fn settle(
+    fn finish(
         &mut self,
         result: Result<ExecutionResult, EvmError>,
         is_watched: bool,

@@ -85,7 +85,7 @@ pub struct BlockOutput {
 
 impl BlockOutput {
     /// The user transactions, in final order: the body.
-    pub fn body(&self) -> impl Iterator<Item = &UserTransaction> {
+    pub fn block_body(&self) -> impl Iterator<Item = &UserTransaction> {
         self.transactions.iter().filter_map(|executed| match executed {
             Executed::User(user) => Some(user.transaction()),
             Executed::Prologue(_) | Executed::Run(_) => None,
@@ -106,7 +106,7 @@ impl BlockOutput {
             gas_used: self.gas_used,
             reserved_gas_used: self.reserved_gas_used,
             base_fee: environment.base_fee,
-            transactions_root: transactions_root(self.body()),
+            transactions_root: transactions_root(self.block_body()),
             receipts_root: self.receipts_root,
             logs_bloom: self.logs_bloom,
             commitment,
@@ -115,7 +115,7 @@ impl BlockOutput {
 
     /// The block of this result.
     pub fn block(&self, commitment: StateCommitment) -> Block {
-        Block { header: self.header(commitment), transactions: self.body().cloned().collect() }
+        Block { header: self.header(commitment), transactions: self.block_body().cloned().collect() }
     }
 }
 

@@ -57,8 +57,9 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         context: &mut EvmContext<'a>,
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
-        let answered = doors::call(context, inputs, &self.block, self.place)
-            .and_then(|outcome| outcome.map(|outcome| settle(outcome, inputs.gas_limit)).transpose());
+        let answered = doors::call(context, inputs, &self.block, self.place).and_then(|outcome| {
+            outcome.map(|outcome| interpreter_result(outcome, inputs.gas_limit)).transpose()
+        });
         match answered {
             Ok(Some(result)) => Ok(Some(result)),
             Ok(None) => self.ethereum.run(context, inputs),
@@ -81,7 +82,7 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
 
 /// Turns a door's outcome into what the EVM expects. An `Err` aborts the whole transaction, so it is kept for a
 /// state store that failed.
-fn settle(outcome: DoorOutcome, gas_limit: u64) -> Result<InterpreterResult, StateFault> {
+fn interpreter_result(outcome: DoorOutcome, gas_limit: u64) -> Result<InterpreterResult, StateFault> {
     let DoorOutcome { result, mut gas } = outcome;
     let (status, bytes) = match result {
         Ok(bytes) => (PrecompileStatus::Success, bytes),

@@ -6,7 +6,7 @@ use crate::{
 };
 use alloy_primitives::TxHash;
 use almanac_primitives::{
-    Gas, RecoveredTransaction, SignedTransaction, UserTransaction, block::body_bytes,
+    Gas, RecoveredTransaction, SignedTransaction, UserTransaction, block::block_body_bytes,
     params::BLOCK_BODY_BYTES_MAX,
 };
 use rayon::prelude::*;
@@ -66,7 +66,7 @@ fn check_least_gas(transactions: &[UserTransaction], rules: &Rules) -> Result<()
         let gas = intrinsic_gas(transaction);
         let gas = Gas(gas - gas / REFUND_DIVISOR);
         gas_left = gas_left.checked_sub(gas).ok_or_else(|| {
-            let (bytes, bytes_left) = (body_bytes(transaction), BLOCK_BODY_BYTES_MAX);
+            let (bytes, bytes_left) = (block_body_bytes(transaction), BLOCK_BODY_BYTES_MAX);
             (index, TransactionError::DoesNotFit { gas, bytes, gas_left, bytes_left })
         })?;
     }

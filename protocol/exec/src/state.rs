@@ -5,6 +5,12 @@
 //! cheap.
 #![allow(clippy::disallowed_types, reason = "looked into, never walked")]
 
+mod balances;
+mod calendar;
+
+pub(crate) use balances::Balances;
+pub(crate) use calendar::CalendarDamage;
+
 use crate::{error::StateFault, told::Told};
 use alloy_primitives::{
     Address, B256, Bytes, KECCAK256_EMPTY, U256,
@@ -12,16 +18,12 @@ use alloy_primitives::{
 };
 use almanac_primitives::{
     Account, ScheduleId, StateChange, StateDiff, StateKey, StateRead,
-    addresses::{BLOCK_HASH_HISTORY, BURN, LEDGER, PARAMETERS},
+    addresses::{BLOCK_HASH_HISTORY, BURN},
     genesis,
-    params::{BLOCK_HASH_HISTORY_LEN, Parameter},
+    params::BLOCK_HASH_HISTORY_LEN,
     state::{Meta, decode_slot, encode_slot},
 };
-use almanac_schedule::{
-    Calendar,
-    calendar::{ApplyError, CalendarError, Change, Entry as CalendarEntry},
-    record::{Door, Head, schedule_of_head_slot},
-};
+use almanac_schedule::calendar::Entry as CalendarEntry;
 use revm::{
     Database,
     state::{AccountInfo, Bytecode, EvmState},
@@ -84,26 +86,6 @@ struct CachedSlot {
     original: U256,
     value: U256,
     is_changed: bool,
-}
-
-/// What kept the calendar from following the records: a fault of our own.
-#[derive(Debug)]
-pub(crate) enum CalendarDamage {
-    /// Changes contradicted it. It was written without those.
-    Mended(ApplyError),
-    /// It cannot be written, and stays as it was.
-    Unwritable(ApplyError),
-}
-
-/// Sums of the balances that one transaction touched.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Balances {
-    pub(crate) before: U256,
-    pub(crate) after: U256,
-    /// What was burned on purpose: it is in no balance.
-    pub(crate) burned: U256,
-    /// Whether an account was destroyed, which may burn what it held.
-    pub(crate) has_destroyed: bool,
 }
 
 impl<'a> BlockState<'a> {
@@ -186,52 +168,6 @@ impl<'a> BlockState<'a> {
         Ok(Some(info))
     }
 
-    /// Adds up the balances that a transaction touched, before it and after it, and takes nothing over. Reads all that
-    /// taking it over needs, so that a store which fails does so here.
-    pub(crate) fn weigh(&mut self, changes: &EvmState) -> Result<Balances, StateFault> {
-        let mut balances = Balances::default();
-        #[expect(clippy::iter_over_hash_type, reason = "reading has no order; sums commute")]
-        for (address, account) in changes {
-            if account.is_touched() {
-                self.weigh_account(*address, account, &mut balances)?;
-            }
-        }
-        Ok(balances)
-    }
-
-    fn weigh_account(
-        &mut self,
-        address: Address,
-        account: &revm::state::Account,
-        balances: &mut Balances,
-    ) -> Result<(), StateFault> {
-        // The EVM reads no slot of an account that it creates; of any other, it has read what it changed.
-        if account.is_created() {
-            #[expect(
-                clippy::iter_over_hash_type,
-                clippy::disallowed_methods,
-                reason = "reading has no order"
-            )]
-            for slot in account.storage.keys() {
-                self.slot(address, *slot)?;
-            }
-        }
-        // Counted, and left out when the changes are taken over.
-        if address == BURN {
-            balances.burned = account.info.balance;
-            return Ok(());
-        }
-        let is_destroyed = account.is_selfdestructed();
-        let after = if is_destroyed { U256::ZERO } else { account.info.balance };
-        balances.has_destroyed |= is_destroyed;
-        let place = self.account_place(address)?;
-        let before = self.accounts[place].info.as_ref().map_or(U256::ZERO, |info| info.balance);
-        // No sum of balances exceeds the supply, which fits.
-        balances.before = balances.before.wrapping_add(before);
-        balances.after = balances.after.wrapping_add(after);
-        Ok(())
-    }
-
     /// Takes over what a transaction did.
     pub(crate) fn commit(&mut self, changes: EvmState) -> Result<(), StateFault> {
         #[expect(clippy::iter_over_hash_type, reason = "each entry lands under its own key")]
@@ -291,10 +227,10 @@ impl<'a> BlockState<'a> {
     /// records, if it could not.
     pub(crate) fn into_diff(mut self) -> Result<(StateDiff, Option<CalendarDamage>), StateFault> {
         let (mut changes, damage) = self.schedule_changes()?;
-        let capacity = self.changed_accounts.len() + self.changed_slots.len() + self.new_codes.len();
-        changes.reserve(capacity);
-        // Sort the keys rather than the changes, which are several times as large. The diff sorts again but
-        // finds nothing to move, because this is its key order.
+        let more = self.changed_accounts.len() + self.changed_slots.len() + self.new_codes.len();
+        changes.reserve(more);
+        // The names are sorted rather than the changes, which are several times as large. The diff sorts again
+        // and finds nothing to move: this is the order of its keys.
         self.changed_accounts.sort_unstable();
         self.changed_slots.sort_unstable();
         for (address, place) in self.changed_accounts {
@@ -320,73 +256,6 @@ impl<'a> BlockState<'a> {
         }
         Ok((StateDiff::new(changes), damage))
     }
-}
-
-impl BlockState<'_> {
-    /// What becomes of the calendar and of bodies, now that it is known which heads changed, and to what.
-    fn schedule_changes(&mut self) -> Result<(Vec<StateChange>, Option<CalendarDamage>), StateFault> {
-        let mut moves: Vec<_> = self.stray_entries.drain(..).map(Change::Remove).collect();
-        let mut changes = Vec::new();
-        for name in self.changed_slots.iter().filter(|name| name.address == LEDGER) {
-            let Some(id) = schedule_of_head_slot(name.slot) else { continue };
-            let cached = &self.slots[name];
-            moves.extend(entry_moves(id, cached.original, cached.value));
-            changes.extend(self.body_change(id, cached)?);
-        }
-        if moves.is_empty() {
-            return Ok((changes, None));
-        }
-        let (nodes, damage) = self.move_entries(&moves)?;
-        changes.extend(nodes);
-        Ok((changes, damage))
-    }
-
-    /// Lets the calendar follow the records. A fault of our own must not stop a block in which somebody gets their
-    /// money back: what the calendar contradicts is left out; one that cannot be written stays as it is, and
-    /// every lane is paused.
-    fn move_entries(
-        &mut self,
-        moves: &[Change],
-    ) -> Result<(Vec<StateChange>, Option<CalendarDamage>), StateFault> {
-        let calendar = Calendar::new(self.parent);
-        let contradicted = match calendar.apply(moves) {
-            Ok(nodes) => return Ok((nodes, None)),
-            Err(error) => error,
-        };
-        let possible = calendar.possible(moves).map_err(ApplyError::from);
-        match possible.and_then(|possible| calendar.apply(&possible)) {
-            Ok(nodes) => Ok((nodes, Some(CalendarDamage::Mended(contradicted)))),
-            Err(ApplyError::Calendar(CalendarError::Read(error))) => Err(error.into()),
-            Err(damage) => {
-                // Every lane: what is due in any of them cannot be told any more.
-                for paused in Door::ALL.into_iter().filter_map(|door| door.switches().paused) {
-                    self.write_slot(PARAMETERS, U256::from(paused.slot), Parameter::slot_value(1))?;
-                }
-                Ok((Vec::new(), Some(CalendarDamage::Unwritable(damage))))
-            }
-        }
-    }
-
-    /// A body is there as long as its head is.
-    fn body_change(&self, id: ScheduleId, head: &CachedSlot) -> Result<Option<StateChange>, StateFault> {
-        if head.original.is_zero() == head.value.is_zero() {
-            return Ok(None);
-        }
-        let key = StateKey::Body(id);
-        let new = if head.value.is_zero() { None } else { self.new_bodies.get(&id).cloned() };
-        Ok(Some(StateChange { key, old: self.parent.read(key)?, new }))
-    }
-}
-
-/// How entries of the calendar move with the head of their schedule. A head that cannot be read has none.
-fn entry_moves(id: ScheduleId, old: U256, new: U256) -> Vec<Change> {
-    let entries = |word| -> Vec<CalendarEntry> {
-        Head::from_word(word).map(|head| head.entries(id).collect()).unwrap_or_default()
-    };
-    let (old, new) = (entries(old), entries(new));
-    let gone = old.iter().filter(|entry| !new.contains(entry)).copied().map(Change::Remove);
-    let come = new.iter().filter(|entry| !old.contains(entry)).copied().map(Change::Insert);
-    gone.chain(come).collect()
 }
 
 fn decode_account(address: Address, bytes: &[u8]) -> Result<AccountInfo, StateFault> {

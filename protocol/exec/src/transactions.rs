@@ -14,7 +14,7 @@ use alloy_consensus::Transaction as _;
 use alloy_primitives::Address;
 use almanac_primitives::{
     Gas, GasPrice, Receipt, RecoveredTransaction,
-    block::body_bytes,
+    block::block_body_bytes,
     params::{BLOCK_BODY_BYTES_MAX, BLOCK_TRANSACTIONS_MAX},
 };
 use almanac_schedule::GasPool;
@@ -29,7 +29,7 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     market: Vec<SelectedRun>,
 ) -> Result<(), BlockError> {
     let mut market = VecDeque::from(market);
-    let mut body = BodySize::default();
+    let mut body = BlockBodySize::default();
     let mut lookahead = Lookahead::default();
     // The lowest price of the runs executed since the last transaction of the body.
     let mut ahead: Option<GasPrice> = None;
@@ -85,12 +85,12 @@ fn run_dearer<'a, I: Inspector<EvmContext<'a>>>(
 
 /// How full the body is.
 #[derive(Default)]
-struct BodySize {
+struct BlockBodySize {
     bytes: usize,
     count: usize,
 }
 
-impl BodySize {
+impl BlockBodySize {
     fn room(&self, gas_left: Gas) -> Room {
         Room {
             gas_left,
@@ -118,7 +118,7 @@ impl From<TransactionError> for IncludeError {
 fn include<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     candidate: &RecoveredTransaction,
-    body: &mut BodySize,
+    body: &mut BlockBodySize,
 ) -> Result<(), IncludeError> {
     let transaction = candidate.transaction();
     let bytes = check_room(candidate, body.room(execution.shared_gas_left()))?;
@@ -164,7 +164,7 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
 
 fn check_room(candidate: &RecoveredTransaction, room: Room) -> Result<usize, TransactionError> {
     let transaction = candidate.transaction();
-    let (gas, bytes) = (Gas(transaction.envelope().gas_limit()), body_bytes(transaction));
+    let (gas, bytes) = (Gas(transaction.envelope().gas_limit()), block_body_bytes(transaction));
     if room.count_left == 0 {
         return Err(TransactionError::BlockCountFull { max: BLOCK_TRANSACTIONS_MAX });
     }
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn both_sides_of_every_limit_of_a_body() {
         let candidate = candidate(21_000);
-        let size = body_bytes(candidate.transaction());
+        let size = block_body_bytes(candidate.transaction());
         let room = Room { gas_left: Gas(21_000), bytes_left: size, count_left: 1 };
         assert_eq!(check_room(&candidate, room), Ok(size));
         assert_eq!(
@@ -220,12 +220,12 @@ mod tests {
 
     #[test]
     fn a_body_counts_what_it_holds() {
-        let empty = BodySize::default().room(Gas(7));
+        let empty = BlockBodySize::default().room(Gas(7));
         assert_eq!(
             empty,
             Room { gas_left: Gas(7), bytes_left: BLOCK_BODY_BYTES_MAX, count_left: BLOCK_TRANSACTIONS_MAX }
         );
-        let full = BodySize { bytes: BLOCK_BODY_BYTES_MAX, count: BLOCK_TRANSACTIONS_MAX }.room(Gas(0));
+        let full = BlockBodySize { bytes: BLOCK_BODY_BYTES_MAX, count: BLOCK_TRANSACTIONS_MAX }.room(Gas(0));
         assert_eq!(full, Room { gas_left: Gas(0), bytes_left: 0, count_left: 0 });
     }
 }

@@ -212,7 +212,7 @@ impl Block {
 }
 
 /// Bytes that a transaction takes in an encoded body.
-pub fn body_bytes(transaction: &UserTransaction) -> usize {
+pub fn block_body_bytes(transaction: &UserTransaction) -> usize {
     transaction.encoded().len() + 4
 }
 

@@ -70,8 +70,8 @@ pub struct Writer(Vec<u8>);
 
 impl Writer {
     /// A buffer that begins with a format version.
-    pub fn versioned(version: u8, capacity: usize) -> Self {
-        let mut writer = Self(Vec::with_capacity(capacity));
+    pub fn versioned(version: u8, bytes_expected: usize) -> Self {
+        let mut writer = Self(Vec::with_capacity(bytes_expected));
         writer.u8(version);
         writer
     }

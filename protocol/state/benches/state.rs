@@ -69,7 +69,7 @@ fn run(keys: u64, blocks: u64) {
         for block in 0..blocks {
             let diff = diff(block, keys, &mut nonces);
             let begin = Instant::now();
-            let batch = store.seal(&store.head(), &diff).await.unwrap();
+            let batch = store.seal(&store.tip(), &diff).await.unwrap();
             seal.push(begin.elapsed());
             let begin = Instant::now();
             store.commit(&batch).await.unwrap();

@@ -36,7 +36,7 @@ pub struct MemoryBatch {
 struct Committed {
     genesis: BTreeMap<StateKey, Bytes>,
     values: BTreeMap<StateKey, Bytes>,
-    head: Arc<Layer>,
+    tip: Arc<Layer>,
 }
 
 struct Layer {
@@ -71,8 +71,8 @@ impl MemoryStore {
 impl StateStore for MemoryStore {
     type Batch = MemoryBatch;
 
-    fn head(&self) -> MemoryBatch {
-        self.batch(Arc::clone(&self.read().head))
+    fn tip(&self) -> MemoryBatch {
+        self.batch(Arc::clone(&self.read().tip))
     }
 
     async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {
@@ -89,7 +89,7 @@ impl StateStore for MemoryStore {
     fn reset(&self) -> Option<MemoryBatch> {
         let mut committed = self.0.write().expect("nothing panics while it holds the store");
         *committed = Committed::from_genesis(std::mem::take(&mut committed.genesis));
-        Some(self.batch(Arc::clone(&committed.head)))
+        Some(self.batch(Arc::clone(&committed.tip)))
     }
 }
 
@@ -130,21 +130,21 @@ struct LayeredState<'a> {
 impl Committed {
     fn from_genesis(genesis: BTreeMap<StateKey, Bytes>) -> Self {
         let commitment = commitment(genesis_root(&genesis), genesis.len() as u64);
-        let head = Layer { height: 0, commitment, diff: StateDiff::default(), parent: Mutex::new(None) };
-        Self { values: genesis.clone(), genesis, head: Arc::new(head) }
+        let tip = Layer { height: 0, commitment, diff: StateDiff::default(), parent: Mutex::new(None) };
+        Self { values: genesis.clone(), genesis, tip: Arc::new(tip) }
     }
 
     /// The state of a layer, if it descends from the head.
     fn at(&self, layer: &Arc<Layer>) -> Result<LayeredState<'_>, StaleBatch> {
-        let stale = StaleBatch { height: layer.height, head_height: self.head.height };
+        let stale = StaleBatch { height: layer.height, tip_height: self.tip.height };
         let mut layers = Vec::new();
         let mut below = Arc::clone(layer);
-        while below.height > self.head.height {
-            // A layer without a parent was committed before a reset.
+        while below.height > self.tip.height {
+            // One without a parent was committed before a reset.
             let parent = below.parent().ok_or(stale)?;
             layers.push(std::mem::replace(&mut below, parent));
         }
-        if Arc::ptr_eq(&below, &self.head) {
+        if Arc::ptr_eq(&below, &self.tip) {
             Ok(LayeredState { layers, values: &self.values })
         } else {
             Err(stale)
@@ -153,12 +153,12 @@ impl Committed {
 
     /// Moves the head to a direct child.
     fn advance(&mut self, layer: &Arc<Layer>) -> Result<(), CommitError> {
-        if !layer.parent().is_some_and(|parent| Arc::ptr_eq(&parent, &self.head)) {
-            return Err(CommitError::NotOnHead {
+        if !layer.parent().is_some_and(|parent| Arc::ptr_eq(&parent, &self.tip)) {
+            return Err(CommitError::NotOnTip {
                 height: layer.height,
                 root: layer.commitment.state_root,
-                head_height: self.head.height,
-                head_root: self.head.commitment.state_root,
+                tip_height: self.tip.height,
+                tip_root: self.tip.commitment.state_root,
             });
         }
         for change in layer.diff.changes() {
@@ -167,7 +167,7 @@ impl Committed {
                 None => self.values.remove(&change.key),
             };
         }
-        self.head = Arc::clone(layer);
+        self.tip = Arc::clone(layer);
         *layer.parent.lock().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
     }
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn the_roots_of_a_small_history() {
         let store = store([(1, "one"), (2, "two")]);
-        let genesis = store.head();
+        let genesis = store.tip();
         let first =
             seal(&store, &genesis, &diff([change(1, Some("one"), None), change(3, None, Some("three"))]));
         let second = seal(&store, &first, &StateDiff::default());
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn every_difference_between_histories_shows_in_the_root() {
         let root = |store: &MemoryStore, diffs: &[StateDiff]| {
-            let mut batch = store.head();
+            let mut batch = store.tip();
             for diff in diffs {
                 batch = seal(store, &batch, diff);
             }
@@ -382,12 +382,12 @@ mod tests {
             diff([change(2, None, Some("c"))]),
             diff([change(1, Some("b"), None)]),
         ];
-        let mut above = floating.head();
+        let mut above = floating.tip();
         for diff in &diffs {
-            let batch = seal(&committed, &committed.head(), diff);
-            block_on(committed.commit(&batch)).expect("it is on the head");
+            let batch = seal(&committed, &committed.tip(), diff);
+            block_on(committed.commit(&batch)).expect("it is on the tip");
             above = seal(&floating, &above, diff);
-            assert_eq!(committed.head().commitment(), above.commitment());
+            assert_eq!(committed.tip().commitment(), above.commitment());
         }
     }
 
@@ -402,7 +402,7 @@ mod tests {
         ];
         for (wrong, given, found) in cases {
             let key = wrong.key;
-            let error = block_on(store.seal(&store.head(), &diff([change(1, Some("a"), None), wrong])));
+            let error = block_on(store.seal(&store.tip(), &diff([change(1, Some("a"), None), wrong])));
             let expected = SealError::OldValueDiffers {
                 key,
                 given: given.map(Bytes::from),
@@ -413,9 +413,9 @@ mod tests {
     }
 
     #[test]
-    fn an_old_value_is_checked_against_the_parent_and_not_the_head() {
+    fn an_old_value_is_checked_against_the_parent_and_not_the_tip() {
         let store = store([(1, "a")]);
-        let parent = seal(&store, &store.head(), &diff([change(1, Some("a"), Some("b"))]));
+        let parent = seal(&store, &store.tip(), &diff([change(1, Some("a"), Some("b"))]));
         let removed = seal(&store, &parent, &diff([change(1, Some("b"), None)]));
         assert!(block_on(store.seal(&parent, &diff([change(1, Some("a"), Some("c"))]))).is_err());
         assert!(block_on(store.seal(&removed, &diff([change(1, Some("b"), Some("c"))]))).is_err());
@@ -428,9 +428,9 @@ mod tests {
         let sized = |bytes: usize| {
             StateDiff::new(vec![StateChange { key: key(1), old: None, new: Some(vec![7; bytes].into()) }])
         };
-        assert!(block_on(store.seal(&store.head(), &sized(STATE_VALUE_BYTES_MAX))).is_ok());
+        assert!(block_on(store.seal(&store.tip(), &sized(STATE_VALUE_BYTES_MAX))).is_ok());
         let error =
-            block_on(store.seal(&store.head(), &sized(STATE_VALUE_BYTES_MAX + 1))).expect_err("too large");
+            block_on(store.seal(&store.tip(), &sized(STATE_VALUE_BYTES_MAX + 1))).expect_err("too large");
         let (given, max) = (STATE_VALUE_BYTES_MAX + 1, STATE_VALUE_BYTES_MAX);
         assert_eq!(error, SealError::ValueTooLarge { key: key(1), given, max });
     }
@@ -439,57 +439,57 @@ mod tests {
     fn a_twin_of_a_committed_batch_is_stale() {
         let store = store([(1, "a")]);
         let change = diff([change(1, Some("a"), Some("b"))]);
-        let (batch, twin) = (seal(&store, &store.head(), &change), seal(&store, &store.head(), &change));
+        let (batch, twin) = (seal(&store, &store.tip(), &change), seal(&store, &store.tip(), &change));
         assert_eq!(batch.commitment(), twin.commitment());
-        block_on(store.commit(&batch)).expect("it is on the head");
+        block_on(store.commit(&batch)).expect("it is on the tip");
 
         let error = block_on(twin.get_many(&[key(5), key(1)])).expect_err("stale");
         assert_eq!(error.key, key(5));
-        assert_eq!(error.reason, StaleBatch { height: 1, head_height: 1 }.to_string());
-        let stale = SealError::StaleParent(StaleBatch { height: 1, head_height: 1 });
+        assert_eq!(error.reason, StaleBatch { height: 1, tip_height: 1 }.to_string());
+        let stale = SealError::StaleParent(StaleBatch { height: 1, tip_height: 1 });
         assert_eq!(block_on(store.seal(&twin, &StateDiff::default())).expect_err("stale"), stale);
         assert!(block_on(store.commit(&twin)).is_err());
     }
 
     #[test]
-    fn only_a_child_of_the_head_can_be_committed() {
+    fn only_a_child_of_the_tip_can_be_committed() {
         let store = store([]);
-        let genesis = store.head();
+        let genesis = store.tip();
         let child = seal(&store, &genesis, &StateDiff::default());
         let grandchild = seal(&store, &child, &StateDiff::default());
-        assert!(block_on(store.commit(&genesis)).is_err(), "the head itself");
+        assert!(block_on(store.commit(&genesis)).is_err(), "the tip itself");
         let error = block_on(store.commit(&grandchild)).expect_err("its parent is not committed");
-        let expected = CommitError::NotOnHead {
+        let expected = CommitError::NotOnTip {
             height: 2,
             root: grandchild.commitment().state_root,
-            head_height: 0,
-            head_root: genesis.commitment().state_root,
+            tip_height: 0,
+            tip_root: genesis.commitment().state_root,
         };
         assert_eq!(error, expected);
-        assert_eq!(store.head().commitment(), genesis.commitment(), "a refused commit changes nothing");
-        block_on(store.commit(&child)).expect("a child of the head");
+        assert_eq!(store.tip().commitment(), genesis.commitment(), "a refused commit changes nothing");
+        block_on(store.commit(&child)).expect("a child of the tip");
         assert!(block_on(store.commit(&child)).is_err(), "twice");
-        block_on(store.commit(&grandchild)).expect("a child of the head by now");
+        block_on(store.commit(&grandchild)).expect("a child of the tip by now");
     }
 
     #[test]
     #[should_panic(expected = "a batch is used with the store that sealed it")]
     fn a_batch_of_another_store_is_refused() {
         let (mine, other) = (store([]), store([]));
-        drop(block_on(mine.seal(&other.head(), &StateDiff::default())));
+        drop(block_on(mine.seal(&other.tip(), &StateDiff::default())));
     }
 
     #[test]
     fn layers_are_freed_once_committed_or_abandoned() {
         let store = store([]);
         let mut committed = Vec::new();
-        // Keep one block pending, so that the head always has a descendant.
-        let mut pending = seal(&store, &store.head(), &StateDiff::default());
+        // One block is always pending, so that the tip is never without a descendant.
+        let mut pending = seal(&store, &store.tip(), &StateDiff::default());
         for _ in 0..100 {
             let next = seal(&store, &pending, &StateDiff::default());
             let abandoned = seal(&store, &pending, &StateDiff::default());
             let above = seal(&store, &abandoned, &StateDiff::default());
-            block_on(store.commit(&pending)).expect("it is on the head");
+            block_on(store.commit(&pending)).expect("it is on the tip");
             committed.push(Arc::downgrade(&pending.layer));
             pending = next;
 
@@ -500,7 +500,7 @@ mod tests {
             assert!(!layers.iter().any(is_alive));
         }
         let alive: Vec<_> = committed.iter().map(is_alive).collect();
-        assert_eq!(alive.iter().filter(|alive| **alive).count(), 1, "only the head");
+        assert_eq!(alive.iter().filter(|alive| **alive).count(), 1, "only the tip");
         assert!(alive[99]);
     }
 
@@ -508,7 +508,7 @@ mod tests {
     fn a_long_chain_is_read_committed_and_dropped_on_a_small_stack() {
         let run = || {
             let store = store([(0, "genesis")]);
-            let mut chain = vec![store.head()];
+            let mut chain = vec![store.tip()];
             for height in 1..=10_000 {
                 chain.push(seal(&store, &chain[height - 1], &diff([change(height as u64, None, Some("x"))])));
             }

@@ -11,7 +11,7 @@ use std::future::Future;
 /// Holds the committed state and every sealed batch that may still follow it.
 ///
 /// ```text
-/// committed ── 7 (head) ─┬─ 8a ─── 9a        commit(8a): 8a becomes the head, 9a stays good,
+/// committed ── 7 (tip) ─┬─ 8a ─── 9a        commit(8a): 8a becomes the tip, 9a stays good,
 ///                        └─ 8b ─── 9b                    7, 8b and 9b become stale
 /// ```
 pub trait StateStore: Send + Sync {
@@ -19,9 +19,9 @@ pub trait StateStore: Send + Sync {
     type Batch: SealedBatch;
 
     /// The state after the last committed block.
-    fn head(&self) -> Self::Batch;
+    fn tip(&self) -> Self::Batch;
 
-    /// The state that `diff` makes of `parent`, which may be the head or any batch above it.
+    /// The state that `diff` makes of `parent`, which may be the tip or any batch above it.
     ///
     /// Sealing the same diff twice gives two distinct batches with the same content: committing one makes the
     /// other stale.
@@ -63,14 +63,14 @@ pub trait SealedBatch: StateView + Clone {
 /// The chain continued without this batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the batch at height {height} is stale: the committed head, at height {head_height}, does not lead to it; \
-     start again from the head"
+    "the batch at height {height} is stale: the committed tip, at height {tip_height}, does not lead to it; \
+     start again from the tip"
 )]
 pub struct StaleBatch {
     /// Number of batches below it, including genesis.
     pub height: u64,
-    /// The same for the committed head.
-    pub head_height: u64,
+    /// The same of the committed tip.
+    pub tip_height: u64,
 }
 
 /// Why a diff cannot be sealed.
@@ -115,18 +115,18 @@ pub enum SealError {
 pub enum CommitError {
     /// It is not a direct child of the head.
     #[error(
-        "the batch at height {height} with root {root} was not sealed on the committed head, which is at \
-         height {head_height} with root {head_root}; only a batch sealed directly on the head can be committed"
+        "the batch at height {height} with root {root} was not sealed on the committed tip, which is at \
+         height {tip_height} with root {tip_root}; only a batch sealed directly on the tip can be committed"
     )]
-    NotOnHead {
-        /// Number of batches below it, including genesis.
+    NotOnTip {
+        /// Batches below it, genesis included.
         height: u64,
         /// Its state root.
         root: B256,
-        /// Height of the committed head.
-        head_height: u64,
+        /// Height of the committed tip.
+        tip_height: u64,
         /// Its state root.
-        head_root: B256,
+        tip_root: B256,
     },
     /// The disk failed. It is unknown whether the block is durable: reopen to find out.
     #[error("the store failed: {reason}")]

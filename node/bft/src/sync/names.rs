@@ -168,7 +168,7 @@ impl<C: Context + Spawner, K: ValueSink> Taking<'_, C, K> {
     async fn take(&mut self, keys: Vec<StateKey>) -> Result<Yield, SyncError> {
         let size = |size: usize| u64::try_from(size).expect("a size fits 64 bits");
         let listed = size(keys.len());
-        let values = self.store.head().get_many(&keys).await?;
+        let values = self.store.tip().get_many(&keys).await?;
         let values = keys.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?)));
         let values: Vec<_> = values.collect();
         let bytes = values.iter().map(|(_, value)| value.len()).sum::<usize>();

@@ -4,7 +4,7 @@ use super::{
     Floor,
     message::{Answer, KEYS_MAX, Question},
 };
-use crate::{engine::Marshal, ledger::Ledger, newest::Newest};
+use crate::{engine::Marshal, newest::Newest, replica::Replica};
 use almanac_primitives::StateKey;
 use almanac_state::{QmdbStore, StateStore};
 use commonware_p2p::{Receiver, Recipients, Sender};
@@ -28,7 +28,7 @@ pub trait KnownKeys: Send + Sync {
 /// Answers questions of nodes that copy the state.
 pub struct Server<E, T: StateStore> {
     /// The chain.
-    pub ledger: Arc<Ledger<T>>,
+    pub replica: Arc<Replica<T>>,
     /// Its certificates.
     pub marshal: Marshal,
     /// The keys of its values.
@@ -45,7 +45,7 @@ where
     /// Answers one question after the other until the network ends. Peers above the channel's quota have to
     /// wait.
     pub async fn run<S: Sender, R: Receiver<PublicKey = S::PublicKey>>(self, mut sender: S, mut receiver: R) {
-        let mut newest = Newest::new(self.ledger.clone(), self.marshal.clone());
+        let mut newest = Newest::new(self.replica.clone(), self.marshal.clone());
         while let Ok((peer, bytes)) = receiver.recv().await {
             let (number, question) = match Question::decode(bytes.as_ref()) {
                 Ok(asked) => asked,
@@ -70,7 +70,7 @@ where
                 Ok(Answer::Tip { header: header.into(), certificate })
             }
             Question::Operations(request) => {
-                let store: &QmdbStore<E> = self.ledger.application().store().borrow();
+                let store: &QmdbStore<E> = self.replica.application().store().borrow();
                 let served = store.serve(request).await;
                 served.map(|response| Answer::Operations(response.into())).map_err(|error| error.to_string())
             }

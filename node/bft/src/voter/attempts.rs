@@ -33,8 +33,8 @@ struct Flaky {
 impl StateStore for Flaky {
     type Batch = MemoryBatch;
 
-    fn head(&self) -> MemoryBatch {
-        self.store.head()
+    fn tip(&self) -> MemoryBatch {
+        self.store.tip()
     }
 
     async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {
@@ -72,7 +72,7 @@ fn voter(context: &deterministic::Context, failures: u32, error: SealError) -> V
     let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), tip.header.base_fee));
     Voter {
-        ledger: Ledger::new(application, tip),
+        replica: Replica::new(application, tip),
         pool,
         clock: crate::RuntimeClock::new(context.child("clock")),
         time: TimeConfig { block_time: DurationMs(100), tolerance: DurationMs(500) },
@@ -81,7 +81,7 @@ fn voter(context: &deterministic::Context, failures: u32, error: SealError) -> V
 }
 
 fn origin(voter: &Voter<Flaky, Clock>) -> ConsensusBlock {
-    ConsensusBlock::genesis(voter.ledger.tip().header)
+    ConsensusBlock::genesis(voter.replica.tip().header)
 }
 
 fn round(voter: &Voter<Flaky, Clock>) -> BlockContext {
@@ -130,7 +130,7 @@ fn verdicts(failures: u32, error: &SealError) -> (Option<bool>, Option<bool>) {
 
 #[test]
 fn a_verdict_is_given_as_soon_as_the_disk_answers_again() {
-    let stale = SealError::StaleParent(StaleBatch { height: 1, head_height: 2 });
+    let stale = SealError::StaleParent(StaleBatch { height: 1, tip_height: 2 });
     for error in [broken_disk(), stale] {
         for failures in [0, 1, 2, 20] {
             assert_eq!(verdicts(failures, &error), (Some(true), Some(false)), "{failures} times: {error}");
@@ -143,13 +143,13 @@ fn a_verdict_is_given_as_soon_as_the_disk_answers_again() {
 #[test]
 fn what_cannot_pass_is_not_tried_again() {
     assert_eq!(verdicts(1, &SealError::Closed), (None, None));
-    let read = |error| LedgerError::from(ApplicationError::from(error)).is_transient();
+    let read = |error| ReplicaError::from(ApplicationError::from(error)).is_transient();
     let key = StateKey::Account(FEE_RECIPIENT);
     assert!(read(StateReadError::failed(key, "disk")) && !read(StateReadError::closed(key, "closed")));
     let fault = BlockError::from(Fault::RulesDisagree { reason: "nonce".to_owned() });
-    assert!(!LedgerError::from(ApplicationError::from(fault)).is_transient());
-    let stopped = LedgerError::Stopped { reason: String::new() };
-    assert!(!stopped.is_transient() && !LedgerError::TimeExhausted.is_transient());
+    assert!(!ReplicaError::from(ApplicationError::from(fault)).is_transient());
+    let stopped = ReplicaError::Stopped { reason: String::new() };
+    assert!(!stopped.is_transient() && !ReplicaError::TimeExhausted.is_transient());
 }
 
 /// Both sides of how often a proposer tries.

@@ -3,7 +3,7 @@
 use super::start::Started;
 use crate::services::{Face, Serving};
 use alloy_primitives::U64;
-use almanac_bft::{FinalityReader, Prover as LedgerProver};
+use almanac_bft::{FinalityReader, Prover as ReplicaProver};
 use almanac_consensus::{Clock as _, ControlError, Proven, SystemClock};
 use almanac_primitives::StateKey;
 use almanac_rpc::{
@@ -37,7 +37,7 @@ pub(super) async fn serve(
 }
 
 /// The validator's proofs as RPC asks for them.
-struct Proofs(LedgerProver);
+struct Proofs(ReplicaProver);
 
 impl Prover for Proofs {
     fn prove(

@@ -15,7 +15,7 @@ use crate::{
     services::Services,
 };
 use almanac_bft::{
-    Bft, History, Ledger, Namespace, NetworkConfig, Parts, Prover as LedgerProver, ValidatorSet,
+    Bft, History, Namespace, NetworkConfig, Parts, Prover as ReplicaProver, Replica, ValidatorSet,
     sync::Progress,
 };
 use almanac_mempool::{Pool, PoolConfig};
@@ -42,7 +42,7 @@ pub(super) struct Plan {
 pub(super) struct Started {
     pub(super) role: Role,
     pub(super) bft: Bft,
-    pub(super) prover: LedgerProver,
+    pub(super) prover: ReplicaProver,
     pub(super) services: Services,
     /// What a backup is made from.
     pub(super) source: BackupSource,
@@ -122,8 +122,8 @@ async fn start(
     let mut sinks = services.sinks(LogSwitch::default());
     sinks.push(pruning);
     let origin = index.block(0)?.context("block 0 is missing from the index")?;
-    let ledger = Ledger::new(application, tip);
-    let (prover, proving) = LedgerProver::new(ledger.clone());
+    let replica = Replica::new(application, tip);
+    let (prover, proving) = ReplicaProver::new(replica.clone());
     context.child("prover").spawn(|_| proving);
     let source = BackupSource::new(index.clone(), archive.clone());
     let history = History { archive, numbers: Arc::new(IndexNumbers(index.clone())) };
@@ -133,7 +133,7 @@ async fn start(
     let (standing, book) =
         votes::standing(&context, datadir, &role, &signer, &validators, &namespace).await?;
     let parts = Parts {
-        ledger,
+        replica,
         history,
         genesis: origin.block.header.clone(),
         floor,

@@ -1,7 +1,6 @@
 //! Makes proofs from the data directory of a stopped node: of the state after its last block, or of a run or
 //! transaction in any of its blocks.
 
-use super::file::ProofFile;
 use crate::{
     chain::{self, PARTITION},
     datadir::Datadir,
@@ -11,11 +10,8 @@ use alloy_primitives::{TxHash, U64};
 use almanac_bft::{finality::LOOK_AHEAD, sync::Floor};
 use almanac_index::Index;
 use almanac_primitives::{Genesis, Header};
-use almanac_rpc::{
-    almanac::claim::{self, StateSubject, Subject},
-    finality::BlockFinality,
-    types::proof::ProofJson,
-};
+use almanac_proof::{BlockFinality, ProofJson, StateSubject, Subject};
+use almanac_rpc::almanac::receipt_proof::prove_ran;
 use almanac_state::{
     BlockJournal, QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _, verify, with_reader,
 };
@@ -25,22 +21,21 @@ use commonware_storage::Context;
 use std::path::Path;
 
 /// Proves something that the directory has.
-pub(super) fn prove(directory: &Path, subject: Subject) -> anyhow::Result<ProofFile> {
+pub(super) fn prove(directory: &Path, subject: Subject) -> anyhow::Result<ProofJson> {
     let genesis_path = directory.join("genesis.json");
     // Looked at first: taking a directory makes one, and nobody asked for that.
     ensure!(genesis_path.exists(), "{} holds no chain: there is no genesis.json in it", directory.display());
     let datadir = Datadir::take(directory)?;
     ensure!(datadir.has_chain(), "{} holds no state: start the chain once", directory.display());
     let (genesis, floor, place) = (datadir.kept_genesis()?, datadir.floor()?, datadir.index());
-    let proof = datadir.runner().start(|context| async move {
+    datadir.runner().start(|context| async move {
         let kept = Kept::open(context, floor).await?;
         let proof = match subject {
             Subject::State(subject) => kept.prove_state(&genesis, subject).await?,
             Subject::Ran { hash, is_run } => kept.prove_ran(&genesis, &place, hash, is_run).await?,
         };
         kept.with_finality(proof).await
-    })?;
-    Ok(ProofFile::new(proof))
+    })
 }
 
 /// What a directory keeps.
@@ -62,12 +57,12 @@ impl<E: Context + Spawner> Kept<E> {
 
     async fn prove_state(&self, genesis: &Genesis, subject: StateSubject) -> anyhow::Result<ProofJson> {
         let store = QmdbStore::open(self.context.child("state"), &self.config, &genesis.state()?).await?;
-        let head = store.head();
+        let tip = store.tip();
         let header = match store.height() {
-            0 => genesis.header(head.commitment())?,
+            0 => genesis.header(tip.commitment())?,
             height => self.header(height).await?,
         };
-        let plan = with_reader(&head, &[], move |state| claim::plan(state, subject)).await??;
+        let plan = with_reader(&tip, &[], move |state| almanac_proof::plan(state, subject)).await??;
         let mut proofs = Vec::with_capacity(plan.keys.len());
         for key in plan.keys {
             let proof = store.prove(&header, key).await?;
@@ -88,7 +83,7 @@ impl<E: Context + Spawner> Kept<E> {
         ensure!(place.is_dir(), "{} is missing: make it with `almanac index rebuild`", place.display());
         let origin = chain::genesis_header(&self.context, genesis).await?;
         let index = Index::open(place, index_command::keeping(None), origin, genesis.state()?)?;
-        Ok(claim::prove_ran(&index, hash, is_run)?)
+        Ok(prove_ran(&index, hash, is_run)?)
     }
 
     async fn header(&self, height: u64) -> anyhow::Result<Header> {

@@ -4,7 +4,8 @@ use alloy_primitives::{Bytes, KECCAK256_EMPTY, U256};
 use almanac_primitives::{
     Lane, Outcome, Receipt, ScheduleId, StateKey, TimestampMs, inclusion::Ran, state::Meta,
 };
-use almanac_rpc::{revert, types::time::iso};
+use almanac_proof::{Proven, time::iso};
+use almanac_rpc::revert;
 use almanac_schedule::{
     calendar::Entry,
     record::{Body, Head, LastRun, Status},
@@ -29,8 +30,20 @@ impl Description {
         self.0
     }
 
+    /// What is proven of a block.
+    pub(super) fn of(proven: &Proven, block: u64) -> anyhow::Result<Self> {
+        match proven {
+            Proven::Value(value) => Self::of_value(value),
+            Proven::Schedule { id, head, body, escrow } => {
+                Ok(Self::of_schedule(*id, head, body, *escrow, block))
+            }
+            Proven::Span { lane, from, to, due } => Ok(Self::of_span(*lane, *from, *to, due, block)),
+            Proven::Ran { receipt, ran } => Ok(Self::of_receipt(receipt, ran, block)),
+        }
+    }
+
     /// A single value.
-    pub(super) fn of_value(proven: &ProvenValue) -> anyhow::Result<Self> {
+    fn of_value(proven: &ProvenValue) -> anyhow::Result<Self> {
         let mut words = Self::default();
         let number = proven.block_number();
         let key = proven.key();
@@ -73,13 +86,7 @@ impl Description {
     }
 
     /// A schedule.
-    pub(super) fn of_schedule(
-        id: ScheduleId,
-        head: &Head,
-        body: &Body,
-        escrow: Option<U256>,
-        block: u64,
-    ) -> Self {
+    fn of_schedule(id: ScheduleId, head: &Head, body: &Body, escrow: Option<U256>, block: u64) -> Self {
         let mut words = Self::default();
         words.line(format_args!("Proven: schedule {id} after block {block}"));
         words.fact("status", status(head.status));
@@ -106,7 +113,7 @@ impl Description {
     }
 
     /// What is due in a span.
-    pub(super) fn of_span(lane: Lane, from: TimestampMs, to: TimestampMs, due: &[Entry], block: u64) -> Self {
+    fn of_span(lane: Lane, from: TimestampMs, to: TimestampMs, due: &[Entry], block: u64) -> Self {
         let mut words = Self::default();
         let lane = lane_name(lane);
         words.line(format_args!(
@@ -124,7 +131,7 @@ impl Description {
     }
 
     /// Something that ran.
-    pub(super) fn of_receipt(receipt: &Receipt, ran: &Ran, block: u64) -> Self {
+    fn of_receipt(receipt: &Receipt, ran: &Ran, block: u64) -> Self {
         let mut words = Self::default();
         match ran {
             Ran::Run(run) => {

@@ -8,11 +8,11 @@
 //! the proof's header ── parent of ── header above ── … ── parent of ── the certified header
 //! ```
 
-use super::file::ProofFile;
 use crate::{chain, datadir};
 use alloy_primitives::BlockHash;
-use almanac_bft::{Namespace, ValidatorSet};
+use almanac_bft::{Finality, Namespace, ValidatorSet};
 use almanac_primitives::Header;
+use almanac_proof::{FinalHeaders, ProofJson};
 use anyhow::{Context as _, ensure};
 use commonware_utils::sys_rng;
 use std::{fmt, path::Path};
@@ -33,7 +33,7 @@ pub(super) enum Final {
 }
 
 /// Checks that the header is that of a final block of the chain that starts with this genesis.
-pub(super) fn check(genesis_path: &Path, file: &ProofFile, header: &Header) -> anyhow::Result<Final> {
+pub(super) fn check(genesis_path: &Path, proof: &ProofJson, header: &Header) -> anyhow::Result<Final> {
     let genesis = datadir::read_genesis(genesis_path)?;
     let chain_id = genesis.chain_id;
     let origin = chain::origin_of(&genesis)?.hash();
@@ -44,9 +44,10 @@ pub(super) fn check(genesis_path: &Path, file: &ProofFile, header: &Header) -> a
     let validators = ValidatorSet::new(&genesis).with_context(|| {
         format!("nobody signs the blocks of chain {chain_id}: trust a block hash, with --block-hash")
     })?;
-    let shown = file.finality()?.context(
+    let FinalHeaders { headers, certificate } = proof.decode_finality()?.context(
         "the file does not prove its block final: get it with `almanac proof get --rpc` from a node of the network",
     )?;
+    let shown = Finality { headers, certificate };
     let first = shown.headers.first().map(Header::hash);
     ensure!(
         first == Some(hash),

@@ -1,7 +1,7 @@
 //! Gets a proof from a running node, and waits until the node proves its block final.
 
-use super::file::ProofFile;
 use crate::http::{CallError, Endpoint};
+use almanac_proof::ProofJson;
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use std::{
@@ -23,12 +23,14 @@ const METHOD_NOT_FOUND: i64 = -32_601;
 
 /// Asks a node for a proof, and for what shows that its block is final. A chain without validators has none; that is
 /// said on standard error.
-pub(super) fn prove(node: &Endpoint, wanted: &Value) -> anyhow::Result<ProofFile> {
+pub(super) fn prove(node: &Endpoint, wanted: &Value) -> anyhow::Result<ProofJson> {
     let proof = node.call("almanac_getProof", &json!([wanted]), ANSWER_PATIENCE)?;
-    let file = ProofFile::from_answer(proof).context("the node's proof cannot be read")?;
-    match find_finality(node, file.header()?.number)? {
+    let proof = ProofJson::parse(&proof.to_string()).context("the node's proof cannot be read")?;
+    match find_finality(node, proof.decode_header()?.number)? {
         Some(finality) => {
-            file.with_finality(finality).context("the node's answer about finality cannot be read")
+            let finality = serde_json::from_value(finality)
+                .context("the node's answer about finality cannot be read")?;
+            Ok(ProofJson { finality: Some(finality), ..proof })
         }
         None => {
             // Whoever closed standard error does not want to know.
@@ -37,7 +39,7 @@ pub(super) fn prove(node: &Endpoint, wanted: &Value) -> anyhow::Result<ProofFile
                 "almanac: the chain has no validators, so nothing proves its blocks final: check the proof \
                  with --block-hash"
             );
-            Ok(file)
+            Ok(proof)
         }
     }
 }

@@ -10,7 +10,7 @@ use almanac_primitives::{
     params::{GOVERNANCE_SLOT, PROTOCOL_VERSION},
     state::{Meta, encode_slot},
 };
-use almanac_rpc::types::proof::{ClaimJson, ProofJson};
+use almanac_proof::{ClaimJson, ProofJson};
 use almanac_state::{
     BlockArchive as _, BlockJournal, QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _,
 };
@@ -35,7 +35,7 @@ fn directory(blocks: u64) -> TempDir {
             QmdbStore::open(context.child("state"), &config, &genesis.state().unwrap()).await.unwrap();
         let archive = BlockJournal::open(context.child("blocks"), &config).await.unwrap();
         for number in 1..=blocks {
-            let batch = store.seal(&store.head(), &writes(number)).await.unwrap();
+            let batch = store.seal(&store.tip(), &writes(number)).await.unwrap();
             let header = Header {
                 number,
                 timestamp: TimestampMs(1_000 + number),
@@ -90,7 +90,7 @@ fn get_args(words: &[&str]) -> Result<GetArgs, clap::Error> {
     })
 }
 
-fn prove_in(directory: &Path, key: StateKey) -> anyhow::Result<ProofFile> {
+fn prove_in(directory: &Path, key: StateKey) -> anyhow::Result<ProofJson> {
     datadir::prove(directory, Subject::State(StateSubject::Value(key)))
 }
 
@@ -177,7 +177,7 @@ fn a_directory_in_use_and_one_without_a_chain_are_refused() {
 fn a_trusted_hash_settles_which_block() {
     let directory = directory(2);
     let file = prove_in(directory.path(), StateKey::Calendar(3)).unwrap();
-    let hash = file.header().unwrap().hash();
+    let hash = file.decode_header().unwrap().hash();
     let args = written(&directory, &file.to_json());
     let trusting = |block_hash| judge(&VerifyArgs { block_hash: Some(block_hash), ..args.clone() });
     assert!(trusting(hash).unwrap().contains("whose hash you gave"));
@@ -202,10 +202,10 @@ fn a_header_from_elsewhere_is_what_counts() {
     let error = with_header(&json!({ "values": own["values"] })).unwrap_err();
     assert!(format!("{error:#}").contains("missing field `header`"), "{error:#}");
 
-    let mut other = file.header().unwrap();
+    let mut other = file.decode_header().unwrap();
     other.timestamp.0 += 1;
-    let other = ProofJson::of_values(ClaimJson::Value {}, &other, &file.values().unwrap());
-    let other: Value = serde_json::from_str(&ProofFile::new(other).to_json()).unwrap();
+    let other = ProofJson::of_values(ClaimJson::Value {}, &other, &file.decode_values().unwrap());
+    let other: Value = serde_json::from_str(&other.to_json()).unwrap();
     let error = with_header(&other).unwrap_err().to_string();
     assert!(error.contains("the proof is for block 2 with hash"), "{error}");
 }

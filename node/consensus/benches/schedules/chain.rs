@@ -153,7 +153,7 @@ impl Chain {
         let given = transactions.len() as u64;
         let output = self.commit(TimestampMs(at_s * 1_000), transactions).await;
         // What did not fit is thrown away, and its numbers are used again.
-        self.nonces[1] -= given - output.body().count() as u64;
+        self.nonces[1] -= given - output.block_body().count() as u64;
         let runs = output.receipts.iter().filter(|receipt| receipt.transaction_type == RUN_TYPE);
         let runs: u64 = runs.map(|run| run.gas_used.0).sum();
         (output.gas_used.0 - runs, runs)

@@ -183,7 +183,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
 
     async fn update_pool(&mut self, made: &MadeBlock<S::Batch>) -> Result<(), ApplicationError> {
         let base_fee = self.application.next_environment(&self.tip).await?.base_fee;
-        self.pool.settle(made, base_fee);
+        self.pool.on_final_block(made, base_fee);
         Ok(())
     }
 }

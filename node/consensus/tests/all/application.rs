@@ -69,7 +69,7 @@ async fn forks_are_built_on_any_parent_and_the_loser_goes_stale() {
 
     assert!(matches!(
         application.commit(&right).await,
-        Err(ApplicationError::Commit(CommitError::NotOnHead { .. }))
+        Err(ApplicationError::Commit(CommitError::NotOnTip { .. }))
     ));
     let lost = application.propose(&right_child.tip, proposal(&right_child.tip, vec![])).await;
     assert!(lost.is_err(), "nothing can be built on the branch that lost");

@@ -188,7 +188,7 @@ impl Node {
         let archived = archive.height().await?;
         assert!(store.height() <= archived, "the state is at {}, the archive at {archived}", store.height());
         let header = match store.height() {
-            0 => GENESIS.header(store.head().commitment()).unwrap(),
+            0 => GENESIS.header(store.tip().commitment()).unwrap(),
             height => {
                 let archived = archive.get(height).await?;
                 archived.expect("below the archive's height").block.header

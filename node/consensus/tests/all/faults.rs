@@ -83,13 +83,13 @@ async fn what_the_state_could_not_be_read_for_waits_and_comes_back() {
     let pool = pool_of(&[bad.clone(), next]);
     let mut made = propose(&application, &tip, &pool).await;
     assert!(made.block.transactions.is_empty());
-    pool.settle(&made, BASE_FEE);
+    pool.on_final_block(&made, BASE_FEE);
     assert!(pool.lock().contains(bad.hash()), "it is kept");
     made.faulted.clear();
     let mut blocks = 0;
     while pool.candidates().is_empty() {
         assert!(blocks < 100, "it comes back");
-        pool.settle(&made, BASE_FEE);
+        pool.on_final_block(&made, BASE_FEE);
         blocks += 1;
     }
     assert_eq!(blocks, 16);
@@ -104,7 +104,7 @@ async fn what_breaks_an_invariant_is_dropped() {
     let pool = pool_of(&[bad.clone(), good.clone()]);
     let mut made = propose(&application, &tip, &pool_of(&[])).await;
     made.faulted.push((bad.hash(), Fault::RulesDisagree { reason: "made up".to_owned() }.into()));
-    pool.settle(&made, BASE_FEE);
+    pool.on_final_block(&made, BASE_FEE);
     assert!(!pool.lock().contains(bad.hash()) && pool.lock().contains(good.hash()));
 }
 
@@ -128,8 +128,8 @@ struct Picky(MemoryStore);
 impl StateStore for Picky {
     type Batch = MemoryBatch;
 
-    fn head(&self) -> MemoryBatch {
-        self.0.head()
+    fn tip(&self) -> MemoryBatch {
+        self.0.tip()
     }
 
     async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {
@@ -173,7 +173,7 @@ async fn the_culprit_of_a_fault_of_the_whole_block_leaves_the_pool() {
         let made = propose(&application, &tip, &pool).await;
         application.commit(&made).await.unwrap();
         included_ever.extend(included(&made));
-        pool.settle(&made, BASE_FEE);
+        pool.on_final_block(&made, BASE_FEE);
         tip = made.tip;
     }
     assert!(!pool.lock().contains(bad.hash()), "it is tried in every proposal, and empties each");

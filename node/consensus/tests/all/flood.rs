@@ -38,8 +38,8 @@ struct CountingBatch {
 impl StateStore for Counting {
     type Batch = CountingBatch;
 
-    fn head(&self) -> CountingBatch {
-        CountingBatch { batch: self.store.head(), keys: self.keys.clone() }
+    fn tip(&self) -> CountingBatch {
+        CountingBatch { batch: self.store.tip(), keys: self.keys.clone() }
     }
 
     async fn seal(&self, parent: &CountingBatch, diff: &StateDiff) -> Result<CountingBatch, SealError> {

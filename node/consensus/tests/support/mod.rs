@@ -63,8 +63,8 @@ impl SlowStore {
 impl StateStore for SlowStore {
     type Batch = SlowBatch;
 
-    fn head(&self) -> SlowBatch {
-        self.slow(self.inner.head())
+    fn tip(&self) -> SlowBatch {
+        self.slow(self.inner.tip())
     }
 
     async fn seal(&self, parent: &SlowBatch, diff: &StateDiff) -> Result<SlowBatch, SealError> {

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     block::Location,
     error::Fault,
-    participants::Order,
+    participants::Direction,
     rows,
     store::{Row, Table, View},
 };
@@ -124,10 +124,10 @@ pub(crate) fn runs_of(
     view: &View<'_>,
     id: ScheduleId,
     range: &RangeInclusive<Location>,
-    order: Order,
+    direction: Direction,
     limit: usize,
 ) -> Result<Vec<Location>, Fault> {
     let (first, last) = (run_of(id, *range.start()), run_of(id, *range.end()));
-    let found = order.of(view.range(Table::ScheduleRuns, &first..=&last));
+    let found = direction.of(view.range(Table::ScheduleRuns, &first..=&last));
     found.take(limit).map(|row| read_run_of(&row?.0)).collect()
 }

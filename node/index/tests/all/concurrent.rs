@@ -2,7 +2,7 @@
 
 use crate::support::{Chain, KEYS, PEOPLE, Plan, apply, keeping, key, someone};
 use alloy_primitives::Bytes;
-use almanac_index::{Index, Location, LogFilter, Order};
+use almanac_index::{Direction, Index, Location, LogFilter};
 use almanac_primitives::StateRead as _;
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -100,7 +100,7 @@ fn ask(chain: &Chain, index: &Index, random: u64) {
     assert_eq!(index.logs(&filter, 1_000).unwrap(), chain.logs(&filter));
     let sender = someone(u8::try_from(random % u64::from(PEOPLE)).unwrap());
     let (from, to) = (Location::first_of(height / 2), Location::last_of(tip));
-    for order in [Order::Ascending, Order::Descending] {
+    for order in [Direction::Ascending, Direction::Descending] {
         let found = index.transactions_of(sender, &(from..=to), order, usize::MAX).unwrap();
         assert_eq!(found, chain.transactions_of(sender, from, to, order));
     }

@@ -1,7 +1,7 @@
 //! Random histories against the dull version: applied, repeated, written, reopened, taken back.
 
 use crate::support::{Chain, Plan, any_filter, any_plan, apply, keeping, key, someone};
-use almanac_index::{Index, IndexConfig, Location, Order, RevertError};
+use almanac_index::{Direction, Index, IndexConfig, Location, RevertError};
 use proptest::{collection::vec, prelude::*};
 use tempfile::TempDir;
 
@@ -185,7 +185,7 @@ proptest! {
         for plan in &plans {
             apply(&index, chain.grow(plan)).unwrap();
         }
-        let order = if is_ascending { Order::Ascending } else { Order::Descending };
+        let order = if is_ascending { Direction::Ascending } else { Direction::Descending };
         let at = |(number, index): (u64, usize)| Location { number, index };
         for (from, to) in [(at(from), at(to)), (Location::first_of(from.0), Location::last_of(to.0))] {
             let mut expected = chain.transactions_of(someone(sender), from, to, order);

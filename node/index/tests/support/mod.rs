@@ -4,7 +4,7 @@
 pub mod schedules;
 
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, U256, keccak256};
-use almanac_index::{Index, IndexConfig, Location, LogEntry, LogFilter, OpenError, Order, Parties, Sent};
+use almanac_index::{Direction, Index, IndexConfig, Location, LogEntry, LogFilter, OpenError, Parties, Sent};
 use almanac_primitives::{
     Block, Gas, GasPrice, Header, Lane, Outcome, Receipt, RunTransaction, ScheduleId, ScheduleRef,
     StateChange, StateDiff, StateKey, StateRead as _, TimestampMs, UserTransaction, Wei,
@@ -215,11 +215,17 @@ impl Chain {
         found
     }
 
-    pub fn transactions_of(&self, sender: Address, from: Location, to: Location, order: Order) -> Vec<Sent> {
+    pub fn transactions_of(
+        &self,
+        sender: Address,
+        from: Location,
+        to: Location,
+        order: Direction,
+    ) -> Vec<Sent> {
         self.transactions(from, to, order, |_, parties| parties.from == sender)
     }
 
-    pub fn involving(&self, address: Address, from: Location, to: Location, order: Order) -> Vec<Sent> {
+    pub fn involving(&self, address: Address, from: Location, to: Location, order: Direction) -> Vec<Sent> {
         self.transactions(from, to, order, |receipt, parties| {
             [Some(parties.from), parties.to, receipt.contract_address].contains(&Some(address))
         })
@@ -228,7 +234,7 @@ impl Chain {
     pub fn creation_of(&self, contract: Address) -> Option<Sent> {
         let (from, to) = (Location::first_of(0), Location::last_of(u64::MAX));
         let made = |receipt: &Receipt, _: &Parties| receipt.contract_address == Some(contract);
-        self.transactions(from, to, Order::Ascending, made).first().copied()
+        self.transactions(from, to, Direction::Ascending, made).first().copied()
     }
 
     /// Nobody has a part in a prologue.
@@ -236,7 +242,7 @@ impl Chain {
         &self,
         from: Location,
         to: Location,
-        order: Order,
+        order: Direction,
         is_asked_for: impl Fn(&Receipt, &Parties) -> bool,
     ) -> Vec<Sent> {
         let mut found = Vec::new();
@@ -249,7 +255,7 @@ impl Chain {
                 }
             }
         }
-        if order == Order::Descending {
+        if order == Direction::Descending {
             found.reverse();
         }
         found

@@ -3,7 +3,7 @@
 use super::{Chain, PEOPLE, State, someone};
 use alloy_primitives::{Bytes, U256};
 use almanac_index::{
-    EndReason, Ending, Index, KnownSchedule, Location, Order, Schedule, ScheduleFilter, ScheduleStatus,
+    Direction, EndReason, Ending, Index, KnownSchedule, Location, Schedule, ScheduleFilter, ScheduleStatus,
 };
 use almanac_primitives::{
     Gas, Lane, Outcome, Receipt, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError, TimestampMs,
@@ -266,10 +266,10 @@ impl Chain {
             let mut runs: Vec<_> =
                 self.happened().into_iter().filter(ran).map(|happened| happened.location).collect();
             let whole = Location::first_of(0)..=Location::last_of(u64::MAX);
-            assert_eq!(index.runs_of(id, &whole, Order::Ascending, 100).unwrap(), runs);
+            assert_eq!(index.runs_of(id, &whole, Direction::Ascending, 100).unwrap(), runs);
             runs.reverse();
             runs.truncate(1);
-            assert_eq!(index.runs_of(id, &whole, Order::Descending, 1).unwrap(), runs);
+            assert_eq!(index.runs_of(id, &whole, Direction::Descending, 1).unwrap(), runs);
         }
         assert_eq!(index.schedule(ScheduleId(u64::MAX)).unwrap(), None);
         for filter in filters() {

@@ -4,7 +4,6 @@ use super::{
     Almanac,
     agenda::{self, AgendaPage},
     capacity::{self, Capacity},
-    claim::Subject,
     listen,
     parameters::{self, RpcParameter},
     params,
@@ -14,7 +13,8 @@ use super::{
     runway::{self, Runway},
     schedule::{self, RpcSchedule, SchedulesPage},
 };
-use crate::{answer::Answer, error, session::Session, types::proof::ProofJson};
+use crate::{answer::Answer, error, session::Session};
+use almanac_proof::{ProofJson, Subject};
 use jsonrpsee::{Extensions, core::RpcResult, proc_macros::rpc};
 use serde_json::Value;
 

@@ -6,7 +6,7 @@
 use super::params::{self, Id, LaneName};
 use crate::{
     error,
-    heads::{Head, Heads},
+    heads::{ChainEvent, Heads},
     session::{Ended, Session, Sink, missed, next},
     types::{RpcScheduleId, RpcTime},
     view::View,
@@ -97,14 +97,14 @@ pub(super) fn subscribe(
 async fn tell(
     view: View,
     sink: Sink,
-    mut news: broadcast::Receiver<Head>,
+    mut news: broadcast::Receiver<ChainEvent>,
     kind: Kind,
     wanted: Wanted,
 ) -> Result<(), Ended> {
     while let Some(head) = next(&mut news).await? {
         let block = match head {
-            Head::New(block) => block,
-            Head::Reverted(height) => {
+            ChainEvent::New(block) => block,
+            ChainEvent::Reverted(height) => {
                 sink.send(&json!({ "event": "reverted", "blockNumber": U64::from(height) })).await?;
                 continue;
             }

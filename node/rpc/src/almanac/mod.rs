@@ -3,13 +3,13 @@
 mod agenda;
 mod api;
 mod capacity;
-pub mod claim;
 mod listen;
 mod one_schedule;
 mod parameters;
 mod params;
 mod preview;
 mod proof;
+pub mod receipt_proof;
 mod runs;
 mod runway;
 mod schedule;

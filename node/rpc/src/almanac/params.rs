@@ -2,7 +2,8 @@
 
 use crate::{bounds::ALMANAC_PAGE_MAX, error, types::Number};
 use almanac_index::ScheduleStatus;
-use almanac_primitives::{Lane, ScheduleId, TimestampMs};
+use almanac_primitives::{ScheduleId, TimestampMs};
+pub use almanac_proof::LaneName;
 use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
@@ -66,39 +67,6 @@ pub(super) fn limit(given: Option<Number>) -> RpcResult<usize> {
 /// A time in milliseconds.
 pub(super) fn time(given: Number) -> TimestampMs {
     TimestampMs(given.get())
-}
-
-/// A lane by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "each is named as its lane")]
-pub enum LaneName {
-    Reserved,
-    Cron,
-    Market,
-    Spare,
-}
-
-impl From<Lane> for LaneName {
-    fn from(lane: Lane) -> Self {
-        match lane {
-            Lane::Reserved => Self::Reserved,
-            Lane::Cron => Self::Cron,
-            Lane::Market => Self::Market,
-            Lane::Spare => Self::Spare,
-        }
-    }
-}
-
-impl From<LaneName> for Lane {
-    fn from(name: LaneName) -> Self {
-        match name {
-            LaneName::Reserved => Self::Reserved,
-            LaneName::Cron => Self::Cron,
-            LaneName::Market => Self::Market,
-            LaneName::Spare => Self::Spare,
-        }
-    }
 }
 
 /// A status by its name.

@@ -13,7 +13,7 @@ use crate::{
     view::View,
 };
 use alloy_primitives::{Address, U64, U256};
-use almanac_exec::{BlockInput, BlockOutput, Body, environment::read_parameters, execute};
+use almanac_exec::{BlockBody, BlockInput, BlockOutput, environment::read_parameters, execute};
 use almanac_index::{HistoricalState, KnownSchedule, ScheduleStatus};
 use almanac_primitives::{
     Gas, GasPrice, Header, Receipt, ScheduleId, TimestampMs, Wei,
@@ -195,7 +195,7 @@ impl Attempt<'_> {
             consensus: self.parent.consensus,
             parent: self.parent.clone(),
         };
-        let output = execute(&self.state, &OneSchedule(self.id), &input, &mut Body::new(Vec::new()));
+        let output = execute(&self.state, &OneSchedule(self.id), &input, &mut BlockBody::new(Vec::new()));
         let output = output.map_err(error::internal)?;
         self.state.apply(&output.diff);
         // A block at its gas target keeps the base fee unchanged.

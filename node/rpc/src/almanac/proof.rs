@@ -10,20 +10,16 @@
 
 use super::{
     Almanac,
-    claim::{self, ClaimError, Plan, StateSubject, Subject},
     params::{self, Id, LaneName},
+    receipt_proof::{ReceiptProofError, prove_ran},
 };
-use crate::{
-    answer::Answer,
-    error,
-    types::{Number, proof::ProofJson},
-    view::View,
-};
+use crate::{answer::Answer, error, types::Number, view::View};
 use alloy_primitives::{Address, TxHash, U256};
 use almanac_consensus::{ControlError, Controls, Proven};
 use almanac_index::HistoricalState;
 use almanac_primitives::{Header, StateKey};
-use jsonrpsee::{core::RpcResult, types::ErrorObjectOwned};
+use almanac_proof::{Plan, PlanError, ProofJson, StateSubject, Subject};
+use jsonrpsee::core::RpcResult;
 use serde::Deserialize;
 use std::{future::Future, pin::Pin, time::Duration};
 
@@ -129,23 +125,18 @@ async fn state_after(view: &View, header: &Header) -> RpcResult<HistoricalState>
 
 /// Proves that a transaction ran, and its outcome.
 pub(super) fn of_ran(view: &View, hash: TxHash, is_run: bool) -> RpcResult<ProofJson> {
-    claim::prove_ran(&view.index, hash, is_run).map_err(refusal)
+    prove_ran(&view.index, hash, is_run).map_err(|error| match error {
+        ReceiptProofError::NotFound { hash } => error::unknown_transaction(hash),
+        ReceiptProofError::NoRun { .. } => error::refused(error),
+        ReceiptProofError::Misplaced { .. } | ReceiptProofError::Index(_) => error::internal(error),
+    })
 }
 
 fn plan(state: &HistoricalState, subject: StateSubject) -> RpcResult<Plan> {
-    claim::plan(state, subject).map_err(refusal)
-}
-
-fn refusal(error: ClaimError) -> ErrorObjectOwned {
-    match error {
-        ClaimError::Backwards { .. } => error::invalid(error),
-        ClaimError::TooManyLeaves => error::limit(error),
-        ClaimError::NotFound { hash } => error::unknown_transaction(hash),
-        ClaimError::NoSchedule { .. } | ClaimError::NoCalendar | ClaimError::NoRun { .. } => {
-            error::refused(error)
-        }
-        ClaimError::Misplaced { .. } | ClaimError::Index(_) | ClaimError::State { .. } => {
-            error::internal(error)
-        }
-    }
+    almanac_proof::plan(state, subject).map_err(|error| match error {
+        PlanError::Backwards { .. } => error::invalid(error),
+        PlanError::TooManyLeaves => error::limit(error),
+        PlanError::NoSchedule { .. } | PlanError::NoCalendar => error::refused(error),
+        PlanError::State { .. } => error::internal(error),
+    })
 }

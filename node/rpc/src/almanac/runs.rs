@@ -10,7 +10,7 @@ use crate::{
     view::View,
 };
 use alloy_primitives::U64;
-use almanac_index::{Location, Order};
+use almanac_index::{Direction, Location};
 use almanac_primitives::{Outcome, ScheduleId};
 use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
@@ -24,13 +24,13 @@ const SMALLER: &str = "ask for a smaller limit";
 pub(super) struct Wanted {
     cursor: Option<String>,
     limit: Option<Number>,
-    order: Option<OrderName>,
+    order: Option<DirectionName>,
 }
 
 /// Which end comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum OrderName {
+enum DirectionName {
     Oldest,
     Newest,
 }
@@ -61,9 +61,9 @@ pub(super) fn page(view: &View, id: ScheduleId, wanted: &Wanted) -> RpcResult<Ru
     let limit = params::limit(wanted.limit)?;
     let cursor = wanted.cursor.as_deref().map(read_cursor).transpose()?;
     let (first, last) = (Location::first_of(0), Location::last_of(u64::MAX));
-    let (order, range) = match wanted.order.unwrap_or(OrderName::Oldest) {
-        OrderName::Oldest => (Order::Ascending, cursor.map_or(first, after)..=last),
-        OrderName::Newest => (Order::Descending, first..=cursor.map_or(last, before)),
+    let (order, range) = match wanted.order.unwrap_or(DirectionName::Oldest) {
+        DirectionName::Oldest => (Direction::Ascending, cursor.map_or(first, after)..=last),
+        DirectionName::Newest => (Direction::Descending, first..=cursor.map_or(last, before)),
     };
     // Find one more than is returned, to know whether there is a next page.
     let mut found = view.index.runs_of(id, &range, order, limit + 1).map_err(error::internal)?;

@@ -5,7 +5,7 @@ use crate::{
     answer::Answer,
     bounds::RECEIPT_WAIT_MAX,
     error,
-    heads::Head,
+    heads::ChainEvent,
     types::{RpcReceipt, RpcTransaction},
     wallet::encode_signed,
 };
@@ -135,7 +135,7 @@ impl Eth {
                     return self.receipt_of(hash).await;
                 }
                 match news.recv().await {
-                    Ok(Head::New(_) | Head::Reverted(_)) | Err(RecvError::Lagged(_)) => {}
+                    Ok(ChainEvent::New(_) | ChainEvent::Reverted(_)) | Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return Err(error::internal("the node is stopping")),
                 }
             }

@@ -3,7 +3,7 @@
 use super::Eth;
 use crate::{
     error,
-    heads::Head,
+    heads::ChainEvent,
     session::{Ended, Session, Sink, missed, next},
     types::{RpcHeader, RpcLog, RpcTransaction},
 };
@@ -67,9 +67,9 @@ impl SubscribeApiServer for Eth {
     }
 }
 
-async fn heads(sink: Sink, mut news: broadcast::Receiver<Head>) -> Result<(), Ended> {
+async fn heads(sink: Sink, mut news: broadcast::Receiver<ChainEvent>) -> Result<(), Ended> {
     while let Some(head) = next(&mut news).await? {
-        if let Head::New(block) = head {
+        if let ChainEvent::New(block) = head {
             let header = block.look(RpcHeader::new).map_err(|_| missed(&news))?;
             sink.send(&header).await?;
         }
@@ -77,9 +77,9 @@ async fn heads(sink: Sink, mut news: broadcast::Receiver<Head>) -> Result<(), En
     Ok(())
 }
 
-async fn logs(sink: Sink, mut news: broadcast::Receiver<Head>, filter: LogFilter) -> Result<(), Ended> {
+async fn logs(sink: Sink, mut news: broadcast::Receiver<ChainEvent>, filter: LogFilter) -> Result<(), Ended> {
     while let Some(head) = next(&mut news).await? {
-        let Head::New(block) = head else { continue };
+        let ChainEvent::New(block) = head else { continue };
         // One at a time: a block may have tens of thousands, and there may be thousands of subscriptions.
         let mut logs = block.logs();
         let look =

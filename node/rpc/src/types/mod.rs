@@ -3,19 +3,17 @@
 mod block;
 mod log;
 mod otterscan;
-pub mod proof;
 mod receipt;
 mod schedule;
-pub mod time;
 mod transaction;
 
+pub use almanac_proof::{RpcScheduleId, RpcTime, time};
 pub use block::{RpcBlock, RpcHeader};
 pub use log::RpcLog;
 pub use otterscan::{
     DatedReceipt, Height, Number, OtsBlockDetails, OtsBlockTransactions, OtsContractCreator, OtsPage,
 };
 pub use receipt::RpcReceipt;
-pub use schedule::{RpcScheduleId, RpcScheduleRef};
-pub use time::RpcTime;
+pub use schedule::RpcScheduleRef;
 pub use transaction::RpcTransaction;
 pub(crate) use transaction::{encoded_transaction, user_transaction};

@@ -1,16 +1,9 @@
-//! Ids of schedules, in the form for people and as the number that contracts use.
+//! Runs, by the id of their schedule and their number.
 
 use alloy_primitives::U64;
-use almanac_primitives::{ScheduleId, ScheduleRef};
-use serde::{Deserialize, Serialize};
-
-/// The name of a schedule in both forms.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RpcScheduleId {
-    id: String,
-    id_number: U64,
-}
+use almanac_primitives::ScheduleRef;
+use almanac_proof::RpcScheduleId;
+use serde::Serialize;
 
 /// The schedule that a run belongs to, and which of its runs it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -18,13 +11,6 @@ pub struct RpcScheduleRef {
     #[serde(flatten)]
     schedule: RpcScheduleId,
     run: U64,
-}
-
-impl RpcScheduleId {
-    /// Both forms of a name.
-    pub fn new(id: ScheduleId) -> Self {
-        Self { id: id.to_string(), id_number: U64::from(id.0) }
-    }
 }
 
 impl RpcScheduleRef {

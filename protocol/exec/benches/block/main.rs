@@ -14,7 +14,8 @@ mod stopwatch;
 mod workload;
 
 use almanac_exec::{
-    BlockError, BlockOutput, Body, Room, TransactionError, TransactionSource, execute, recover, recover_all,
+    BlockBody, BlockError, BlockOutput, Room, TransactionError, TransactionSource, execute, recover,
+    recover_all,
 };
 use almanac_primitives::{
     Block, RecoveredTransaction, StateCommitment,
@@ -115,7 +116,8 @@ struct Run {
 
 impl Run {
     fn of(workload: &Workload) -> Self {
-        let mut source = TimedBody { body: Body::new(workload.recovered.clone()), first: None, last: None };
+        let mut source =
+            TimedBlockBody { body: BlockBody::new(workload.recovered.clone()), first: None, last: None };
         // The bare loops get their database as a fresh copy, which leaves it in the processor's caches.
         let state = workload.state.clone();
         let start = Instant::now();
@@ -135,13 +137,13 @@ impl Run {
 }
 
 /// A body that remembers when its first transaction was asked for, and when it had no more.
-struct TimedBody {
-    body: Body,
+struct TimedBlockBody {
+    body: BlockBody,
     first: Option<Instant>,
     last: Option<Instant>,
 }
 
-impl TransactionSource for TimedBody {
+impl TransactionSource for TimedBlockBody {
     fn next(&mut self, room: Room) -> Option<RecoveredTransaction> {
         if self.first.is_none() {
             self.first = Some(Instant::now());

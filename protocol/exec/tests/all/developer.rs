@@ -337,7 +337,7 @@ fn a_signed_transaction_of_an_account_with_code_stays_refused() {
         impersonate(person(1).address, eip1559(0, TxKind::Call(NOBODY), 1, vec![], 21_000)),
         transfer(alice, nonce, NOBODY, 1),
     ]);
-    assert_eq!(produced.output.body().count(), 1);
+    assert_eq!(produced.output.block_body().count(), 1);
     assert_eq!(produced.refused[0].1, TransactionError::SenderHasCode { sender: alice.address });
 }
 

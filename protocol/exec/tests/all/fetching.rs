@@ -4,7 +4,7 @@ use crate::support::{contracts::*, *};
 use alloy_consensus::TxEip2930;
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, Bytes, U256, address};
-use almanac_exec::{Body, Candidates, Rules, TransactionError, TransactionSource, execute, recover_all};
+use almanac_exec::{BlockBody, Candidates, Rules, TransactionError, TransactionSource, execute, recover_all};
 use almanac_primitives::{Block, Gas, Header, StateKey, StateRead, StateReadError, UserTransaction};
 use std::cell::RefCell;
 
@@ -63,7 +63,7 @@ fn a_refused_transaction_fetches_no_list() {
     let batches = announced(&mut Candidates::new(offered));
     assert!(batches.iter().sum::<usize>() <= 100 * 10, "{batches:?}");
     let body = (0..4).map(|nonce| recovered(with_list(person(0), nonce))).collect();
-    let batches = announced(&mut Body::new(body));
+    let batches = announced(&mut BlockBody::new(body));
     assert_eq!(batches.iter().filter(|keys| **keys > 2_000).count(), 4, "a body's are: {batches:?}");
 }
 

@@ -121,7 +121,7 @@ fn booked_capacity_moves_no_base_fee_and_takes_no_room() {
     let output = chain.produce(vec![call(person(0), 0, COUNTER, vec![], 30_000_000)]).output;
 
     assert_eq!(output.reserved_gas_used, Gas(70_000_000));
-    assert_eq!(output.body().count(), 1);
+    assert_eq!(output.block_body().count(), 1);
     let mut without = TestChain::new();
     without.produce(vec![call(person(0), 0, COUNTER, vec![], 30_000_000)]);
     assert_eq!(chain.head.gas_used, without.head.gas_used);
@@ -293,7 +293,7 @@ fn runs_and_transactions_of_one_owner_live_side_by_side() {
     let alice = person(0);
     let mut chain = with_runs(&[run(1, Lane::Cron, alice.address, COUNTER, 100_000)]);
     let output = chain.produce(vec![call(alice, 0, COUNTER, vec![], 100_000)]).output;
-    assert_eq!(output.body().count(), 1);
+    assert_eq!(output.block_body().count(), 1);
     assert_eq!(count_of(&chain.state, alice.address), U256::from(2));
     assert_eq!(chain.nonce(alice.address), 1);
 }

@@ -6,8 +6,8 @@
 use crate::support::{contracts::*, cron::*, *};
 use alloy_primitives::{Address, B256, Bytes, TxHash, U256, address};
 use almanac_exec::{
-    BlockError, BlockOutput, Body, Candidates, EvmContext, Fault, Observer, StateFault, TransactionSource,
-    Watch, execute, observe,
+    BlockBody, BlockError, BlockOutput, Candidates, EvmContext, Fault, Observer, StateFault,
+    TransactionSource, Watch, execute, observe,
 };
 use almanac_primitives::{
     Account, Outcome, ScheduleId, StateCommitment, StateKey, TimestampMs, UserTransaction, addresses::LEDGER,
@@ -98,7 +98,7 @@ fn a_candidate_that_makes_money_is_left_out() {
 fn a_body_with_a_transaction_that_makes_money_is_a_fault() {
     let chain = TestChain::new();
     let leak = recovered(call(person(1), 0, LEAKY, Bytes::new(), 100_000));
-    let error = leaking(&chain, chain.next_seconds(), &mut Body::new(vec![leak])).unwrap_err();
+    let error = leaking(&chain, chain.next_seconds(), &mut BlockBody::new(vec![leak])).unwrap_err();
     assert!(is_leak(&error), "{error}");
 }
 

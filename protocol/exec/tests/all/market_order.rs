@@ -3,7 +3,7 @@
 use crate::support::{contracts::*, runs::*, *};
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Bytes, TxKind, U256};
-use almanac_exec::{BlockError, Body, Executed, TransactionError, execute};
+use almanac_exec::{BlockBody, BlockError, Executed, TransactionError, execute};
 use almanac_primitives::{GasPrice, Lane, Receipt, RecoveredTransaction, RunTransaction, Wei, run::RUN_TYPE};
 use proptest::prelude::*;
 
@@ -135,7 +135,8 @@ fn the_choice_ends_where_a_verifier_would_order_differently() {
 
         // By construction: a body with it alone puts it before a run which had already gone ahead.
         let alone = vec![recovered(next.clone())];
-        let verified = execute(&chain.state, &*chain.agenda, &chain.input(), &mut Body::new(alone)).unwrap();
+        let verified =
+            execute(&chain.state, &*chain.agenda, &chain.input(), &mut BlockBody::new(alone)).unwrap();
         let place =
             |hash| verified.receipts.iter().position(|receipt| receipt.transaction_hash == hash).unwrap();
         let last_run = place(run_receipt(&verified, 2).transaction_hash);
@@ -143,7 +144,7 @@ fn the_choice_ends_where_a_verifier_would_order_differently() {
 
         let produced = chain.produce(vec![refused, next]);
         assert_eq!(produced.refused.len(), 1, "the next one is not to blame");
-        assert_eq!(produced.output.body().count(), usize::from(is_chosen), "at {steps}");
+        assert_eq!(produced.output.block_body().count(), usize::from(is_chosen), "at {steps}");
         assert_eq!(ran(&produced.output), [1, 2], "and all runs ran");
         chain.replay();
     }
@@ -168,7 +169,7 @@ fn refused_transactions_in_a_row_keep_the_lowest_bound() {
     chain.plant_runs(&runs);
     let produced = chain.produce(candidates);
     assert_eq!(produced.refused.len(), 2);
-    assert_eq!(produced.output.body().count(), 2);
+    assert_eq!(produced.output.block_body().count(), 2);
     chain.replay();
 }
 
@@ -229,7 +230,7 @@ fn a_run_that_does_not_fit_and_a_refused_transaction() {
     let produced = chain.produce(vec![filling, refused, dearer]);
 
     assert!(matches!(produced.refused[..], [(_, TransactionError::NonceTooHigh { .. })]));
-    assert_eq!(produced.output.body().count(), 2);
+    assert_eq!(produced.output.block_body().count(), 2);
     assert_eq!(ran(&produced.output), [0u64; 0]);
     assert_eq!(ran(&chain.produce(vec![]).output), [1]);
     chain.replay();
@@ -246,7 +247,7 @@ fn a_body_with_a_transaction_that_a_run_emptied_is_invalid() {
         [paying(person(1), 0, fee, NOWHERE, 21_000), paying(person(0), 0, fee, NOWHERE, 21_000)]
             .map(recovered)
             .into();
-    let error = execute(&chain.state, &*chain.agenda, &chain.input(), &mut Body::new(body)).unwrap_err();
+    let error = execute(&chain.state, &*chain.agenda, &chain.input(), &mut BlockBody::new(body)).unwrap_err();
     let BlockError::InvalidTransaction {
         index: 1,
         error: TransactionError::InsufficientFunds { sender, .. },

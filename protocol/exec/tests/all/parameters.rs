@@ -6,7 +6,7 @@ use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, Log, TxKind, U256, keccak256};
 use alloy_sol_types::{SolCall, SolError, SolEvent, SolInterface};
 use almanac_exec::{
-    BlockError, Body, CallResult, Environment, StateFault, environment::read_parameters, execute,
+    BlockBody, BlockError, CallResult, Environment, StateFault, environment::read_parameters, execute,
 };
 use almanac_primitives::{
     Gas, GasPrice, Genesis, Halt, Outcome, StateKey, StateRead, StateReadError, UserTransaction,
@@ -736,7 +736,7 @@ fn a_store_that_fails_inside_a_door_is_not_a_broken_invariant() {
             pendingOwnerCall {}.abi_encode()
         };
         for transaction in [reads(0, DOOR, input.clone().into()), reads(0, ECHO, to(DOOR, &input))] {
-            let mut body = Body::new(vec![recovered(transaction)]);
+            let mut body = BlockBody::new(vec![recovered(transaction)]);
             let error = execute(&state, &*chain.agenda, &chain.input(), &mut body).unwrap_err();
             let BlockError::State(StateFault::Read(error)) = error else { panic!("{error:?}") };
             assert_eq!(error.key, key);
@@ -745,7 +745,7 @@ fn a_store_that_fails_inside_a_door_is_not_a_broken_invariant() {
     // And the same for a slot that a contract reads.
     let key = StateKey::Slot(WITNESS, U256::ZERO);
     let tx = TxEip1559 { ..eip1559(0, TxKind::Call(WITNESS), 0, Bytes::new(), 200_000) };
-    let mut body = Body::new(vec![recovered(sign(tx, person(1).secret))]);
+    let mut body = BlockBody::new(vec![recovered(sign(tx, person(1).secret))]);
     let error = execute(&Broken(&chain.state, key), &*chain.agenda, &chain.input(), &mut body).unwrap_err();
     assert!(matches!(error, BlockError::State(StateFault::Read(_))), "{error:?}");
 }

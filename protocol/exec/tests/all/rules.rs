@@ -8,14 +8,14 @@ use alloy_eips::{
 };
 use alloy_primitives::{B256, Bytes, Signature, TxKind, U256, uint};
 use almanac_exec::{
-    BlockError, BlockOutput, Body, Candidates, Environment, Room, Rules, Sender, TransactionError,
+    BlockBody, BlockError, BlockOutput, Candidates, Environment, Room, Rules, Sender, TransactionError,
     TransactionSource, check_inclusion, check_static, check_submission, cost_max,
     environment::read_parameters, execute, recover, recover_all,
 };
 use almanac_primitives::{
     Gas, GasPrice, UserTransaction, Wei,
     addresses::{BLOCK_HASH_HISTORY, DEVELOPER_DOOR, SYSTEM_ACCOUNTS},
-    block::body_bytes,
+    block::block_body_bytes,
     genesis::Allocation,
     params::{
         BASE_FEE_FLOOR_WEI, BLOCK_BODY_BYTES_MAX, BLOCK_GAS_MAX, BLOCK_TRANSACTIONS_MAX, INIT_CODE_BYTES_MAX,
@@ -55,7 +55,7 @@ fn tested_by(error: &TransactionError) -> &'static str {
 fn verify_body(chain: &TestChain, body: &[UserTransaction]) -> Result<BlockOutput, BlockError> {
     let senders = recover_all(body, &Rules::read(CHAIN_ID, &chain.state).unwrap())
         .map_err(|(index, error)| BlockError::InvalidTransaction { index, error })?;
-    execute(&chain.state, &*chain.agenda, &chain.input(), &mut Body::new(senders))
+    execute(&chain.state, &*chain.agenda, &chain.input(), &mut BlockBody::new(senders))
 }
 
 /// Two transactions that are fine, from people whom no test here uses otherwise.
@@ -88,7 +88,7 @@ fn refused(chain: &TestChain, transaction: &UserTransaction, expected: &Transact
 #[track_caller]
 fn accepted(chain: &TestChain, transaction: &UserTransaction) -> BlockOutput {
     let output = verify_body(chain, std::slice::from_ref(transaction)).unwrap();
-    assert_eq!(output.body().count(), 1);
+    assert_eq!(output.block_body().count(), 1);
     output
 }
 
@@ -440,7 +440,7 @@ fn funds_are_those_of_the_moment() {
         early,
         BlockError::InvalidTransaction { index: 0, error: TransactionError::InsufficientFunds { .. } }
     ));
-    assert_eq!(chain.produce(vec![gift, spend]).output.body().count(), 2);
+    assert_eq!(chain.produce(vec![gift, spend]).output.block_body().count(), 2);
 }
 
 #[test]
@@ -550,7 +550,7 @@ fn a_delegated_account_signs_and_answers() {
     let produced =
         chain.produce(vec![transfer(bob, 2, alice.address, 1), call(alice, 2, bob.address, vec![], 100_000)]);
 
-    assert_eq!(produced.output.body().count(), 2);
+    assert_eq!(produced.output.block_body().count(), 2);
     let slot = U256::from_be_slice(alice.address.as_slice());
     let counted = chain.state.0.get(&almanac_primitives::StateKey::Slot(bob.address, slot)).unwrap();
     assert_eq!(counted[..], [3], "the counter's code ran three times on the delegator's storage");
@@ -566,9 +566,9 @@ fn a_block_is_full_of_gas_or_of_bytes() {
     verify_body(&chain, &[failer.clone(), last(21_000)]).unwrap();
     let error = TransactionError::DoesNotFit {
         gas: Gas(21_001),
-        bytes: body_bytes(&last(21_001)),
+        bytes: block_body_bytes(&last(21_001)),
         gas_left: Gas(21_000),
-        bytes_left: BLOCK_BODY_BYTES_MAX - body_bytes(&failer),
+        bytes_left: BLOCK_BODY_BYTES_MAX - block_body_bytes(&failer),
     };
     let full = verify_body(&chain, &[failer.clone(), last(21_001)]).unwrap_err();
     assert_eq!(full, BlockError::InvalidTransaction { index: 1, error: error.clone() });
@@ -577,7 +577,7 @@ fn a_block_is_full_of_gas_or_of_bytes() {
     let mut source = Candidates::new(offered.to_vec());
     let built = execute(&chain.state, &*chain.agenda, &chain.input(), &mut source).unwrap();
     assert_eq!(source.refusals(), [(last(21_001).hash(), error)]);
-    assert_eq!(built.body().last(), Some(&small), "a smaller one behind it still gets in");
+    assert_eq!(built.block_body().last(), Some(&small), "a smaller one behind it still gets in");
     assert_eq!(built.gas_used, Gas(30_000_000));
 }
 
@@ -600,9 +600,9 @@ fn a_body_is_full_to_the_byte() {
     genesis.parameters.insert("block_gas_max".into(), BLOCK_GAS_MAX.max);
     let chain = TestChain::from_genesis(&genesis);
     let mut body: Vec<_> = (0..31).map(|nonce| of_size(nonce, TRANSACTION_BYTES_MAX)).collect();
-    let bytes_left = BLOCK_BODY_BYTES_MAX - body.iter().map(body_bytes).sum::<usize>();
+    let bytes_left = BLOCK_BODY_BYTES_MAX - body.iter().map(block_body_bytes).sum::<usize>();
     let (fits, too_large) = (of_size(31, bytes_left - 4), of_size(31, bytes_left - 3));
-    assert_eq!((body_bytes(&fits), body_bytes(&too_large)), (bytes_left, bytes_left + 1));
+    assert_eq!((block_body_bytes(&fits), block_body_bytes(&too_large)), (bytes_left, bytes_left + 1));
 
     body.push(fits);
     let output = verify_body(&chain, &body).unwrap();
@@ -619,7 +619,7 @@ fn a_body_is_full_to_the_byte() {
     assert_eq!(full, BlockError::InvalidTransaction { index: 31, error: error.clone() });
     let mut source = Candidates::new(body.into_iter().map(recovered).collect());
     let built = execute(&chain.state, &*chain.agenda, &chain.input(), &mut source).unwrap();
-    assert_eq!((built.body().count(), source.refusals()), (31, &[(too_large.hash(), error)][..]));
+    assert_eq!((built.block_body().count(), source.refusals()), (31, &[(too_large.hash(), error)][..]));
 }
 
 /// No gas limit that governance can set lets a block reach its number of transactions, so only the source can
@@ -647,7 +647,7 @@ fn candidates_behind_a_refused_one_of_their_sender_are_left_out() {
         transfer(bob, 0, alice.address, 1),
     ]);
     assert_eq!(produced.refused.len(), 1, "the second was not even tried");
-    assert_eq!(produced.output.body().count(), 1);
+    assert_eq!(produced.output.block_body().count(), 1);
     assert_eq!(chain.nonce(bob.address), 1);
 }
 
@@ -669,7 +669,7 @@ fn empty_blocks_bring_the_base_fee_to_its_floor() {
     assert_eq!(chain.head.base_fee.0, floor, "and it stays");
     // A transaction that pays the floor and nothing else gets in.
     let cheap = TxLegacy { gas_price: floor, ..legacy(0, person(1).address, 1) };
-    assert_eq!(chain.produce(vec![sign(cheap, person(0).secret)]).output.body().count(), 1);
+    assert_eq!(chain.produce(vec![sign(cheap, person(0).secret)]).output.block_body().count(), 1);
 }
 
 #[test]

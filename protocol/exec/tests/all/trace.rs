@@ -5,8 +5,8 @@ use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, Bytes, Log, TxKind, U256, keccak256};
 use alloy_sol_types::SolCall;
 use almanac_exec::{
-    BlockError, BlockOutput, Body, Call, Candidates, Environment, EvmContext, Finished, Footprint, Observer,
-    Refusal, SimulateError, TransactionError, Watch, execute, observe, simulate, simulate_step,
+    BlockBody, BlockError, BlockOutput, Call, Candidates, Environment, EvmContext, Finished, Footprint,
+    Observer, Refusal, SimulateError, TransactionError, Watch, execute, observe, simulate, simulate_step,
     simulate_with,
 };
 use almanac_primitives::{
@@ -73,7 +73,8 @@ fn watch(chain: &TestChain, transactions: &[UserTransaction], watch: Watch) -> (
     let mut observer = Observer { inspector: Counter::default(), watch, finished: &mut finished };
     let body = transactions.iter().cloned().map(recovered).collect();
     let output =
-        observe(&chain.state, &*chain.agenda, &chain.input(), &mut Body::new(body), &mut observer).unwrap();
+        observe(&chain.state, &*chain.agenda, &chain.input(), &mut BlockBody::new(body), &mut observer)
+            .unwrap();
     assert_eq!(observer.inspector, Counter::default(), "nothing was seen between the transactions");
     (output, seen)
 }
@@ -112,7 +113,7 @@ fn full_block() -> (TestChain, Vec<UserTransaction>) {
 fn a_watched_block_is_the_same_block() {
     let (chain, transactions) = full_block();
     let body = transactions.iter().cloned().map(recovered).collect();
-    let expected = execute(&chain.state, &*chain.agenda, &chain.input(), &mut Body::new(body)).unwrap();
+    let expected = execute(&chain.state, &*chain.agenda, &chain.input(), &mut BlockBody::new(body)).unwrap();
     assert_eq!(expected.receipts.len(), 1 + 4 + 7);
 
     let (output, seen) = watch(&chain, &transactions, Watch::Everything);
@@ -147,7 +148,8 @@ fn footprints_add_up_to_the_block() {
         Observer { inspector: NoOpInspector, watch: Watch::Everything, finished: &mut finished };
     let body = transactions.into_iter().map(recovered).collect();
     let output =
-        observe(&chain.state, &*chain.agenda, &chain.input(), &mut Body::new(body), &mut observer).unwrap();
+        observe(&chain.state, &*chain.agenda, &chain.input(), &mut BlockBody::new(body), &mut observer)
+            .unwrap();
 
     let mut state = chain.state.clone();
     for (footprint, receipt) in footprints.iter().zip(&output.receipts) {
@@ -499,7 +501,7 @@ fn a_gas_limit_that_was_found_by_trying_works() {
             almanac_exec::check_static(&with_gas(0, low), &rules()).is_err() || {
                 let body = vec![recovered(with_gas(0, low))];
                 let output =
-                    execute(&chain.state, &*chain.agenda, &chain.input(), &mut Body::new(body)).unwrap();
+                    execute(&chain.state, &*chain.agenda, &chain.input(), &mut BlockBody::new(body)).unwrap();
                 !output.receipts[1].outcome.is_success() || name == "a creation by a contract"
             },
             "{name}: {low} is too little"

@@ -9,7 +9,7 @@ pub use almanac_primitives::testing::*;
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use almanac_exec::{
-    BlockInput, BlockOutput, Body, Call, CallResult, Candidates, Rules, SimulateError, TransactionError,
+    BlockBody, BlockInput, BlockOutput, Call, CallResult, Candidates, Rules, SimulateError, TransactionError,
     check_header, execute, recover_all, simulate,
 };
 use almanac_primitives::{
@@ -196,7 +196,7 @@ impl TestChain {
         let input = BlockInput::of_block(block, self.head.clone(), CHAIN_ID).map_err(|e| e.to_string())?;
         let rules = Rules::read(CHAIN_ID, &self.state).unwrap();
         let senders = recover_all(&block.transactions, &rules).map_err(|(i, e)| format!("{i}: {e}"))?;
-        let output = execute(&self.state, &*self.agenda, &input, &mut Body::new(senders))
+        let output = execute(&self.state, &*self.agenda, &input, &mut BlockBody::new(senders))
             .map_err(|error| error.to_string())?;
         let mut next = self.state.clone();
         next.apply(&output.diff);

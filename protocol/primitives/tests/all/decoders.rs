@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, Bytes, Log, LogData, Signature, U256, hex}
 use almanac_primitives::{
     Account, Block, Genesis, Header, Lane, Outcome, PrologueTransaction, Receipt, RunTransaction, ScheduleId,
     UserTransaction,
-    block::body_bytes,
+    block::block_body_bytes,
     codec::DecodeError,
     params::{
         BLOCK_BODY_BYTES_MAX, BLOCK_GAS_MAX, BLOCK_TRANSACTIONS_MAX, RECEIPT_REASON_BYTES_MAX,
@@ -367,11 +367,11 @@ fn block_transactions_max() {
 fn block_body_bytes_max() {
     let (largest, count) =
         (of_size(TRANSACTION_BYTES_MAX), BLOCK_BODY_BYTES_MAX / (TRANSACTION_BYTES_MAX + 4));
-    let rest = BLOCK_BODY_BYTES_MAX - count * body_bytes(&largest) - 4;
+    let rest = BLOCK_BODY_BYTES_MAX - count * block_body_bytes(&largest) - 4;
     let full = |rest: usize| block_of([vec![largest.clone(); count], vec![of_size(rest)]].concat());
 
     let most = full(rest);
-    assert_eq!(most.transactions.iter().map(body_bytes).sum::<usize>(), BLOCK_BODY_BYTES_MAX);
+    assert_eq!(most.transactions.iter().map(block_body_bytes).sum::<usize>(), BLOCK_BODY_BYTES_MAX);
     assert_eq!(most.encode().len(), BODY + BLOCK_BODY_BYTES_MAX);
     assert_eq!(Block::decode(&most.encode()), Ok(most));
 
@@ -422,7 +422,7 @@ fn block_lengths_must_be_true() {
 #[test]
 fn a_bad_transaction_is_named_by_its_place() {
     let mut encoded = crate::samples::block().encode();
-    let second = BODY + body_bytes(&crate::samples::signed(Kind::Legacy)) + 4;
+    let second = BODY + block_body_bytes(&crate::samples::signed(Kind::Legacy)) + 4;
     encoded[second] = 3;
     let error = Block::decode(&encoded).unwrap_err();
     assert_eq!(error, DecodeError::Transaction { index: 1, error: TransactionDecodeError::BlobUnsupported });

@@ -6,8 +6,8 @@ mod tests;
 
 use super::{
     Calendar,
+    anchor::{ANCHOR, Anchor, LEVELS_MAX, NEVER},
     entry::{Entry, Key},
-    head::{HEAD, Head, LEVELS_MAX, NEVER},
     level::{cut, merge, regroup},
     node::{Item, Node, Span},
     queue::Queue,
@@ -64,7 +64,7 @@ impl Calendar<'_> {
     pub fn apply(&self, changes: &[Change]) -> Result<Vec<StateChange>, ApplyError> {
         let ops = sorted(changes)?;
         let tree = Tree::open(self.state)?;
-        let mut edit = Edit { head: tree.head, tree, written: BTreeMap::new(), free: BTreeSet::new() };
+        let mut edit = Edit { anchor: tree.anchor, tree, written: BTreeMap::new(), free: BTreeSet::new() };
         edit.change_levels(ops)?;
         edit.shrink();
         edit.count(changes)?;
@@ -113,7 +113,7 @@ fn sorted(changes: &[Change]) -> Result<Vec<(Key, Op)>, ApplyError> {
 /// The tree before the block, and the changes made to it so far.
 struct Edit<'a> {
     tree: Tree<'a>,
-    head: Head,
+    anchor: Anchor,
     written: BTreeMap<u64, Written>,
     /// Numbers of nodes that no longer exist. This block reuses them or removes them from the state. No free
     /// list outlives the block, since 64-bit numbers never run out.
@@ -131,10 +131,10 @@ impl Edit<'_> {
     /// Changes the leaves, then the keys above them that changed as a result, level by level until nothing
     /// changes.
     fn change_levels(&mut self, mut ops: Vec<(Key, Op)>) -> Result<(), ApplyError> {
-        for level in 0..self.head.levels {
+        for level in 0..self.anchor.levels {
             ops = self.change_level(level, &ops)?;
         }
-        let tops = merge(&[Item { key: Key::FIRST, child: self.head.root }], &ops)?;
+        let tops = merge(&[Item { key: Key::FIRST, child: self.anchor.root }], &ops)?;
         self.grow(tops)
     }
 
@@ -156,14 +156,14 @@ impl Edit<'_> {
     /// Adds levels until a single node is on top.
     fn grow(&mut self, mut tops: Vec<Item>) -> Result<(), ApplyError> {
         while tops.len() > 1 {
-            let level = self.head.levels;
+            let level = self.anchor.levels;
             if level == LEVELS_MAX {
                 return Err(ApplyError::Full { what: "level" });
             }
-            self.head.levels += 1;
+            self.anchor.levels += 1;
             tops = self.write(cut(level, Span::ALL, tops), [])?;
         }
-        self.head.root = tops[0].child;
+        self.anchor.root = tops[0].child;
         Ok(())
     }
 
@@ -188,18 +188,18 @@ impl Edit<'_> {
     }
 
     fn new_number(&mut self) -> Result<u64, ApplyError> {
-        let number = self.head.next;
-        self.head.next = number.checked_add(1).ok_or(ApplyError::Full { what: "node" })?;
+        let number = self.anchor.next;
+        self.anchor.next = number.checked_add(1).ok_or(ApplyError::Full { what: "node" })?;
         Ok(number)
     }
 
     /// Removes branches with a single child from the top. Only a node written in this block can be one.
     fn shrink(&mut self) {
-        while let Some(child) = self.written.get(&self.head.root).and_then(|root| root.only_child) {
-            self.written.remove(&self.head.root);
-            self.free.insert(self.head.root);
-            self.head.root = child;
-            self.head.levels -= 1;
+        while let Some(child) = self.written.get(&self.anchor.root).and_then(|root| root.only_child) {
+            self.written.remove(&self.anchor.root);
+            self.free.insert(self.anchor.root);
+            self.anchor.root = child;
+            self.anchor.levels -= 1;
         }
     }
 
@@ -211,7 +211,7 @@ impl Edit<'_> {
                 Change::Remove(entry) => removed[entry.queue.place()] += 1,
             }
         }
-        for (queue, count) in Queue::ALL.into_iter().zip(&mut self.head.counts) {
+        for (queue, count) in Queue::ALL.into_iter().zip(&mut self.anchor.counts) {
             let sum = count.checked_add(inserted[queue.place()]).ok_or(ApplyError::Full { what: "entry" })?;
             let left = sum.checked_sub(removed[queue.place()]);
             *count = left.ok_or(CalendarError::Miscounted { queue, count: *count })?;
@@ -222,7 +222,7 @@ impl Edit<'_> {
     /// Updates the first place of each queue. Searches the tree only where the previous first entry was
     /// removed.
     fn find_firsts(&mut self, changes: &[Change]) -> Result<(), ApplyError> {
-        let (before, mut firsts) = (self.head.firsts, self.head.firsts);
+        let (before, mut firsts) = (self.anchor.firsts, self.anchor.firsts);
         let mut is_gone = [false; Queue::ALL.len()];
         for change in changes {
             match change {
@@ -239,7 +239,7 @@ impl Edit<'_> {
         for queue in Queue::ALL.into_iter().filter(|queue| is_gone[queue.place()]) {
             firsts[queue.place()] = self.first(queue)?;
         }
-        self.head.firsts = firsts;
+        self.anchor.firsts = firsts;
         Ok(())
     }
 
@@ -258,8 +258,8 @@ impl Edit<'_> {
 
     /// The leaf of the changed tree whose span contains a key.
     fn leaf(&self, key: &Key) -> Result<Node, ApplyError> {
-        let (mut number, mut span) = (self.head.root, Span::ALL);
-        let mut level = self.head.top();
+        let (mut number, mut span) = (self.anchor.root, Span::ALL);
+        let mut level = self.anchor.top();
         loop {
             let bytes = match self.written.get(&number) {
                 Some(written) => written.bytes.clone(),
@@ -277,12 +277,12 @@ impl Edit<'_> {
 
     /// The changes relative to the state.
     fn finish(self) -> Vec<StateChange> {
-        let Self { tree, head, written, free } = self;
+        let Self { tree, anchor, written, free } = self;
         let mut values: BTreeMap<u64, Option<Bytes>> =
             free.into_iter().map(|number| (number, None)).collect();
         values.extend(written.into_iter().map(|(number, node)| (number, Some(node.bytes))));
         if !values.is_empty() {
-            values.insert(HEAD, Some(head.encode().into()));
+            values.insert(ANCHOR, Some(anchor.encode().into()));
         }
         values
             .into_iter()

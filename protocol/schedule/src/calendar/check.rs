@@ -2,8 +2,8 @@
 
 use super::{
     Calendar,
+    anchor::NEVER,
     entry::Key,
-    head::NEVER,
     node::{ITEMS_MIN, Node, Span},
     queue::Queue,
     tree::{CalendarError, Tree},
@@ -38,12 +38,12 @@ pub enum CheckError {
         /// Items needed.
         min: usize,
     },
-    /// The head's first place of a queue differs from the place of its first entry.
-    #[error("the head has the start of the {queue:?} queue at {given}, but its first entry is at {found}")]
+    /// The anchor's first place of a queue is not that of its first entry.
+    #[error("the anchor says that the {queue:?} queue begins at {given}, its first entry is at {found}")]
     WrongFirst {
         /// The queue.
         queue: Queue,
-        /// The place in the head.
+        /// What the anchor says.
         given: u64,
         /// The place in the leaves; the last possible place if the queue is empty.
         found: u64,
@@ -53,7 +53,7 @@ pub enum CheckError {
     NotGivenOut {
         /// Its number.
         node: u64,
-        /// The head's next number.
+        /// The anchor's next number.
         next: u64,
     },
 }
@@ -64,7 +64,7 @@ impl Calendar<'_> {
         let mut tree = Tree::open(self.state)?;
         let (mut nodes, mut counts) = (BTreeSet::new(), [0; Queue::ALL.len()]);
         let mut firsts = [NEVER; Queue::ALL.len()];
-        for level in (0..tree.head.levels).rev() {
+        for level in (0..tree.anchor.levels).rev() {
             let mut at = Key::FIRST;
             while at != Key::END {
                 let (number, node) = tree.find(level, &at)?;
@@ -82,22 +82,22 @@ impl Calendar<'_> {
             }
         }
         for (queue, counted) in Queue::ALL.into_iter().zip(counts) {
-            let count = tree.head.count(queue);
+            let count = tree.anchor.count(queue);
             if count != counted {
                 return Err(CalendarError::Miscounted { queue, count }.into());
             }
         }
         for (queue, found) in Queue::ALL.into_iter().zip(firsts) {
-            let given = tree.head.first(queue);
+            let given = tree.anchor.first(queue);
             if given != found {
                 return Err(CheckError::WrongFirst { queue, given, found });
             }
         }
-        let next = tree.head.next;
+        let next = tree.anchor.next;
         if let Some(&node) = nodes.last().filter(|last| **last >= next) {
             return Err(CheckError::NotGivenOut { node, next });
         }
-        Ok(Census { levels: tree.head.levels, nodes, entries: counts.iter().sum() })
+        Ok(Census { levels: tree.anchor.levels, nodes, entries: counts.iter().sum() })
     }
 }
 

@@ -1,8 +1,8 @@
 //! Entry point for fuzz targets: decodes what the calendar stores.
 
 use super::{
+    anchor::Anchor,
     entry::{Entry, Key},
-    head::Head,
     leaf::Leaf,
     node::Node,
 };
@@ -12,8 +12,8 @@ pub fn decodes_to_itself(encoded: &[u8]) {
     if let Ok(entry) = Entry::decode(encoded) {
         assert_eq!(entry.encode()[..], *encoded);
     }
-    if let Ok(head) = Head::decode(encoded) {
-        assert_eq!(head.encode()[..], *encoded);
+    if let Ok(anchor) = Anchor::decode(encoded) {
+        assert_eq!(anchor.encode()[..], *encoded);
     }
     for level in 0..3 {
         if let Ok(node) = Node::decode(encoded, level, Key::END) {

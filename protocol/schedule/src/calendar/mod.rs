@@ -1,7 +1,7 @@
 //! The calendar: which schedule does what at which time. Queues in one ordered map that lives in the state.
 //!
 //! ```text
-//!   Calendar(0)   head: root, levels, entries per queue
+//!   Calendar(0)   anchor: root, levels, entries per queue
 //!                          |
 //!   Calendar(9)   branch  [ (first) → 4 | (Cron, 12:00) → 7 | (Cron, 18:00) → 2 ]
 //!                              |                 |                   |
@@ -18,12 +18,12 @@
 //! The sequence of blocks determines the entries and also how they are split into nodes: the same blocks give
 //! the same nodes.
 
+mod anchor;
 mod apply;
 mod check;
 mod entry;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod head;
 mod leaf;
 mod level;
 mod node;
@@ -47,7 +47,7 @@ use std::fmt;
 
 /// The calendar in a state.
 ///
-/// A state without a head has an empty calendar.
+/// A state without an anchor has an empty calendar.
 #[derive(Clone, Copy)]
 pub struct Calendar<'a> {
     state: &'a dyn StateRead,

@@ -13,8 +13,8 @@
 mod tests;
 
 use super::{
+    anchor::ANCHOR,
     entry::{ENTRY_BYTES, Key},
-    head::HEAD,
 };
 use almanac_primitives::{
     codec::{DecodeError, Reader, Writer},
@@ -102,9 +102,9 @@ pub enum NodeError {
         /// Items needed.
         min: usize,
     },
-    /// A branch points to the head, which is not a node of the tree.
-    #[error("child {index} has number 0, which is the head's")]
-    ChildIsHead {
+    /// A branch that leads to the anchor, which is no node of the tree.
+    #[error("child {index} has number 0, which is the anchor's")]
+    ChildIsAnchor {
         /// Its position.
         index: usize,
     },
@@ -202,8 +202,8 @@ fn decode_branch(mut input: Reader<'_>, level: u8, until: Key) -> Result<Node, N
     let [first, _, ..] = items[..] else {
         return Err(NodeError::TooFew { given: count, min: 2 });
     };
-    if let Some(index) = items.iter().position(|item| item.child == HEAD) {
-        return Err(NodeError::ChildIsHead { index });
+    if let Some(index) = items.iter().position(|item| item.child == ANCHOR) {
+        return Err(NodeError::ChildIsAnchor { index });
     }
     let node = Node { level, span: Span { from: first.key, until }, items };
     check_order(&node)?;

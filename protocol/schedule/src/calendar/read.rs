@@ -24,7 +24,7 @@ pub enum Cursor {
 impl Calendar<'_> {
     /// How many entries a queue has.
     pub fn count(&self, queue: Queue) -> Result<u64, CalendarError> {
-        Ok(Tree::open(self.state)?.head.count(queue))
+        Ok(Tree::open(self.state)?.anchor.count(queue))
     }
 
     /// Whether an entry exists.
@@ -49,8 +49,8 @@ impl Calendar<'_> {
         count_max: usize,
     ) -> Result<Vec<Entry>, CalendarError> {
         let mut tree = Tree::open(self.state)?;
-        // The usual case: nothing is due in this queue, and the head alone shows it.
-        if tree.head.first(queue) > until {
+        // Most queues of most blocks: the anchor alone knows.
+        if tree.anchor.first(queue) > until {
             return Ok(vec![]);
         }
         let from = from.map_or(Key::at(queue, 0), |entry| entry.key());
@@ -59,11 +59,11 @@ impl Calendar<'_> {
 
     /// The earliest due time in these queues, or `None` if they are empty. Reads only the head.
     pub fn next_due(&self, queues: &[Queue]) -> Result<Option<TimestampMs>, CalendarError> {
-        let head = Tree::open(self.state)?.head;
+        let anchor = Tree::open(self.state)?.anchor;
         Ok(queues
             .iter()
-            .filter(|queue| head.count(**queue) > 0)
-            .map(|queue| TimestampMs(head.first(*queue)))
+            .filter(|queue| anchor.count(**queue) > 0)
+            .map(|queue| TimestampMs(anchor.first(*queue)))
             .min())
     }
 
@@ -73,7 +73,7 @@ impl Calendar<'_> {
         let mut tree = Tree::open(self.state)?;
         let mut first: Option<Entry> = None;
         for queue in Queue::TIMED {
-            let count = tree.head.count(queue);
+            let count = tree.anchor.count(queue);
             if count == 0 {
                 continue;
             }

@@ -1,8 +1,8 @@
 //! Descends the tree in the state and reads each node once.
 
 use super::{
+    anchor::{ANCHOR, Anchor},
     entry::Key,
-    head::{HEAD, Head},
     node::{Node, NodeError, Span},
     queue::Queue,
 };
@@ -19,10 +19,10 @@ pub enum CalendarError {
     /// The store failed.
     #[error(transparent)]
     Read(#[from] StateReadError),
-    /// The head cannot be read.
-    #[error("the head of the calendar: {0}")]
-    Head(DecodeError),
-    /// A node that its parent points to does not exist.
+    /// The anchor cannot be read.
+    #[error("the anchor of the calendar: {0}")]
+    Anchor(DecodeError),
+    /// A node that another one leads to is not there.
     #[error("node {node} of the calendar is not in the state")]
     Missing {
         /// Its number.
@@ -36,9 +36,9 @@ pub enum CalendarError {
         /// What is wrong with it.
         error: NodeError,
     },
-    /// The head's count of a queue contradicts the leaves.
+    /// The anchor's count of a queue contradicts the leaves.
     #[error(
-        "the head of the calendar counts {count} entries in the {queue:?} queue, which its leaves contradict"
+        "the anchor of the calendar counts {count} entries in the {queue:?} queue, which its leaves contradict"
     )]
     Miscounted {
         /// The queue.
@@ -51,8 +51,8 @@ pub enum CalendarError {
 /// The tree in the state, with the nodes read so far.
 pub(super) struct Tree<'a> {
     state: &'a dyn StateRead,
-    pub head: Head,
-    head_bytes: Option<Bytes>,
+    pub anchor: Anchor,
+    anchor_bytes: Option<Bytes>,
     nodes: BTreeMap<u64, Loaded>,
 }
 
@@ -63,21 +63,21 @@ struct Loaded {
 
 impl<'a> Tree<'a> {
     pub(super) fn open(state: &'a dyn StateRead) -> Result<Self, CalendarError> {
-        let head_bytes = state.read(StateKey::Calendar(HEAD))?;
+        let anchor_bytes = state.read(StateKey::Calendar(ANCHOR))?;
         let mut nodes = BTreeMap::new();
-        let head = match &head_bytes {
-            Some(bytes) => Head::decode(bytes).map_err(CalendarError::Head)?,
+        let anchor = match &anchor_bytes {
+            Some(bytes) => Anchor::decode(bytes).map_err(CalendarError::Anchor)?,
             None => {
-                nodes.insert(Head::EMPTY.root, Loaded { node: Node::empty(), bytes: None });
-                Head::EMPTY
+                nodes.insert(Anchor::EMPTY.root, Loaded { node: Node::empty(), bytes: None });
+                Anchor::EMPTY
             }
         };
-        Ok(Self { state, head, head_bytes, nodes })
+        Ok(Self { state, anchor, anchor_bytes, nodes })
     }
 
     /// The node of a level whose span contains a key.
     pub(super) fn find(&mut self, level: u8, key: &Key) -> Result<(u64, &Node), CalendarError> {
-        let (mut number, mut at, mut span) = (self.head.root, self.head.top(), Span::ALL);
+        let (mut number, mut at, mut span) = (self.anchor.root, self.anchor.top(), Span::ALL);
         while at > level {
             (number, span) = self.load(number, at, span)?.child(key);
             at -= 1;
@@ -119,7 +119,7 @@ impl<'a> Tree<'a> {
     /// The stored bytes of a node that has been read already.
     pub(super) fn bytes(&self, number: u64) -> Option<Bytes> {
         match number {
-            HEAD => self.head_bytes.clone(),
+            ANCHOR => self.anchor_bytes.clone(),
             _ => self.nodes.get(&number).and_then(|loaded| loaded.bytes.clone()),
         }
     }

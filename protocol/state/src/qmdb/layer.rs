@@ -1,4 +1,4 @@
-//! The tree of sealed batches above the committed head.
+//! The tree of sealed batches above the committed tip.
 //!
 //! QMDB links a batch to its parents by weak pointers and compares states by their roots. Here a batch keeps
 //! its parents alive, and two batches with equal content are distinct, as in the memory store.
@@ -30,35 +30,35 @@ impl Layer {
         Arc::new(Self { sealed, height, parent: Mutex::new(Some(Arc::clone(parent))) })
     }
 
-    /// Rejects a batch that does not descend from `head`.
-    pub(super) fn check_live(self: &Arc<Self>, head: &Arc<Self>) -> Result<(), StaleBatch> {
+    /// Refuses a batch that `tip` does not lead to.
+    pub(super) fn check_live(self: &Arc<Self>, tip: &Arc<Self>) -> Result<(), StaleBatch> {
         let mut below = Arc::clone(self);
-        while below.height > head.height {
-            let parent = below.parent().expect("a layer above the head is uncommitted and has a parent");
+        while below.height > tip.height {
+            let parent = below.parent().expect("a layer above the tip is uncommitted and has a parent");
             below = parent;
         }
-        if Arc::ptr_eq(&below, head) {
+        if Arc::ptr_eq(&below, tip) {
             Ok(())
         } else {
-            Err(StaleBatch { height: self.height, head_height: head.height })
+            Err(StaleBatch { height: self.height, tip_height: tip.height })
         }
     }
 
-    /// Rejects a batch that is not a direct child of `head`.
-    pub(super) fn check_next(&self, head: &Arc<Self>) -> Result<(), CommitError> {
-        if self.parent().is_some_and(|parent| Arc::ptr_eq(&parent, head)) {
+    /// Refuses a batch that does not lie directly on `tip`.
+    pub(super) fn check_next(&self, tip: &Arc<Self>) -> Result<(), CommitError> {
+        if self.parent().is_some_and(|parent| Arc::ptr_eq(&parent, tip)) {
             return Ok(());
         }
-        Err(CommitError::NotOnHead {
+        Err(CommitError::NotOnTip {
             height: self.height,
             root: root(&self.sealed),
-            head_height: head.height,
-            head_root: root(&head.sealed),
+            tip_height: tip.height,
+            tip_root: root(&tip.sealed),
         })
     }
 
-    /// Lets go of what is below it, once it is the head.
-    pub(super) fn settle(&self) {
+    /// Lets go of what is below it, once it is the tip.
+    pub(super) fn release_parent(&self) {
         *self.parent.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 

@@ -81,8 +81,8 @@ struct Shared<E: Context + Spawner> {
     database: AsyncRwLock<Option<Database<E>>>,
     /// Set if an applied batch did not become durable: nothing may be built on it.
     is_closed: AtomicBool,
-    /// Changes only while the database is locked for writing, or when the store closes.
-    head: std::sync::Mutex<Arc<Layer>>,
+    /// Moves only while the database is locked for writing, or when the store closes.
+    tip: std::sync::Mutex<Arc<Layer>>,
     partition: String,
     genesis: B256,
     /// Operations in one file.
@@ -122,16 +122,16 @@ impl<E: Context + Spawner> QmdbStore<E> {
 
     /// Height of the last committed block.
     pub fn height(&self) -> u64 {
-        self.shared.head().height
+        self.shared.tip().height
     }
 
     async fn seal_diff(&self, parent: &QmdbBatch<E>, diff: &StateDiff) -> Result<Arc<Layer>, SealError> {
         let changes = diff.changes();
         let failed = |error| SealError::Store { reason: self.shared.damage(&error) };
         let guard = self.shared.database.read().await;
-        let head = self.shared.head();
+        let tip = self.shared.tip();
         let database = self.shared.opened(&guard).ok_or(SealError::Closed)?;
-        parent.layer.check_live(&head)?;
+        parent.layer.check_live(&tip)?;
         let keys: Vec<Key> = changes.iter().map(|change| key(&change.key)).collect();
         let keys: Vec<&Key> = keys.iter().collect();
         // One read serves two purposes: it checks the old values, and QMDB need not look the keys up again.
@@ -161,20 +161,19 @@ impl<E: Context + Spawner> QmdbStore<E> {
         Ok(())
     }
 
-    /// Makes a batch the head and starts to make it durable. Returns a handle that ends when it is, and the
-    /// previous head.
+    /// Makes a batch the tip, and begins to make it durable. Answers with what ends when it is, and the tip before.
     async fn apply_layer(&self, layer: &Arc<Layer>) -> Result<(Handle<()>, Arc<Layer>), CommitError> {
         let mut guard = self.shared.database.write().await;
         self.shared.opened(&guard).ok_or(CommitError::Closed)?;
-        let before = self.shared.head();
-        // Check before taking the database: a rejected batch must not close the store.
+        let before = self.shared.tip();
+        // Checked before anything is taken: a refusal must not cost us the database.
         layer.check_next(&before)?;
         let database = self.shared.take(&mut guard).ok_or(CommitError::Closed)?;
         let (database, durable) = apply(database, &layer.sealed)
             .await
             .map_err(|error| CommitError::Store { reason: self.shared.unwritten(&error) })?;
-        self.shared.set_head(Arc::clone(layer));
-        layer.settle();
+        self.shared.set_tip(Arc::clone(layer));
+        layer.release_parent();
         *guard = Some(database);
         Ok((durable, before))
     }
@@ -215,8 +214,8 @@ impl<E: Context + Spawner> QmdbStore<E> {
 impl<E: Context + Spawner> StateStore for QmdbStore<E> {
     type Batch = QmdbBatch<E>;
 
-    fn head(&self) -> QmdbBatch<E> {
-        QmdbBatch { shared: self.shared.clone(), layer: self.shared.head() }
+    fn tip(&self) -> QmdbBatch<E> {
+        QmdbBatch { shared: self.shared.clone(), layer: self.shared.tip() }
     }
 
     async fn seal(&self, parent: &QmdbBatch<E>, diff: &StateDiff) -> Result<QmdbBatch<E>, SealError> {
@@ -250,12 +249,12 @@ impl<E: Context + Spawner> Shared<E> {
         database.take_if(|_| !self.is_closed.load(Ordering::Acquire))
     }
 
-    fn head(&self) -> Arc<Layer> {
-        Arc::clone(&self.head.lock().expect("nothing panics while it holds the head"))
+    fn tip(&self) -> Arc<Layer> {
+        Arc::clone(&self.tip.lock().expect("nothing panics while it holds the tip"))
     }
 
-    fn set_head(&self, head: Arc<Layer>) {
-        *self.head.lock().expect("nothing panics while it holds the head") = head;
+    fn set_tip(&self, tip: Arc<Layer>) {
+        *self.tip.lock().expect("nothing panics while it holds the tip") = tip;
     }
 
     fn damage(&self, error: &QmdbError) -> String {
@@ -278,7 +277,7 @@ impl<E: Context + Spawner> Drop for Closing<'_, E> {
     fn drop(&mut self) {
         if let Some(before) = self.before.take() {
             self.shared.is_closed.store(true, Ordering::Release);
-            self.shared.set_head(before);
+            self.shared.set_tip(before);
         }
     }
 }
@@ -320,10 +319,10 @@ impl<E: Context + Spawner> StateView for QmdbBatch<E> {
         };
         let failed = |reason: String| StateReadError::failed(first, reason);
         let guard = self.shared.database.read().await;
-        let head = self.shared.head();
+        let tip = self.shared.tip();
         let closed = || StateReadError::closed(first, CommitError::Closed.to_string());
         let database = self.shared.opened(&guard).ok_or_else(closed)?;
-        self.layer.check_live(&head).map_err(|stale| failed(stale.to_string()))?;
+        self.layer.check_live(&tip).map_err(|stale| failed(stale.to_string()))?;
         let hashed: Vec<Key> = keys.iter().map(key).collect();
         let hashed: Vec<&Key> = hashed.iter().collect();
         let found = self.layer.sealed.get_many(&hashed, database).await;

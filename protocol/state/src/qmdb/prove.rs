@@ -102,10 +102,10 @@ mod tests {
                     new: Some(value(round)),
                 })
                 .collect();
-            let batch = store.seal(&store.head(), &StateDiff::new(changes)).await.unwrap();
+            let batch = store.seal(&store.tip(), &StateDiff::new(changes)).await.unwrap();
             store.commit(&batch).await.unwrap();
         }
-        let header = Header { number: 20, commitment: store.head().commitment(), ..Header::default() };
+        let header = Header { number: 20, commitment: store.tip().commitment(), ..Header::default() };
         (store, header, values)
     }
 }

@@ -173,7 +173,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
             return Err(SyncError::OtherStamp { number, found: format!("{stamp:?}") });
         }
         let store = Self::opened(database, expected, config);
-        let found = crate::store::StateStore::head(&store).commitment();
+        let found = crate::store::StateStore::tip(&store).commitment();
         if found != header.commitment {
             let (expected, found) = (Box::new(header.commitment), Box::new(found));
             return Err(SyncError::OtherState { number, expected, found });
@@ -203,11 +203,11 @@ impl<E: Context + Spawner> QmdbStore<E> {
     }
 
     pub(super) fn opened(database: Database<E>, stamp: Stamp, config: &QmdbConfig) -> Self {
-        let head = Layer::committed(database.to_batch(), stamp.height);
+        let tip = Layer::committed(database.to_batch(), stamp.height);
         let shared = Shared {
             database: AsyncRwLock::new(Some(database)),
             is_closed: AtomicBool::new(false),
-            head: std::sync::Mutex::new(head),
+            tip: std::sync::Mutex::new(tip),
             partition: config.partition.clone(),
             genesis: stamp.genesis,
             file_operations: config.file_operations,

@@ -68,7 +68,7 @@ struct Both {
     /// `None` only while it is opened again.
     qmdb: Option<QmdbStore<Context>>,
     pairs: Vec<Pair>,
-    head: usize,
+    tip: usize,
     /// What the disk says for each root in memory: the same history, the same answer.
     commitments: BTreeMap<B256, StateCommitment>,
 }
@@ -85,9 +85,9 @@ impl Both {
     async fn new(context: Context) -> Self {
         let memory = MemoryStore::from_genesis(start());
         let qmdb = open_qmdb(&context).await;
-        let handles = Some((memory.head(), qmdb.head()));
+        let handles = Some((memory.tip(), qmdb.tip()));
         let pairs = vec![Pair { parent: None, height: 0, handles }];
-        Self { context, memory, qmdb: Some(qmdb), pairs, head: 0, commitments: BTreeMap::new() }
+        Self { context, memory, qmdb: Some(qmdb), pairs, tip: 0, commitments: BTreeMap::new() }
     }
 
     fn qmdb(&self) -> &QmdbStore<Context> {
@@ -104,7 +104,7 @@ impl Both {
             Action::Commit { batch } => self.commit(batch % count).await,
             Action::Advance { child } => {
                 let children: Vec<_> =
-                    (0..count).filter(|batch| self.pairs[*batch].parent == Some(self.head)).collect();
+                    (0..count).filter(|batch| self.pairs[*batch].parent == Some(self.tip)).collect();
                 if !children.is_empty() {
                     self.commit(children[child % children.len()]).await;
                 }
@@ -167,23 +167,23 @@ impl Both {
         let Some((memory, qmdb)) = &self.pairs[batch].handles else { return };
         let answers = (self.memory.commit(memory).await, self.qmdb().commit(qmdb).await);
         assert_eq!(without_roots(answers.0.clone()), without_roots(answers.1));
-        assert_eq!(answers.0.is_ok(), self.pairs[batch].parent == Some(self.head));
+        assert_eq!(answers.0.is_ok(), self.pairs[batch].parent == Some(self.tip));
         if answers.0.is_ok() {
-            self.head = batch;
+            self.tip = batch;
         }
     }
 
     async fn reopen(&mut self) {
-        // Only the head is kept; in memory, that is what is left when everything above it is dropped.
-        self.pairs = vec![Pair { parent: None, height: self.pairs[self.head].height, handles: None }];
-        self.head = 0;
+        // Only the tip is kept; in memory, that is what is left when everything above it is dropped.
+        self.pairs = vec![Pair { parent: None, height: self.pairs[self.tip].height, handles: None }];
+        self.tip = 0;
         self.qmdb = None;
         self.qmdb = Some(open_qmdb(&self.context).await);
-        self.pairs[0].handles = Some((self.memory.head(), self.qmdb().head()));
+        self.pairs[0].handles = Some((self.memory.tip(), self.qmdb().tip()));
     }
 
     fn is_live(&self, batch: usize) -> bool {
-        batch == self.head || self.pairs[batch].parent.is_some_and(|parent| self.is_live(parent))
+        batch == self.tip || self.pairs[batch].parent.is_some_and(|parent| self.is_live(parent))
     }
 
     /// Every batch says the same in both, value by value or error by error.
@@ -201,17 +201,17 @@ impl Both {
         let distinct: std::collections::BTreeSet<_> =
             self.commitments.values().map(|commitment| commitment.state_root).collect();
         assert_eq!(distinct.len(), self.commitments.len(), "two histories, two roots");
-        assert_eq!(self.qmdb().height(), self.pairs[self.head].height);
-        let heads = (self.memory.head().commitment().state_root, self.qmdb().head().commitment());
-        assert_eq!(self.commitments.get(&heads.0).copied().unwrap_or(heads.1), heads.1);
+        assert_eq!(self.qmdb().height(), self.pairs[self.tip].height);
+        let tips = (self.memory.tip().commitment().state_root, self.qmdb().tip().commitment());
+        assert_eq!(self.commitments.get(&tips.0).copied().unwrap_or(tips.1), tips.1);
     }
 }
 
 /// The roots of the two stores are of different kinds.
 fn without_roots(answer: Result<(), CommitError>) -> Result<(), CommitError> {
     answer.map_err(|error| match error {
-        CommitError::NotOnHead { height, head_height, .. } => {
-            CommitError::NotOnHead { height, root: B256::ZERO, head_height, head_root: B256::ZERO }
+        CommitError::NotOnTip { height, tip_height, .. } => {
+            CommitError::NotOnTip { height, root: B256::ZERO, tip_height, tip_root: B256::ZERO }
         }
         other => other,
     })
@@ -300,19 +300,19 @@ impl Eventful {
                 self.open(None).await;
             }
             Aside::Abandon(first, second) => {
-                let branch = seal(&store, &store.head(), first).await;
+                let branch = seal(&store, &store.tip(), first).await;
                 seal(&store, &branch, second).await;
             }
             Aside::Rewind(writes) => {
-                let head = store.head().commitment();
-                let mistake = seal(&store, &store.head(), writes).await;
+                let tip = store.tip().commitment();
+                let mistake = seal(&store, &store.tip(), writes).await;
                 store.commit(&mistake).await.unwrap();
                 drop((store, mistake));
-                self.open(Some(head.ops_end)).await;
-                assert_eq!(self.store().head().commitment(), head);
+                self.open(Some(tip.ops_end)).await;
+                assert_eq!(self.store().tip().commitment(), tip);
             }
-            Aside::Prune => while store.prune(&store.head().commitment()).await.unwrap() {},
-            Aside::Read => drop(read::<QmdbStore<Context>>(&store.head(), 100).await),
+            Aside::Prune => while store.prune(&store.tip().commitment()).await.unwrap() {},
+            Aside::Read => drop(read::<QmdbStore<Context>>(&store.tip(), 100).await),
         }
     }
 
@@ -323,7 +323,7 @@ impl Eventful {
             self.go_aside(aside).await;
         }
         let store = self.store().clone();
-        let batch = seal(&store, &store.head(), writes).await;
+        let batch = seal(&store, &store.tip(), writes).await;
         if is_between && keeps_batches {
             self.go_aside(aside).await;
         }
@@ -344,16 +344,16 @@ proptest! {
             let plain = QmdbStore::open(context.child("a"), &crate::support::config("a"), &start()).await.unwrap();
             let mut other = Eventful { context: context.child("other"), config, store: None };
             other.open(None).await;
-            assert_eq!(plain.head().commitment(), other.store().head().commitment());
+            assert_eq!(plain.tip().commitment(), other.store().tip().commitment());
             // A whole branch in the air, committed in the end.
             let mut floating = Vec::new();
             let air = QmdbStore::open(context.child("c"), &crate::support::config("c"), &start()).await.unwrap();
             for (height, (writes, aside, is_between)) in history.iter().enumerate() {
-                let batch = seal(&plain, &plain.head(), writes).await;
+                let batch = seal(&plain, &plain.tip(), writes).await;
                 plain.commit(&batch).await.unwrap();
                 let commitment = other.step(writes, aside, *is_between).await;
                 assert_eq!(batch.commitment(), commitment, "block {}", height + 1);
-                let parent = floating.last().cloned().unwrap_or(air.head());
+                let parent = floating.last().cloned().unwrap_or(air.tip());
                 floating.push(seal(&air, &parent, writes).await);
                 assert_eq!(floating[height].commitment(), commitment, "block {} in the air", height + 1);
             }
@@ -361,7 +361,7 @@ proptest! {
                 air.commit(batch).await.unwrap();
             }
             let stores = [&plain, other.store(), &air];
-            let commitments = stores.map(|store| store.head().commitment());
+            let commitments = stores.map(|store| store.tip().commitment());
             assert!(commitments.iter().all(|commitment| *commitment == commitments[0]));
         });
     }
@@ -399,7 +399,7 @@ fn golden_commitments() {
 async fn vectors(context: Context) -> BTreeMap<String, String> {
     let (config, genesis) = (QmdbConfig::new("golden"), genesis(30, "golden"));
     let store = QmdbStore::open(context.child("golden"), &config, &genesis).await.unwrap();
-    let mut vectors = BTreeMap::from([("block 000".to_owned(), shown(store.head().commitment()))]);
+    let mut vectors = BTreeMap::from([("block 000".to_owned(), shown(store.tip().commitment()))]);
     for height in 1..=100 {
         let commitment = advance(&store, height).await.commitment();
         if [1, 2, 3, 10, 50, 100].contains(&height) {

@@ -51,7 +51,7 @@ impl Healthy {
             on_disk(directory.path(), async |context| {
                 let store = open(&context, "a").await.unwrap();
                 if states.is_empty() {
-                    states.push((store.head().commitment(), read::<Store>(&store.head(), 40).await));
+                    states.push((store.tip().commitment(), read::<Store>(&store.tip(), 40).await));
                 }
                 let archive = BlockJournal::open(context.child("blocks"), &config("a")).await.unwrap();
                 for number in store.height() + 1..=height {
@@ -64,7 +64,7 @@ impl Healthy {
                 }
                 if height == BLOCKS {
                     states.push((
-                        seal(&store, &store.head(), &writes(BLOCKS + 1)).await.commitment(),
+                        seal(&store, &store.tip(), &writes(BLOCKS + 1)).await.commitment(),
                         Vec::new(),
                     ));
                 }
@@ -148,10 +148,10 @@ fn state_outcome(directory: &Path, healthy: &Healthy, cause: &str) -> Outcome {
         };
         let height = store.height();
         let (commitment, values) = &healthy.states[height as usize];
-        if store.head().commitment() != *commitment {
+        if store.tip().commitment() != *commitment {
             return Outcome::OtherRoot;
         }
-        match store.head().get_many(&keys(40)).await {
+        match store.tip().get_many(&keys(40)).await {
             Ok(found) => assert_eq!(found, *values, "{cause}"),
             Err(error) => {
                 assert_helpful(&error.reason, "a-log_");
@@ -349,7 +349,7 @@ fn the_state_is_made_again_once_its_files_are_removed() {
     }
     on_disk(copy.path(), async |context| {
         let store = open(&context, "a").await.unwrap();
-        assert_eq!((store.height(), store.head().commitment()), (0, healthy.states[0].0));
+        assert_eq!((store.height(), store.tip().commitment()), (0, healthy.states[0].0));
     });
     assert_eq!(archive_outcome(copy.path(), "the state was removed"), Outcome::Whole);
     assert_eq!(state_outcome(copy.path(), &healthy, "the state was removed"), Outcome::Shorter);
@@ -363,7 +363,7 @@ fn damage_under_an_open_store_is_an_error_that_names_the_files() {
         let store = open(&context, "a").await.unwrap();
         let archive = BlockJournal::open(context.child("blocks"), &config("a")).await.unwrap();
         let large = (0..40).map(|number| (number, Some(Bytes::from(vec![7; 5_000])))).collect();
-        let batch = seal(&store, &store.head(), &large).await;
+        let batch = seal(&store, &store.tip(), &large).await;
         store.commit(&batch).await.unwrap();
         for number in 1..=BLOCKS {
             archive.append(&block(number), &[], None).await.unwrap();
@@ -380,7 +380,7 @@ fn damage_under_an_open_store_is_an_error_that_names_the_files() {
                 fs::write(&file, vec![0x55; length]).unwrap();
             }
         }
-        let error = store.head().get_many(&keys(40)).await.unwrap_err();
+        let error = store.tip().get_many(&keys(40)).await.unwrap_err();
         assert_helpful(&error.reason, "a-log_");
         let mut errors = 0;
         for number in 1..=BLOCKS {

@@ -54,7 +54,7 @@ struct Snapshot {
 struct Model {
     store: MemoryStore,
     snapshots: Vec<Snapshot>,
-    head: usize,
+    tip: usize,
 }
 
 impl Model {
@@ -70,14 +70,14 @@ impl Model {
             operations: genesis.len() as u64,
             values: genesis,
             root: keccak256(bytes),
-            handle: Some(store.head()),
+            handle: Some(store.tip()),
         };
-        Self { store, snapshots: vec![first], head: 0 }
+        Self { store, snapshots: vec![first], tip: 0 }
     }
 
-    /// Whether the head leads to a batch.
+    /// Whether the tip leads to a batch.
     fn is_live(&self, batch: usize) -> bool {
-        batch == self.head || self.snapshots[batch].parent.is_some_and(|parent| self.is_live(parent))
+        batch == self.tip || self.snapshots[batch].parent.is_some_and(|parent| self.is_live(parent))
     }
 
     fn apply(&mut self, action: &Action) {
@@ -87,7 +87,7 @@ impl Model {
             Action::Commit { batch } => self.commit(batch % count),
             Action::Advance { child } => {
                 let children: Vec<_> =
-                    (0..count).filter(|n| self.snapshots[*n].parent == Some(self.head)).collect();
+                    (0..count).filter(|n| self.snapshots[*n].parent == Some(self.tip)).collect();
                 if !children.is_empty() {
                     self.commit(children[child % children.len()]);
                 }
@@ -156,10 +156,10 @@ impl Model {
             return;
         };
         let outcome = block_on(self.store.commit(handle));
-        let is_child = self.snapshots[batch].parent == Some(self.head);
+        let is_child = self.snapshots[batch].parent == Some(self.tip);
         assert_eq!(outcome.is_ok(), is_child, "{outcome:?}");
         if is_child {
-            self.head = batch;
+            self.tip = batch;
         }
     }
 
@@ -177,7 +177,7 @@ impl Model {
             }
             assert_eq!(handle.commitment(), commitment(snapshot));
         }
-        assert_eq!(self.store.head().commitment(), commitment(&self.snapshots[self.head]));
+        assert_eq!(self.store.tip().commitment(), commitment(&self.snapshots[self.tip]));
     }
 }
 
@@ -214,7 +214,7 @@ proptest! {
     }
 }
 
-/// One task commits a growing chain, which counts in every value; others read heads that go stale meanwhile.
+/// One task commits a growing chain, which counts in every value; others read tips that go stale meanwhile.
 #[test]
 fn readers_see_one_state_or_an_error_while_others_commit() {
     const BLOCKS: u8 = 200;
@@ -225,12 +225,12 @@ fn readers_see_one_state_or_an_error_while_others_commit() {
         let reader = || {
             let mut last = 0;
             while last < BLOCKS {
-                let head = store.head();
+                let tip = store.tip();
                 std::thread::yield_now();
-                match block_on(head.get_many(&keys)) {
+                match block_on(tip.get_many(&keys)) {
                     Ok(values) => {
                         let seen = values[0].as_ref().expect("never removed")[0];
-                        assert!(seen >= last, "the head never goes back");
+                        assert!(seen >= last, "the tip never goes back");
                         assert_eq!(values, vec![value(seen); keys.len()]);
                         last = seen;
                     }
@@ -242,8 +242,8 @@ fn readers_see_one_state_or_an_error_while_others_commit() {
         for n in 0..BLOCKS {
             let change = |key: &StateKey| StateChange { key: *key, old: value(n), new: value(n + 1) };
             let diff = StateDiff::new(keys.iter().map(change).collect());
-            let batch = block_on(store.seal(&store.head(), &diff)).expect("it is on the head");
-            block_on(store.commit(&batch)).expect("it is on the head");
+            let batch = block_on(store.seal(&store.tip(), &diff)).expect("it is on the tip");
+            block_on(store.commit(&batch)).expect("it is on the tip");
             std::thread::yield_now();
         }
         readers.into_iter().for_each(|reader| reader.join().expect("no reader fails"));
@@ -260,9 +260,9 @@ fn a_reset_store_is_a_new_one() {
         let (old, new) = (Some(Bytes::from_static(old)), Some(Bytes::from_static(new)));
         StateDiff::new(vec![StateChange { key, old, new }])
     };
-    let origin = store.head();
+    let origin = store.tip();
     let grow = || {
-        let first = block_on(store.seal(&store.head(), &change(b"genesis", b"one"))).unwrap();
+        let first = block_on(store.seal(&store.tip(), &change(b"genesis", b"one"))).unwrap();
         let second = block_on(store.seal(&first, &change(b"one", b"two"))).unwrap();
         let third = block_on(store.seal(&second, &change(b"two", b"three"))).unwrap();
         block_on(store.commit(&first)).unwrap();

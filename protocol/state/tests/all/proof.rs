@@ -305,7 +305,7 @@ fn a_closed_store_makes_no_proof() {
         let chain = Chain::start(context.child("store"), genesis()).await;
         let change = almanac_primitives::StateChange { key: slot(9), old: None, new: Some(stored_slot(9)) };
         let diff = almanac_primitives::StateDiff::new(vec![change]);
-        let batch = chain.store.seal(&chain.store.head(), &diff).await.unwrap();
+        let batch = chain.store.seal(&chain.store.tip(), &diff).await.unwrap();
         context.storage_fault_config().write().sync_rate = Some(probability!(1.0));
         chain.store.commit(&batch).await.unwrap_err();
         context.storage_fault_config().write().sync_rate = None;

@@ -47,7 +47,7 @@ impl source::Source for Direct {
 }
 
 fn header(number: u64, store: &Store) -> Header {
-    Header { number, commitment: store.head().commitment(), ..Header::default() }
+    Header { number, commitment: store.tip().commitment(), ..Header::default() }
 }
 
 /// A store at a height of the common history, and the header after each block.
@@ -81,19 +81,19 @@ fn a_copy_is_the_same_state_and_goes_on_the_same_way() {
             let name = format!("copy{height}");
             let copied = copy(&context, &name, &store, header).await.unwrap();
             assert_eq!(copied.height(), header.number);
-            assert_eq!(copied.head().commitment(), header.commitment);
-            let values = read::<Store>(&copied.head(), 40).await;
+            assert_eq!(copied.tip().commitment(), header.commitment);
+            let values = read::<Store>(&copied.tip(), 40).await;
             let live = values.iter().flatten().count() as u64 + 1;
             assert_eq!(copied.live_values().await, Ok(live), "and the name of the genesis");
             drop(copied);
             let genesis = genesis(30, "a");
             let again = QmdbStore::open(context.child("again"), &config(&name), &genesis).await.unwrap();
-            assert_eq!((again.height(), again.head().commitment()), (header.number, header.commitment));
+            assert_eq!((again.height(), again.tip().commitment()), (header.number, header.commitment));
             for next in header.number + 1..=60 {
                 let batch = advance(&again, next).await;
                 assert_eq!(batch.commitment(), headers[usize::try_from(next).unwrap()].commitment);
             }
-            assert_eq!(read::<Store>(&again.head(), 40).await, read::<Store>(&store.head(), 40).await);
+            assert_eq!(read::<Store>(&again.tip(), 40).await, read::<Store>(&store.tip(), 40).await);
         }
     });
 }
@@ -106,7 +106,7 @@ fn a_copy_serves_others() {
         let copied = copy(&context, "b", &store, &headers[40]).await.unwrap();
         assert!(headers[40].commitment.ops_start > 0, "the copy lacks the beginning of the log");
         let second = copy(&context, "c", &copied, &headers[40]).await.unwrap();
-        assert_eq!(second.head().commitment(), headers[40].commitment);
+        assert_eq!(second.tip().commitment(), headers[40].commitment);
         let refused = copied.serve(operations(headers[40].commitment.ops_end, 0, NZU64!(1))).await;
         let size = headers[40].commitment.ops_end;
         assert_eq!(refused.unwrap_err(), ServeError::Pruned { start: 0, size });
@@ -171,7 +171,7 @@ fn answers_keep_within_their_size() {
         let store = open(&context, "a").await.unwrap();
         let large = Bytes::from(vec![7; 60_000]);
         let writes = (0..40).map(|number| (number, Some(large.clone()))).collect();
-        let batch = seal(&store, &store.head(), &writes).await;
+        let batch = seal(&store, &store.tip(), &writes).await;
         store.commit(&batch).await.unwrap();
         let header = header(1, &store);
         let size = header.commitment.ops_end;
@@ -189,7 +189,7 @@ fn answers_keep_within_their_size() {
         }
         assert!(answers > 2, "{answers} answers");
         let copied = copy(&context, "b", &store, &header).await.unwrap();
-        assert_eq!(read::<Store>(&copied.head(), 40).await, vec![Some(large); 40]);
+        assert_eq!(read::<Store>(&copied.tip(), 40).await, vec![Some(large); 40]);
     });
 }
 
@@ -283,8 +283,8 @@ fn a_copy_goes_on_with_what_an_earlier_attempt_left() {
 
             let (source, served) = Tiring::new(&store, u64::MAX);
             let copied = QmdbStore::sync(context.child("rest"), &to, &genesis, second, source).await.unwrap();
-            assert_eq!(copied.head().commitment(), second.commitment);
-            assert_eq!(read::<Store>(&copied.head(), 40).await, read::<Store>(&store.head(), 40).await);
+            assert_eq!(copied.tip().commitment(), second.commitment);
+            assert_eq!(read::<Store>(&copied.tip(), 40).await, read::<Store>(&store.tip(), 40).await);
             let served = served.load(Relaxed);
             if answers == 0 {
                 assert!(served + 1 >= total, "{served} of {total}");
@@ -312,8 +312,8 @@ fn a_copy_whose_peers_prune_goes_on_with_a_newer_block() {
         assert!(error.to_string().contains("was pruned beyond"), "{error}");
         assert!(matches!(error, SyncError::Source { number: 40, .. }), "{error}");
         let copied = copy(&context, "b", &store, second).await.unwrap();
-        assert_eq!(copied.head().commitment(), second.commitment);
-        assert_eq!(read::<Store>(&copied.head(), 40).await, read::<Store>(&store.head(), 40).await);
+        assert_eq!(copied.tip().commitment(), second.commitment);
+        assert_eq!(read::<Store>(&copied.tip(), 40).await, read::<Store>(&store.tip(), 40).await);
     });
 }
 

@@ -83,9 +83,9 @@ pub async fn seal<S: StateStore>(store: &S, parent: &S::Batch, writes: &Writes) 
     store.seal(parent, &diff).await.expect("the diff fits its parent")
 }
 
-/// Seals and commits a block of the common history on the head.
+/// Seals and commits a block of the common history on the tip.
 pub async fn advance<S: StateStore>(store: &S, height: u64) -> S::Batch {
-    let batch = seal(store, &store.head(), &writes(height)).await;
-    store.commit(&batch).await.expect("it is on the head");
+    let batch = seal(store, &store.tip(), &writes(height)).await;
+    store.commit(&batch).await.expect("it is on the tip");
     batch
 }

@@ -3,9 +3,9 @@
 
 use alloy_primitives::{Address, BlockHash};
 use almanac_bft::{
-    BlockNumbers, CHANNEL_QUOTA, Channels, ConsensusBlock, Finalizer, History, Ledger, Namespace,
-    RECENT_BLOCKS, RuntimeClock, TimeConfig, Timeouts, Validator, ValidatorSet, Voter, block::key_bytes,
-    engine, finalizer::Deliveries, punctual::Punctuality,
+    BlockNumbers, CHANNEL_QUOTA, Channels, ConsensusBlock, Finalizer, History, Namespace, RECENT_BLOCKS,
+    Replica, RuntimeClock, TimeConfig, Timeouts, Validator, ValidatorSet, Voter, block::key_bytes, engine,
+    finalizer::Deliveries, punctual::Punctuality,
 };
 use almanac_consensus::{Application, SharedPool};
 use almanac_mempool::{Pool, PoolConfig};
@@ -51,8 +51,8 @@ struct Flaky {
 impl StateStore for Flaky {
     type Batch = MemoryBatch;
 
-    fn head(&self) -> MemoryBatch {
-        self.store.head()
+    fn tip(&self) -> MemoryBatch {
+        self.store.tip()
     }
 
     async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {
@@ -132,18 +132,18 @@ async fn start(
     oracle: &Oracle<PublicKey, Context>,
     index: usize,
     disk: Disk,
-) -> Arc<Ledger<Flaky>> {
+) -> Arc<Replica<Flaky>> {
     let (genesis, key) = (chain(), keys().remove(index));
     let store = Flaky { store: MemoryStore::from_genesis(genesis.state().unwrap()), disk };
     let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
     let pool = SharedPool::new(Pool::new(PoolConfig::developer(), tip.header.base_fee));
     let (header, namespace) = (tip.header.clone(), Namespace(tip.hash));
-    let ledger = Ledger::new(application, tip);
+    let replica = Replica::new(application, tip);
     let validators = ValidatorSet::new(&genesis).unwrap();
     let time = TimeConfig { block_time: DurationMs(100), ..TimeConfig::default() };
     let control = oracle.control(key.public_key());
     let clock = RuntimeClock::new(context.child("clock"));
-    let timeouts = Timeouts::for_block_time(Duration::from_millis(time.block_time.0));
+    let timeouts = Timeouts::for_blocks(Duration::from_millis(time.block_time.0), Duration::ZERO);
     let validator = Validator {
         public_key: key.public_key(),
         scheme: validators.signer(&namespace, &key).unwrap(),
@@ -159,7 +159,7 @@ async fn start(
         recent_blocks: RECENT_BLOCKS,
     };
     let voter =
-        Voter { ledger: ledger.clone(), pool: pool.clone(), clock, time, validators: Arc::new(validators) };
+        Voter { replica: replica.clone(), pool: pool.clone(), clock, time, validators: Arc::new(validators) };
     let channel = |number| control.register(number, CHANNEL_QUOTA);
     let channels = Channels {
         votes: channel(0).await.unwrap(),
@@ -172,12 +172,12 @@ async fn start(
     let (engine, marshal) =
         engine::start(context.child("engine"), validator, voter, channels, deliveries).await;
     let finalizer =
-        Finalizer { ledger: ledger.clone(), pool, sinks: Vec::new(), recent_blocks: RECENT_BLOCKS };
+        Finalizer { replica: replica.clone(), pool, sinks: Vec::new(), recent_blocks: RECENT_BLOCKS };
     context.child("finalizer").spawn(|clock| async move {
         finalizer.run(clock, marshal, inbox).await.expect("final blocks can be committed");
     });
     context.child("running").spawn(|_| async move { drop(engine.await) });
-    ledger
+    replica
 }
 
 /// A failure for so long, at many moments of a view: every vote of the failing one is needed.
@@ -185,24 +185,24 @@ fn survives(failing: Duration) {
     deterministic::Runner::timed(Duration::from_secs(600)).start(|context| async move {
         let oracle = connect(&context).await;
         let disk = Disk::default();
-        let mut ledgers = Vec::new();
+        let mut replicas = Vec::new();
         for index in 0..3 {
             let disk = if index == 0 { disk.clone() } else { Disk::default() };
-            ledgers.push(start(context.child("validator"), &oracle, index, disk).await);
+            replicas.push(start(context.child("validator"), &oracle, index, disk).await);
         }
-        ledgers[0].wait_for(3).await;
+        replicas[0].wait_for(3).await;
         for round in 0..20 {
             context.sleep(Duration::from_millis(13 * round)).await;
             disk.is_failing.store(true, Relaxed);
             context.sleep(failing).await;
             disk.is_failing.store(false, Relaxed);
-            let height = ledgers[1].tip().header.number;
-            for ledger in &ledgers {
+            let height = replicas[1].tip().header.number;
+            for replica in &replicas {
                 tokio::select! {
-                    () = ledger.wait_for(height + 5) => {}
+                    () = replica.wait_for(height + 5) => {}
                     () = context.sleep(Duration::from_secs(60)) => panic!(
                         "the network stands still at block {height} after failure {round}: heights {:?}",
-                        ledgers.iter().map(|ledger| ledger.tip().header.number).collect::<Vec<_>>()
+                        replicas.iter().map(|replica| replica.tip().header.number).collect::<Vec<_>>()
                     ),
                 }
             }

@@ -2,7 +2,7 @@
 
 use crate::sim::{machine::Machine, opened::Store, orders::Orders};
 use alloy_primitives::{Address, U256};
-use almanac_bft::Ledger;
+use almanac_bft::Replica;
 use almanac_consensus::Admission;
 use almanac_primitives::{
     Account, StateKey, UserTransaction,
@@ -37,7 +37,7 @@ pub struct Client {
     /// Where else it sends what does not get in: the blocks of a validator that lies are refused, and gossip goes
     /// out once, also where nobody hears it.
     pub elsewhere: Option<Admissions>,
-    pub ledger: Arc<Ledger<Store>>,
+    pub replica: Arc<Replica<Store>>,
     pub archive: Arc<BlockJournal<Machine>>,
     /// Transfers that it gets into the chain.
     pub transfers: u64,
@@ -53,7 +53,7 @@ impl Client {
         let mut signed = BTreeMap::new();
         for round in 1.. {
             let elsewhere = self.elsewhere(round);
-            if let Some(order) = orders.next(&context, &self.ledger, &self.archive).await {
+            if let Some(order) = orders.next(&context, &self.replica, &self.archive).await {
                 self.submit(order, elsewhere.as_ref());
             }
             self.transfer(&mut signed, elsewhere.as_ref()).await;
@@ -69,7 +69,7 @@ impl Client {
 
     async fn transfer(&self, signed: &mut BTreeMap<u64, UserTransaction>, elsewhere: Option<&Admission>) {
         let sender = person(self.index as u64);
-        let Some(account) = account(&self.ledger, sender.address).await else { return };
+        let Some(account) = account(&self.replica, sender.address).await else { return };
         for nonce in account.nonce..(account.nonce + self.ahead).min(self.transfers) {
             let sign = || transfer(sender, nonce, RECEIVER, self.index as u64 + 1);
             self.submit(signed.entry(nonce).or_insert_with(sign), elsewhere);
@@ -85,7 +85,7 @@ impl Client {
 }
 
 /// An account after the last final block. `None` where the chain moves on while it is read.
-pub async fn account(ledger: &Ledger<Store>, address: Address) -> Option<Account> {
-    let stored = ledger.tip().state.get_many(&[StateKey::Account(address)]).await.ok()?.remove(0);
+pub async fn account(replica: &Replica<Store>, address: Address) -> Option<Account> {
+    let stored = replica.tip().state.get_many(&[StateKey::Account(address)]).await.ok()?.remove(0);
     Some(stored.map_or_else(Account::default, |bytes| Account::decode(&bytes).unwrap()))
 }

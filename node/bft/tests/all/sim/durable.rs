@@ -1,7 +1,7 @@
 //! Looks on as blocks are acknowledged: each must be on disk by then.
 
 use crate::sim::{machine::Machine, network::Network, opened::Store, twins::Half};
-use almanac_bft::{ConsensusBlock, Ledger, finalizer::Deliveries};
+use almanac_bft::{ConsensusBlock, Replica, finalizer::Deliveries};
 use almanac_state::BlockJournal;
 use commonware_actor::Feedback;
 use commonware_consensus::{Reporter, marshal::Update};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 pub struct Durable {
     context: Arc<Machine>,
     network: Network,
-    ledger: Weak<Ledger<Store>>,
+    replica: Weak<Replica<Store>>,
     archive: Weak<BlockJournal<Machine>>,
     place: (usize, Half),
     next: Deliveries,
@@ -24,14 +24,14 @@ impl Durable {
     pub fn new(
         context: &Machine,
         network: &Network,
-        ledger: &Arc<Ledger<Store>>,
+        replica: &Arc<Replica<Store>>,
         archive: &Arc<BlockJournal<Machine>>,
         place: (usize, Half),
         next: Deliveries,
     ) -> Self {
         let (context, network) = (Arc::new(context.child("durable")), network.clone());
-        let (ledger, archive) = (Arc::downgrade(ledger), Arc::downgrade(archive));
-        Self { context, network, ledger, archive, place, next }
+        let (replica, archive) = (Arc::downgrade(replica), Arc::downgrade(archive));
+        Self { context, network, replica, archive, place, next }
     }
 }
 
@@ -42,16 +42,16 @@ impl Reporter for Durable {
         let Update::Block(block, acknowledgement) = update else { return self.next.report(update) };
         let (inner, acknowledged) = Exact::handle();
         let (number, place) = (block.inner().block().header.number, self.place);
-        let (network, ledger, archive) = (self.network.clone(), self.ledger.clone(), self.archive.clone());
+        let (network, replica, archive) = (self.network.clone(), self.replica.clone(), self.archive.clone());
         self.context.child("acknowledgement").spawn(move |_| async move {
             if acknowledged.await.is_err() {
                 return;
             }
-            let (Some(ledger), Some(archive)) = (ledger.upgrade(), archive.upgrade()) else { return };
+            let (Some(replica), Some(archive)) = (replica.upgrade(), archive.upgrade()) else { return };
             if archive.height().await.unwrap() < number {
                 network.violated(format!("block {number} is acknowledged and not in the archive"));
             }
-            if ledger.tip().header.number < number {
+            if replica.tip().header.number < number {
                 network.violated(format!("block {number} is acknowledged and not in the state"));
             }
             network.acknowledged(place, number);

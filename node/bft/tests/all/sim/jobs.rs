@@ -3,7 +3,7 @@
 use crate::sim::opened::Store;
 use alloy_primitives::{Address, Bytes, TxKind, U256};
 use alloy_sol_types::{SolCall as _, SolEvent as _};
-use almanac_bft::Ledger;
+use almanac_bft::Replica;
 use almanac_primitives::{
     ScheduleId, ScheduleRef, StateKey, TimestampMs, UserTransaction,
     addresses::CRON_REGISTRY,
@@ -56,9 +56,9 @@ pub fn schedule(owner: Person, nonce: u64, first: u64, run_gas: u64) -> UserTran
 }
 
 /// How many runs the contract that they call has counted. `None` where the chain moves on while it is read.
-pub async fn counted(ledger: &Ledger<Store>) -> Option<U256> {
+pub async fn counted(replica: &Replica<Store>) -> Option<U256> {
     let slot = StateKey::Slot(COUNTER, CRON_REGISTRY.into_word().into());
-    let stored = ledger.tip().state.get_many(&[slot]).await.ok()?.remove(0);
+    let stored = replica.tip().state.get_many(&[slot]).await.ok()?.remove(0);
     Some(stored.map_or(U256::ZERO, |bytes| decode_slot(&bytes).unwrap()))
 }
 

@@ -228,7 +228,7 @@ impl Liar {
 
     /// The same block with other due runs, if the parent is final already and anything is due.
     async fn tamper(&self, honest: &Block) -> Option<Digested<ConsensusBlock>> {
-        let parent = self.voter.ledger.tip();
+        let parent = self.voter.replica.tip();
         let header = &honest.header;
         if parent.hash != header.parent_hash {
             return None;

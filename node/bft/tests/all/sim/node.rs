@@ -21,7 +21,7 @@ use crate::sim::{
     witness::Witness,
 };
 use almanac_bft::{
-    FinalityReader, History, Leave, Ledger, Parts, RuntimeClock, Silence, Standing, ValidatorSet, Voice,
+    FinalityReader, History, Leave, Parts, Replica, RuntimeClock, Silence, Standing, ValidatorSet, Voice,
     Voter, VotesOnDisk,
     sync::Floor,
     wiring::{self, CHANNEL_COUNT, Identity, Links, Signals},
@@ -59,7 +59,7 @@ pub struct Node {
 }
 
 struct Running {
-    ledger: Weak<Ledger<Store>>,
+    replica: Weak<Replica<Store>>,
     archive: Weak<BlockJournal<Machine>>,
     /// The block behind which its chain begins.
     floor: u64,
@@ -70,9 +70,9 @@ impl Node {
         Self { index, running: Arc::default() }
     }
 
-    /// Its ledger, if it runs.
-    pub fn ledger(&self) -> Option<Arc<Ledger<Store>>> {
-        self.running.lock().unwrap().as_ref()?.ledger.upgrade()
+    /// Its replica, if it runs.
+    pub fn replica(&self) -> Option<Arc<Replica<Store>>> {
+        self.running.lock().unwrap().as_ref()?.replica.upgrade()
     }
 
     fn archive(&self) -> Option<(Arc<BlockJournal<Machine>>, u64)> {
@@ -103,7 +103,7 @@ impl Node {
 
 impl ProcessedHeight for Node {
     async fn processed_height(&self) -> u64 {
-        self.ledger().map_or(0, |ledger| ledger.tip().header.number)
+        self.replica().map_or(0, |replica| replica.tip().header.number)
     }
 }
 
@@ -291,7 +291,7 @@ impl Surroundings {
             }
         };
         self.network.marks.add(Mark::Silent);
-        let tip = || self.node.ledger().map(|ledger| ledger.tip().header).unwrap_or_default();
+        let tip = || self.node.replica().map(|replica| replica.tip().header).unwrap_or_default();
         let silence = Silence::new(begin, &newest.map_or_else(tip, |newest| *newest));
         loop {
             clock.sleep(Duration::from_millis(100)).await;
@@ -333,10 +333,10 @@ impl Surroundings {
         let standing = Box::pin(self.standing(&context, &place, now(&clock))).await;
         let Self { network, index, peers, control, monitor, node } = self;
         let opened = Box::pin(Opened::open(&context, &network, &place)).await;
-        let Opened { ledger, archive, numbers, pool, tampered, names, feed, tip } = opened;
+        let Opened { replica, archive, numbers, pool, tampered, names, feed, tip } = opened;
         let floor = place.copied.as_ref().map(|(floor, _)| floor.clone());
         *node.running.lock().unwrap() = Some(Running {
-            ledger: Arc::downgrade(&ledger),
+            replica: Arc::downgrade(&replica),
             archive: Arc::downgrade(&archive),
             floor: floor.as_ref().map_or(0, |floor| floor.header.number),
         });
@@ -365,7 +365,7 @@ impl Surroundings {
                 index,
                 admission: admission.clone(),
                 elsewhere: (!is_honest).then(|| network.admissions.clone()),
-                ledger: ledger.clone(),
+                replica: replica.clone(),
                 archive: archive.clone(),
                 transfers: network.transfers,
                 ahead: network.transfers_ahead,
@@ -382,7 +382,7 @@ impl Surroundings {
             recent_blocks: RECENT_BLOCKS,
         };
         let parts = Parts {
-            ledger: ledger.clone(),
+            replica: replica.clone(),
             history: History { archive: archive.clone(), numbers },
             genesis: network.genesis_header.clone(),
             floor,
@@ -403,7 +403,7 @@ impl Surroundings {
         let links = Links { ends: wires, peers, blocker: control };
         let key = network.keys[index].public_key();
         let seat = (index, place.half);
-        let durable = |next| Durable::new(&context, &network, &ledger, &archive, seat, next);
+        let durable = |next| Durable::new(&context, &network, &replica, &archive, seat, next);
         let reporter = |deliveries| MonitorReporter::new(key, monitor, durable(deliveries));
         let application = |voter| liar(&network, index, place.half, voter, tampered);
         let (signals, machine) =
@@ -426,9 +426,9 @@ fn liar(
     voter: Voter<Store, RuntimeClock<Machine>>,
     tampered: Option<Arc<almanac_consensus::Application<Store>>>,
 ) -> Liar {
-    let Voter { ledger, pool, clock, time, validators } = voter;
+    let Voter { replica, pool, clock, time, validators } = voter;
     let with =
-        |clock, validators| Voter { ledger: ledger.clone(), pool: pool.clone(), clock, time, validators };
+        |clock, validators| Voter { replica: replica.clone(), pool: pool.clone(), clock, time, validators };
     let (votes_by, proposes_by) = (network.clocks[index], network.proposer_clock_of(index, half));
     let choosing = SimClock::while_choosing(clock.clone(), proposes_by, network.transaction_time);
     Liar {

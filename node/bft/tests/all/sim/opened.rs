@@ -12,7 +12,7 @@ use crate::sim::{
 };
 use alloy_primitives::Bytes;
 use almanac_bft::{
-    Ledger,
+    Replica,
     sync::{Floor, KnownKeys},
 };
 use almanac_consensus::{Application, SharedPool, Sink, TipState};
@@ -59,7 +59,7 @@ impl Place {
 }
 
 pub struct Opened {
-    pub ledger: Arc<Ledger<Store>>,
+    pub replica: Arc<Replica<Store>>,
     pub archive: Arc<BlockJournal<Machine>>,
     pub numbers: Arc<Numbers>,
     pub pool: Arc<SharedPool>,
@@ -123,12 +123,12 @@ impl Opened {
         let base_fee = application.next_environment(&tip).await.unwrap().base_fee;
         let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
         application.know_senders(pool.clone());
-        let ledger = Ledger::new(application, tip);
+        let replica = Replica::new(application, tip);
         let (names, tip): (Arc<dyn KnownKeys>, Arc<dyn TipState>) = match &place.copied {
-            Some((_, names)) => (names.clone(), Arc::new(SimTip(ledger.clone()))),
+            Some((_, names)) => (names.clone(), Arc::new(SimTip(replica.clone()))),
             None => (Arc::new(IndexNames(indexed.clone())), Arc::new(IndexFeed(indexed))),
         };
-        Self { ledger, archive, numbers, pool, tampered, names, feed, tip }
+        Self { replica, archive, numbers, pool, tampered, names, feed, tip }
     }
 }
 
@@ -161,7 +161,7 @@ fn config(partition: String) -> QmdbConfig {
 
 /// The state after the last final block, of a node without an index. Reads never have to wait in the simulator,
 /// except while a block is being committed; then admission fails.
-struct SimTip(Arc<Ledger<Store>>);
+struct SimTip(Arc<Replica<Store>>);
 
 impl TipState for SimTip {
     fn tip_state(&self) -> Box<dyn StateRead + Send> {
@@ -185,5 +185,5 @@ pub async fn genesis_header(context: Machine, genesis: &Genesis) -> Header {
     use almanac_state::{SealedBatch as _, StateStore as _};
     let store =
         QmdbStore::open(context, &config("genesis".to_owned()), &genesis.state().unwrap()).await.unwrap();
-    genesis.header(store.head().commitment()).unwrap()
+    genesis.header(store.tip().commitment()).unwrap()
 }

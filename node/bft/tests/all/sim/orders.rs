@@ -3,7 +3,7 @@
 
 use crate::sim::{client::account, jobs, machine::Machine, opened::Store, run::milliseconds};
 use alloy_primitives::Address;
-use almanac_bft::Ledger;
+use almanac_bft::Replica;
 use almanac_primitives::{
     TimestampMs, UserTransaction,
     testing::{Person, person},
@@ -45,12 +45,12 @@ impl Orders {
     pub async fn next(
         &mut self,
         context: &Machine,
-        ledger: &Ledger<Store>,
+        replica: &Replica<Store>,
         archive: &BlockJournal<Machine>,
     ) -> Option<&UserTransaction> {
         let owner = owner(self.client);
         // Before the search: the archive has all blocks that the state has, so an order that counts is found.
-        let nonce = account(ledger, owner.address).await?.nonce;
+        let nonce = account(replica, owner.address).await?.nonce;
         self.search(archive, owner.address).await?;
         if self.has_job {
             return None;

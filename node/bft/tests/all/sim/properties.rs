@@ -52,19 +52,19 @@ impl ExitCondition<PublicKey, Node> for Finished {
             }
             for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
                 // One whose disk has failed is over, and waits for its restart.
-                let Some(ledger) = node.ledger() else { return Ok(false) };
-                let tip = ledger.tip().header;
+                let Some(replica) = node.replica() else { return Ok(false) };
+                let tip = replica.tip().header;
                 if tip.number < self.height || tip.timestamp < self.until {
                     return Ok(false);
                 }
                 for client in self.network.participants() {
-                    let account = account(&ledger, person(client as u64).address).await;
+                    let account = account(&replica, person(client as u64).address).await;
                     if account.is_none_or(|account| account.nonce < self.network.transfers) {
                         return Ok(false);
                     }
                 }
                 let runs = U256::from(self.network.participants().count() as u64 * jobs::RUNS);
-                if jobs::counted(&ledger).await.is_none_or(|counted| counted < runs) {
+                if jobs::counted(&replica).await.is_none_or(|counted| counted < runs) {
                     return Ok(false);
                 }
             }
@@ -144,8 +144,8 @@ impl Agreement {
     /// No transfer was lost or done twice.
     async fn check_transfers(&self, node: &Node) -> Result<(), String> {
         let expected = client::expected_balance(self.network.participants(), self.network.transfers);
-        let ledger = node.ledger().ok_or("a validator does not run")?;
-        let found = account(&ledger, RECEIVER).await.ok_or("the chain moved on")?.balance;
+        let replica = node.replica().ok_or("a validator does not run")?;
+        let found = account(&replica, RECEIVER).await.ok_or("the chain moved on")?.balance;
         if found != expected {
             return Err(format!("validator {}: {found} arrived instead of {expected}", node.index));
         }
@@ -157,8 +157,8 @@ impl Agreement {
     /// What receipts say of runs is what the contract says that they call.
     async fn check_count(&self, nodes: &[&&Node], runs: usize) -> Result<(), String> {
         for node in nodes {
-            let ledger = node.ledger().ok_or("a validator does not run")?;
-            let counted = jobs::counted(&ledger).await.ok_or("the chain moved on")?;
+            let replica = node.replica().ok_or("a validator does not run")?;
+            let counted = jobs::counted(&replica).await.ok_or("the chain moved on")?;
             if counted != U256::from(runs) {
                 return Err(format!("validator {}: {counted} runs instead of {runs}", node.index));
             }

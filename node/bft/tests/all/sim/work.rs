@@ -35,8 +35,8 @@ impl Borrow<QmdbStore<Machine>> for WorkingStore {
 impl StateStore for WorkingStore {
     type Batch = QmdbBatch<Machine>;
 
-    fn head(&self) -> Self::Batch {
-        self.store.head()
+    fn tip(&self) -> Self::Batch {
+        self.store.tip()
     }
 
     async fn seal(&self, parent: &Self::Batch, diff: &StateDiff) -> Result<Self::Batch, SealError> {

@@ -39,7 +39,7 @@ impl Chain {
         let validators = ValidatorSet::new(&with_validators(&keys)).unwrap();
         let genesis: BTreeMap<_, _> = (0..3_000).map(|n| (key(n), value(0, n))).collect();
         let store = QmdbStore::open(context.child("store"), &config("chain"), &genesis).await.unwrap();
-        let first = Header { commitment: store.head().commitment(), ..Header::default() };
+        let first = Header { commitment: store.tip().commitment(), ..Header::default() };
         let mut chain = Self {
             keys,
             validators,
@@ -78,7 +78,7 @@ impl Chain {
                 None => state.remove(&change.key),
             };
         }
-        let batch = self.store.seal(&self.store.head(), &diff).await.unwrap();
+        let batch = self.store.seal(&self.store.tip(), &diff).await.unwrap();
         self.store.commit(&batch).await.unwrap();
         let parent_hash = self.headers.last().unwrap().hash();
         self.headers.push(Header {

@@ -111,7 +111,7 @@ fn followers_copy_the_state_while_blocks_are_made_and_go_on() {
         for index in 0..VALIDATORS {
             validators.push(node::start(context.child("validator"), &world, &oracle, index, None).await);
         }
-        validators[0].ledger.wait_for(30).await;
+        validators[0].replica.wait_for(30).await;
 
         let all: Vec<usize> = (0..VALIDATORS).collect();
         let (floor, values) = copy(&context, &world, &oracle, 4, &all).await;
@@ -119,7 +119,7 @@ fn followers_copy_the_state_while_blocks_are_made_and_go_on() {
         assert!(number >= 25, "a recent block: {number}");
         let first = node::start(context.child("first"), &world, &oracle, 4, Some(floor.clone())).await;
         first.seen.copied(values.into_keys());
-        first.ledger.wait_for(number + 20).await;
+        first.replica.wait_for(number + 20).await;
         check_same(&first, &validators[0], number);
 
         // From the follower alone, which has no beginning of the chain itself.
@@ -127,18 +127,18 @@ fn followers_copy_the_state_while_blocks_are_made_and_go_on() {
         let second_number = second_floor.header.number;
         assert!(second_number > number);
         let second = node::start(context.child("second"), &world, &oracle, 5, Some(second_floor)).await;
-        second.ledger.wait_for(second_number + 10).await;
+        second.replica.wait_for(second_number + 10).await;
         check_same(&second, &validators[0], second_number);
 
         // Crashed and started again, from the same floor and what it has on disk.
-        let before = first.ledger.tip().header.number;
+        let before = first.replica.tip().header.number;
         first.root.abort();
         let _ = first.root.await;
-        drop(first.ledger);
-        validators[0].ledger.wait_for(before + 15).await;
+        drop(first.replica);
+        validators[0].replica.wait_for(before + 15).await;
         let again = node::start(context.child("again"), &world, &oracle, 4, Some(floor)).await;
-        assert!(again.ledger.tip().header.number >= before, "what was final stays");
-        again.ledger.wait_for(before + 20).await;
+        assert!(again.replica.tip().header.number >= before, "what was final stays");
+        again.replica.wait_for(before + 20).await;
         check_same(&again, &validators[0], number);
     });
 }
@@ -155,10 +155,10 @@ fn a_node_that_was_away_fetches_hundreds_of_blocks_a_second() {
         for index in 0..VALIDATORS {
             validators.push(node::start(context.child("validator"), &world, &oracle, index, None).await);
         }
-        validators[0].ledger.wait_for(BLOCKS).await;
+        validators[0].replica.wait_for(BLOCKS).await;
         let begin = context.current();
         let late = node::start(context.child("late"), &world, &oracle, VALIDATORS, None).await;
-        late.ledger.wait_for(BLOCKS).await;
+        late.replica.wait_for(BLOCKS).await;
         let seconds = context.current().duration_since(begin).unwrap().as_secs_f64();
         let rate = BLOCKS as f64 / seconds;
         println!("{BLOCKS} blocks in {seconds:.2} s: {rate:.0} a second");

@@ -50,7 +50,7 @@ impl Scene {
         for index in 0..VALIDATORS {
             nodes.push(node::start(context.child("validator"), &world, &oracle, index, None).await);
         }
-        nodes[0].ledger.wait_for(20).await;
+        nodes[0].replica.wait_for(20).await;
         // Two are too few: each votes that the view has failed, and can do no more. Then one of them is lost.
         for index in [2, 1, 1] {
             stop(nodes.remove(index)).await;
@@ -138,12 +138,12 @@ fn a_validator_that_was_silent_votes_in_new_views_only() {
         let before = scene.take_heard();
         let last = *before.last().expect("it voted");
         let start = RuntimeClock::new(scene.context.child("clock")).now();
-        let tip = scene.nodes[0].ledger.tip().header;
+        let tip = scene.nodes[0].replica.tip().header;
         let silence = Silence::new(start, &tip);
         let silent = scene.start_lost(NEW_DISK, Voice::None).await;
         scene.context.sleep(Duration::from_secs(20)).await;
         assert_eq!(scene.take_heard(), BTreeSet::new(), "it signs nothing, however long the others wait");
-        assert_eq!(scene.nodes[0].ledger.tip().header.number, tip.number, "two of four");
+        assert_eq!(scene.nodes[0].replica.tip().header.number, tip.number, "two of four");
 
         let back = node::start(scene.context.child("back"), &scene.world, &scene.oracle, 2, None).await;
         scene.nodes.push(back);
@@ -152,13 +152,13 @@ fn a_validator_that_was_silent_votes_in_new_views_only() {
         let number = floor.header.number;
         let view = floor.header.consensus.view;
         assert!(view > last, "block {number} of view {view}, and it voted up to {last}");
-        silent.ledger.wait_for(number).await;
+        silent.replica.wait_for(number).await;
         stop(silent).await;
 
         // From here on, its vote is needed. On yet another disk: the block alone keeps it from voting before.
         stop(scene.nodes.remove(0)).await;
         let voter = scene.start_lost(OTHER_NEW_DISK, Voice::Votes { after: Some(floor.into()) }).await;
-        voter.ledger.wait_for(number + 30).await;
+        voter.replica.wait_for(number + 30).await;
         let after = scene.take_heard();
         assert!(after.first() > Some(&view), "{after:?} are all after {view}");
     });

@@ -121,7 +121,7 @@ async fn copy(
     assert_eq!(floor.header, chain.headers[number], "a header of this chain");
     let config = chain::config("copy");
     let store = session.fetch_state(context.child("copy"), &config, &chain.genesis, &floor).await?;
-    assert_eq!(store.head().commitment(), floor.header.commitment);
+    assert_eq!(store.tip().commitment(), floor.header.commitment);
     assert_eq!(session.progress.now().phase, Phase::Check, "every operation was counted");
     let mut values = Values::default();
     let mut rng = context.child("names");

@@ -3,7 +3,7 @@
 use crate::sync::chain;
 use alloy_primitives::{Address, BlockHash, Bytes};
 use almanac_bft::{
-    BlockNumbers, Conflict, EvidenceStore, FinalityReader, History, Ledger, Namespace, OwnVote, Parts,
+    BlockNumbers, Conflict, EvidenceStore, FinalityReader, History, Namespace, OwnVote, Parts, Replica,
     Standing, TimeConfig, ValidatorSet, Voice, VoteBook,
     block::key_bytes,
     sync::{Floor, KnownKeys},
@@ -68,7 +68,7 @@ impl World {
         let state = genesis.state().unwrap();
         let store =
             QmdbStore::open(context.child("genesis"), &chain::config("genesis"), &state).await.unwrap();
-        let header = genesis.header(store.head().commitment()).unwrap();
+        let header = genesis.header(store.tip().commitment()).unwrap();
         let validators = ValidatorSet::new(&genesis).unwrap();
         Self { keys, namespace: Namespace(header.hash()), header, state, validators, genesis }
     }
@@ -84,7 +84,7 @@ impl World {
 
 /// A node that runs. Aborting its root ends everything that belongs to it.
 pub struct Node {
-    pub ledger: Arc<Ledger<Store>>,
+    pub replica: Arc<Replica<Store>>,
     pub seen: Arc<Seen>,
     pub root: Handle<()>,
 }
@@ -124,16 +124,16 @@ pub async fn start_in(
         let opened = open(&context, &world, &seat).await;
         let seen = Arc::new(Seen::new(&world));
         seen.read(&opened.archive).await;
-        let _ = ready.send((opened.ledger.clone(), seen.clone()));
+        let _ = ready.send((opened.replica.clone(), seen.clone()));
         run(context, &world, &oracle, seat, opened, seen).await;
     });
-    let (ledger, seen) = started.await.expect("the node starts");
-    Node { ledger, seen, root }
+    let (replica, seen) = started.await.expect("the node starts");
+    Node { replica, seen, root }
 }
 
 /// What a node has on its disk.
 struct Opened {
-    ledger: Arc<Ledger<Store>>,
+    replica: Arc<Replica<Store>>,
     archive: Arc<BlockJournal<Context>>,
     pool: Arc<SharedPool>,
 }
@@ -160,7 +160,7 @@ async fn open(context: &Context, world: &World, seat: &Seat) -> Opened {
     application.keep_archive(archive.clone());
     let base_fee = application.next_environment(&tip).await.unwrap().base_fee;
     let pool = SharedPool::new(Pool::new(PoolConfig::developer(), base_fee));
-    Opened { ledger: Ledger::new(application, tip), archive, pool }
+    Opened { replica: Replica::new(application, tip), archive, pool }
 }
 
 async fn run(
@@ -168,7 +168,7 @@ async fn run(
     world: &World,
     oracle: &Oracle<PublicKey, Context>,
     Seat { index, disk, floor, voice }: Seat,
-    Opened { ledger, archive, pool }: Opened,
+    Opened { replica, archive, pool }: Opened,
     seen: Arc<Seen>,
 ) {
     let control = oracle.control(world.public(index));
@@ -187,7 +187,7 @@ async fn run(
         recent_blocks: RECENT_BLOCKS,
     };
     let parts = Parts {
-        ledger,
+        replica,
         history: History { archive, numbers: seen.clone() },
         genesis: world.header.clone(),
         floor,

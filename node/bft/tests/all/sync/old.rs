@@ -19,25 +19,25 @@ fn a_node_that_starts_late_gets_every_block_although_marshal_keeps_few() {
         for index in 0..VALIDATORS {
             validators.push(node::start(context.child("validator"), &world, &oracle, index, None).await);
         }
-        validators[0].ledger.wait_for(BLOCKS).await;
+        validators[0].replica.wait_for(BLOCKS).await;
         let most = 3 * RECENT_BLOCKS.get();
         for kept in kept(&context) {
             assert!(kept <= most, "marshal keeps {kept} items of {BLOCKS}, at most {most} are allowed");
         }
 
         let late = node::start(context.child("late"), &world, &oracle, 4, None).await;
-        late.ledger.wait_for(BLOCKS + 10).await;
+        late.replica.wait_for(BLOCKS + 10).await;
         check_same(&late, &validators[0], 0);
         assert_eq!(late.seen.headers.lock().unwrap().keys().next(), Some(&1), "from the first block on");
 
         // Crashed and started again: what it has acknowledged is not asked for again.
         late.root.abort();
         let _ = late.root.await;
-        drop(late.ledger);
-        validators[0].ledger.wait_for(BLOCKS + 40).await;
+        drop(late.replica);
+        validators[0].replica.wait_for(BLOCKS + 40).await;
         let again = node::start(context.child("again"), &world, &oracle, 4, None).await;
-        assert!(again.ledger.tip().header.number >= BLOCKS + 10, "what was final stays");
-        again.ledger.wait_for(BLOCKS + 40).await;
+        assert!(again.replica.tip().header.number >= BLOCKS + 10, "what was final stays");
+        again.replica.wait_for(BLOCKS + 40).await;
         check_same(&again, &validators[0], 0);
     });
 }

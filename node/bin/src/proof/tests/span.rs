@@ -3,7 +3,7 @@
 use super::*;
 use alloy_primitives::U64;
 use almanac_primitives::{StateRead, StateReadError};
-use almanac_rpc::types::proof::EntryJson;
+use almanac_proof::EntryJson;
 use almanac_schedule::{
     Calendar,
     calendar::{Change, Entry, Priority, Queue},
@@ -37,7 +37,7 @@ fn proven() -> (Header, Vec<StateProof>) {
     let leaves = Calendar::new(&state).leaves(Queue::Cron, FROM, TO, usize::MAX).unwrap();
     deterministic::Runner::default().start(|context| async move {
         let store = QmdbStore::open(context, &QmdbConfig::new("calendar"), &state.0).await.unwrap();
-        let header = Header { commitment: store.head().commitment(), ..Header::default() };
+        let header = Header { commitment: store.tip().commitment(), ..Header::default() };
         let mut proofs = Vec::new();
         for (node, _) in leaves {
             proofs.push(store.prove(&header, StateKey::Calendar(node)).await.unwrap());
@@ -48,11 +48,11 @@ fn proven() -> (Header, Vec<StateProof>) {
 
 fn judged(header: &Header, proofs: &[StateProof], due: Option<Vec<Entry>>) -> Result<String, String> {
     let directory = tempfile::tempdir().unwrap();
-    let lane = almanac_rpc::almanac::LaneName::Cron;
+    let lane = LaneName::Cron;
     let claim = ClaimJson::Span { lane, from: U64::from(FROM.0), to: U64::from(TO.0) };
     let entries = due.map(|due| due.iter().map(EntryJson::from).collect());
     let json = ProofJson { entries, ..ProofJson::of_values(claim, header, proofs) };
-    let args = written(&directory, &ProofFile::new(json).to_json());
+    let args = written(&directory, &json.to_json());
     judge(&args).map_err(|error| format!("{error:#}"))
 }
 
@@ -95,7 +95,7 @@ fn the_head_and_a_branch_are_no_leaves() {
     let state = deterministic::Runner::default().start(|context| async move {
         let values = BTreeMap::from([(StateKey::Calendar(0), Bytes::from_static(&[2, 1]))]);
         let store = QmdbStore::open(context, &QmdbConfig::new("head"), &values).await.unwrap();
-        let header = Header { commitment: store.head().commitment(), ..Header::default() };
+        let header = Header { commitment: store.tip().commitment(), ..Header::default() };
         let proof = store.prove(&header, StateKey::Calendar(0)).await.unwrap();
         (header, proof)
     });

@@ -349,7 +349,7 @@ fn measure_all(chain: TestChain, entries: &[Entry], median: f64) -> Vec<(String,
             let keys = prefetch(input.parent.number + 1, input.fee_recipient);
             let (input, agenda) = (input.clone(), agenda.clone());
             let work = move |state: &dyn StateRead| timed(state, &*agenda, &input, transaction, process_time);
-            with_reader(&store.head(), &keys, work).await.unwrap()
+            with_reader(&store.tip(), &keys, work).await.unwrap()
         };
         let mut measured = Vec::new();
         for Row { name, looper, is_ours } in rows {

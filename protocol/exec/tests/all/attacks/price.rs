@@ -167,10 +167,10 @@ impl Work {
                 assert_eq!(source.refusals(), []);
                 output
             };
-            let output = with_reader(&store.head(), &keys, work).await.unwrap();
+            let output = with_reader(&store.tip(), &keys, work).await.unwrap();
             let executed = process_time() - start;
             let start = Instant::now();
-            let sealed = store.seal(&store.head(), &output.diff).await.unwrap();
+            let sealed = store.seal(&store.tip(), &output.diff).await.unwrap();
             store.commit(&sealed).await.unwrap();
             let durable = start.elapsed();
             Taken { executed, durable, gas: output.gas_used.0, receipts: output.receipts.len() }

@@ -22,12 +22,12 @@ fn entry(due: u64) -> Entry {
 fn full(levels: u8, next: u64, cron: u64) -> Values {
     let mut values = BTreeMap::new();
     let mut span = Span::ALL;
-    let top = Head {
+    let top = Anchor {
         levels,
         root: levels.into(),
         next,
         counts: [0, cron, 0, 0, 0, 0, 0],
-        firsts: Head::EMPTY.firsts,
+        firsts: Anchor::EMPTY.firsts,
     };
     for level in (0..levels).rev() {
         let number = u64::from(level) + 1;
@@ -42,7 +42,7 @@ fn full(levels: u8, next: u64, cron: u64) -> Values {
         values.insert(number, Node { level, span, items }.encode().into());
         span = Span { from: Key::FIRST, until: below };
     }
-    values.insert(HEAD, top.encode().into());
+    values.insert(ANCHOR, top.encode().into());
     Values(values)
 }
 

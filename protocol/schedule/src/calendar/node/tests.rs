@@ -86,9 +86,9 @@ fn a_node_is_refused_at_another_place() {
     for other in [span(2, 6), span(3, 7)] {
         assert_eq!(leaf.check_place(0, other), Err(NodeError::WrongSpan));
     }
-    let mut to_head = branch;
-    to_head.items[1].child = HEAD;
-    assert_eq!(refused(&to_head), NodeError::ChildIsHead { index: 1 });
+    let mut to_anchor = branch;
+    to_anchor.items[1].child = ANCHOR;
+    assert_eq!(refused(&to_anchor), NodeError::ChildIsAnchor { index: 1 });
 }
 
 #[test]

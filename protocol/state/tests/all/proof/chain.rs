@@ -30,7 +30,7 @@ impl<E: Context + Spawner> Chain<E> {
 
     pub(crate) async fn start_with(context: E, config: &QmdbConfig, genesis: Values) -> Self {
         let store = QmdbStore::open(context, config, &genesis).await.unwrap();
-        let header = Header { commitment: store.head().commitment(), ..Header::default() };
+        let header = Header { commitment: store.tip().commitment(), ..Header::default() };
         Self { store, header, values: genesis }
     }
 
@@ -44,7 +44,7 @@ impl<E: Context + Spawner> Chain<E> {
             };
             changes.push(StateChange { key, old, new });
         }
-        let batch = self.store.seal(&self.store.head(), &StateDiff::new(changes)).await.unwrap();
+        let batch = self.store.seal(&self.store.tip(), &StateDiff::new(changes)).await.unwrap();
         self.store.commit(&batch).await.unwrap();
         self.header = Header {
             parent_hash: self.header.hash(),

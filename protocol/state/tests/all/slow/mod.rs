@@ -21,7 +21,7 @@ fn reads_for_the_next_block_do_not_wait_for_the_disk() {
         for height in 1..=30 {
             advance(&store, height).await;
         }
-        let last = seal(&store, &store.head(), &writes(31)).await;
+        let last = seal(&store, &store.tip(), &writes(31)).await;
         disk.slow_down(SYNC);
         let begin = context.current();
         let (committed, batch) = (store.clone(), last.clone());
@@ -39,9 +39,9 @@ fn reads_for_the_next_block_do_not_wait_for_the_disk() {
 
         let took = committing.await.unwrap().duration_since(begin).unwrap();
         assert!(took >= SYNC, "the block is committed after {took:?}, before it was on disk");
-        assert_eq!(read::<Store>(&store.head(), 40).await, values);
+        assert_eq!(read::<Store>(&store.tip(), 40).await, values);
         disk.slow_down(Duration::ZERO);
         store.commit(&next).await.unwrap();
-        assert_eq!(store.head().commitment(), next.commitment());
+        assert_eq!(store.tip().commitment(), next.commitment());
     });
 }

@@ -14,8 +14,8 @@
 //! }
 //! ```
 //!
-//! What counts is `encoded`: the canonical encodings of header and proofs. The rest says the same for people and
-//! programs that only want to look; whoever checks a proof refuses one in which the two differ.
+//! What counts is `encoded`: the canonical encodings of header and proofs. The other fields
+//! repeat it for readers; [`crate::decode`] refuses a proof in which the two differ.
 //!
 //! | claim | shown by |
 //! |---|---|
@@ -27,8 +27,7 @@
 //! Keys are `account` with `address`; `slot` with `address` and `slot`; `code` with `hash`; `body` with `schedule`;
 //! `calendarNode` with `node`; and `genesis`.
 
-use super::{RpcScheduleId, RpcTime};
-use crate::{almanac::LaneName, finality::BlockFinality};
+use crate::{LaneName, RpcScheduleId, RpcTime};
 use alloy_primitives::{Address, B256, BlockHash, Bytes, TxHash, U64, U256};
 use almanac_primitives::{Header, ReceiptProof, StateKey, state::Meta};
 use almanac_schedule::calendar::Entry;
@@ -121,6 +120,21 @@ pub struct ReceiptJson {
     pub transaction: Bytes,
     /// The nodes of the trie, from the root down.
     pub nodes: Vec<Bytes>,
+}
+
+/// Shows that a block is final, to anyone who has the genesis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BlockFinality {
+    /// The block.
+    pub number: U64,
+    /// Its hash.
+    pub hash: BlockHash,
+    /// Canonical encodings of its header and of those above it, each the parent of the next. The last is of the
+    /// block that was certified: most often the block itself.
+    pub headers: Vec<Bytes>,
+    /// What a quorum of the validators signed about the last.
+    pub certificate: Bytes,
 }
 
 /// The name of a value.

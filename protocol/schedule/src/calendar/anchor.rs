@@ -3,8 +3,8 @@
 use super::queue::Queue;
 use almanac_primitives::codec::{DecodeError, Reader, Writer};
 
-/// The number under which the head is stored.
-pub(super) const HEAD: u64 = 0;
+/// The number under which the anchor is stored.
+pub(super) const ANCHOR: u64 = 0;
 
 /// Upper bound on levels: a tree of 2^64 entries with minimally filled nodes has fewer.
 pub(super) const LEVELS_MAX: u8 = 16;
@@ -18,8 +18,8 @@ const BYTES: usize = 2 + 8 * (2 + 2 * Queue::ALL.len());
 
 /// What a reader needs before it can descend the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    /// Levels of the tree; 1 if the root is a leaf.
+pub(super) struct Anchor {
+    /// Levels of the tree; one where the root is a leaf.
     pub levels: u8,
     /// The number of the root node.
     pub root: u64,
@@ -31,8 +31,8 @@ pub(super) struct Head {
     pub firsts: [u64; Queue::ALL.len()],
 }
 
-impl Head {
-    /// The head of a calendar that was never written: its root is an empty leaf.
+impl Anchor {
+    /// The anchor of a calendar that nothing has been written to: its root is an empty leaf.
     pub(super) const EMPTY: Self = Self {
         levels: 1,
         root: 1,
@@ -67,13 +67,13 @@ impl Head {
 
     /// Reads the stored form.
     pub(super) fn decode(encoded: &[u8]) -> Result<Self, DecodeError> {
-        let mut input = Reader::versioned(encoded, "calendar head", VERSION)?;
+        let mut input = Reader::versioned(encoded, "calendar anchor", VERSION)?;
         let levels = input.u8("levels")?;
         if !(1..=LEVELS_MAX).contains(&levels) {
             return Err(DecodeError::UnknownValue { what: "levels", given: levels.into() });
         }
         let (root, next) = (input.u64("root")?, input.u64("next number")?);
-        if root == HEAD || root >= next {
+        if root == ANCHOR || root >= next {
             return Err(DecodeError::UnknownValue { what: "root", given: root });
         }
         let mut counts = [0; Queue::ALL.len()];
@@ -84,7 +84,7 @@ impl Head {
         for first in &mut firsts {
             *first = input.u64("first place of a queue")?;
         }
-        input.finish("calendar head")?;
+        input.finish("calendar anchor")?;
         Ok(Self { levels, root, next, counts, firsts })
     }
 }
@@ -96,34 +96,37 @@ mod tests {
 
     #[test]
     fn both_sides_of_each_bound() {
-        let decoded = |head: Head| Head::decode(&head.encode());
+        let decoded = |anchor: Anchor| Anchor::decode(&anchor.encode());
         for levels in [1, LEVELS_MAX] {
-            let head = Head { levels, ..Head::EMPTY };
-            assert_eq!(decoded(head), Ok(head));
+            let anchor = Anchor { levels, ..Anchor::EMPTY };
+            assert_eq!(decoded(anchor), Ok(anchor));
         }
         for levels in [0, LEVELS_MAX + 1] {
             let refused = DecodeError::UnknownValue { what: "levels", given: levels.into() };
-            assert_eq!(decoded(Head { levels, ..Head::EMPTY }), Err(refused));
+            assert_eq!(decoded(Anchor { levels, ..Anchor::EMPTY }), Err(refused));
         }
         for root in [0, 7] {
             let refused = DecodeError::UnknownValue { what: "root", given: root };
-            assert_eq!(decoded(Head { root, next: 7, ..Head::EMPTY }), Err(refused));
+            assert_eq!(decoded(Anchor { root, next: 7, ..Anchor::EMPTY }), Err(refused));
         }
-        let last = Head { root: 6, next: 7, ..Head::EMPTY };
+        let last = Anchor { root: 6, next: 7, ..Anchor::EMPTY };
         assert_eq!(decoded(last), Ok(last));
-        let long = [&Head::EMPTY.encode()[..], &[0]].concat();
-        assert_eq!(Head::decode(&long), Err(DecodeError::TrailingBytes { what: "calendar head", extra: 1 }));
+        let long = [&Anchor::EMPTY.encode()[..], &[0]].concat();
+        assert_eq!(
+            Anchor::decode(&long),
+            Err(DecodeError::TrailingBytes { what: "calendar anchor", extra: 1 })
+        );
     }
 
     proptest! {
         #[test]
-        fn one_head_has_one_encoding(mut bytes in proptest::collection::vec(any::<u8>(), 0..140), plausible: bool) {
+        fn one_anchor_has_one_encoding(mut bytes in proptest::collection::vec(any::<u8>(), 0..140), plausible: bool) {
             if plausible {
                 bytes.resize(BYTES, 0);
                 bytes[..2].copy_from_slice(&[VERSION, 3]);
             }
-            if let Ok(head) = Head::decode(&bytes) {
-                prop_assert_eq!(head.encode(), bytes);
+            if let Ok(anchor) = Anchor::decode(&bytes) {
+                prop_assert_eq!(anchor.encode(), bytes);
             }
         }
     }

@@ -1,22 +1,17 @@
-//! What it takes to prove a claim: which values of a state, or which receipt of a block.
+//! What it takes to prove something in a state: which of its values.
 //!
-//! A node that is asked over RPC and a command that looks into the directory of a stopped one prove the same.
+//! A node that is asked over RPC and a command that reads the directory of a stopped one prove the same.
 
-use super::params::LaneName;
-use crate::{
-    bounds::PROOF_LEAVES_MAX,
-    types::{
-        encoded_transaction,
-        proof::{ClaimJson, EntryJson, ProofJson},
-    },
-};
+use crate::{ClaimJson, EntryJson, LaneName};
 use alloy_primitives::{TxHash, U64};
-use almanac_index::{Index, StoreError};
-use almanac_primitives::{ReceiptProof, ScheduleId, StateKey, StateRead, TimestampMs, Wei};
+use almanac_primitives::{ScheduleId, StateKey, StateRead, TimestampMs, Wei};
 use almanac_schedule::{
     Calendar, Record,
     calendar::{Leaf, Queue, due_in},
 };
+
+/// Leaves of the calendar that one proof of a span holds.
+pub const PROOF_LEAVES_MAX: usize = 64;
 
 /// What has to be proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +56,9 @@ pub struct Plan {
     pub entries: Option<Vec<EntryJson>>,
 }
 
-/// Why something cannot be claimed.
+/// Why something cannot be proven.
 #[derive(Debug, thiserror::Error)]
-pub enum ClaimError {
+pub enum PlanError {
     /// There is no such schedule, or no longer.
     #[error("schedule {id} is not in the state: only what is there can be proven")]
     NoSchedule {
@@ -86,27 +81,6 @@ pub enum ClaimError {
     /// The span covers too many leaves.
     #[error("the span needs more than {PROOF_LEAVES_MAX} leaves of the calendar: make it shorter")]
     TooManyLeaves,
-    /// Nothing with this hash ran.
-    #[error("no block has {hash}")]
-    NotFound {
-        /// Which hash.
-        hash: TxHash,
-    },
-    /// It ran, and is something else.
-    #[error("{hash} is no run of a schedule: ask with {{ transaction }}")]
-    NoRun {
-        /// Its hash.
-        hash: TxHash,
-    },
-    /// The index contradicts itself.
-    #[error("{hash} is not where the index says")]
-    Misplaced {
-        /// Its hash.
-        hash: TxHash,
-    },
-    /// The index cannot be read.
-    #[error(transparent)]
-    Index(#[from] StoreError),
     /// The state has something that cannot be read.
     #[error("the state cannot be read: {reason}")]
     State {
@@ -116,7 +90,7 @@ pub enum ClaimError {
 }
 
 /// Which values show something in a state.
-pub fn plan(state: &dyn StateRead, subject: StateSubject) -> Result<Plan, ClaimError> {
+pub fn plan(state: &dyn StateRead, subject: StateSubject) -> Result<Plan, PlanError> {
     match subject {
         StateSubject::Value(key) => Ok(Plan { claim: ClaimJson::Value {}, keys: vec![key], entries: None }),
         StateSubject::Schedule(id) => of_schedule(state, id),
@@ -124,8 +98,8 @@ pub fn plan(state: &dyn StateRead, subject: StateSubject) -> Result<Plan, ClaimE
     }
 }
 
-fn of_schedule(state: &dyn StateRead, id: ScheduleId) -> Result<Plan, ClaimError> {
-    let record = Record::read(state, id).map_err(unreadable)?.ok_or(ClaimError::NoSchedule { id })?;
+fn of_schedule(state: &dyn StateRead, id: ScheduleId) -> Result<Plan, PlanError> {
+    let record = Record::read(state, id).map_err(unreadable)?.ok_or(PlanError::NoSchedule { id })?;
     let [head, escrow, body] = Record::keys(id);
     let mut keys = vec![head, body];
     // An empty slot is not a value, and cannot be proven.
@@ -140,18 +114,18 @@ fn of_span(
     lane: LaneName,
     from: TimestampMs,
     to: TimestampMs,
-) -> Result<Plan, ClaimError> {
+) -> Result<Plan, PlanError> {
     if from > to {
-        return Err(ClaimError::Backwards { from, to });
+        return Err(PlanError::Backwards { from, to });
     }
     if state.read(StateKey::Calendar(0)).map_err(unreadable)?.is_none() {
-        return Err(ClaimError::NoCalendar);
+        return Err(PlanError::NoCalendar);
     }
     let calendar = Calendar::new(state);
     let queue = Queue::of_lane(lane.into());
     let leaves = calendar.leaves(queue, from, to, PROOF_LEAVES_MAX + 1).map_err(unreadable)?;
     if leaves.len() > PROOF_LEAVES_MAX {
-        return Err(ClaimError::TooManyLeaves);
+        return Err(PlanError::TooManyLeaves);
     }
     let (nodes, leaves): (Vec<u64>, Vec<Leaf>) = leaves.into_iter().unzip();
     let due = due_in(&leaves, queue, from, to).map_err(unreadable)?;
@@ -162,21 +136,6 @@ fn of_span(
     })
 }
 
-fn unreadable(error: impl std::fmt::Display) -> ClaimError {
-    ClaimError::State { reason: error.to_string() }
-}
-
-/// Proves that something ran, and what became of it.
-pub fn prove_ran(index: &Index, hash: TxHash, is_run: bool) -> Result<ProofJson, ClaimError> {
-    let (location, block) = index.transaction(hash)?.ok_or(ClaimError::NotFound { hash })?;
-    let misplaced = || ClaimError::Misplaced { hash };
-    let receipt = block.receipts.get(location.index).ok_or_else(misplaced)?;
-    if is_run && receipt.schedule_ref.is_none() {
-        return Err(ClaimError::NoRun { hash });
-    }
-    let transaction = encoded_transaction(&block, location.index).ok_or_else(misplaced)?;
-    let place = u32::try_from(location.index).map_err(|_| misplaced())?;
-    let proof = ReceiptProof::new(&block.receipts, place, transaction).ok_or_else(misplaced)?;
-    let claim = if is_run { ClaimJson::Run { hash } } else { ClaimJson::Transaction { hash } };
-    Ok(ProofJson::of_receipt(claim, &block.block.header, proof))
+fn unreadable(error: impl std::fmt::Display) -> PlanError {
+    PlanError::State { reason: error.to_string() }
 }

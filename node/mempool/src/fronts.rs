@@ -1,6 +1,6 @@
 //! The order of senders for a block, maintained without sorting again when the base fee changes.
 //!
-//! Only a sender's first ready transaction, its head, is ordered. Which of its limits decides a head's tip
+//! Only a sender's first ready transaction, its front, is ordered. Which of its limits decides a front's tip
 //! depends on the base fee, but within one kind the order does not:
 //!
 //! ```text
@@ -8,7 +8,7 @@
 //!   limited by:    tip: by priority fee        | cap: by fee cap | underpriced: not offered
 //! ```
 //!
-//! So there is one ordered list per kind, and a new base fee moves only the heads for which one of the two
+//! So there is one ordered list per kind, and a new base fee moves only the fronts for which one of the two
 //! borders lies between the old fee and the new. Two indexes by border find those.
 
 use crate::offer::{Limit, Offer, Rank};
@@ -20,9 +20,9 @@ use std::ops::Range;
 /// A price, and the arrival as a tie-breaker.
 type Key<Price> = (Price, u64);
 
-/// The heads of all senders that have one, in order.
+/// The fronts of all senders that have one, in order.
 #[derive(Clone, Debug)]
-pub(crate) struct Heads {
+pub(crate) struct Fronts {
     base_fee: u128,
     offers: HashMap<Address, Offer>,
     tip_limited: BTreeMap<Key<Reverse<u128>>, Address>,
@@ -31,7 +31,7 @@ pub(crate) struct Heads {
     by_fee_cap: BTreeMap<Key<u128>, Address>,
 }
 
-impl Heads {
+impl Fronts {
     pub(crate) fn new(base_fee: u128) -> Self {
         Self {
             base_fee,
@@ -47,9 +47,9 @@ impl Heads {
         self.base_fee
     }
 
-    /// Sets a sender's head, or removes it.
-    pub(crate) fn set(&mut self, sender: Address, head: Option<Offer>) {
-        if self.offers.get(&sender) == head.as_ref() {
+    /// Says what a sender's front offers now, or that it has none.
+    pub(crate) fn set(&mut self, sender: Address, front: Option<Offer>) {
+        if self.offers.get(&sender) == front.as_ref() {
             return;
         }
         if let Some(old) = self.offers.remove(&sender) {
@@ -57,7 +57,7 @@ impl Heads {
             self.by_full_tip_base_fee.remove(&(old.full_tip_base_fee(), old.arrival));
             self.by_fee_cap.remove(&(old.fee_cap, old.arrival));
         }
-        if let Some(new) = head {
+        if let Some(new) = front {
             self.offers.insert(sender, new);
             self.by_full_tip_base_fee.insert((new.full_tip_base_fee(), new.arrival), sender);
             self.by_fee_cap.insert((new.fee_cap, new.arrival), sender);
@@ -77,9 +77,9 @@ impl Heads {
         }
     }
 
-    /// Iterates over the heads, best first.
-    pub(crate) fn iter(&self) -> HeadsIter<'_> {
-        HeadsIter {
+    /// Walks the fronts, best first.
+    pub(crate) fn iter(&self) -> FrontsIter<'_> {
+        FrontsIter {
             base_fee: self.base_fee,
             tip_limited: self.tip_limited.iter(),
             cap_limited: self.cap_limited.iter(),
@@ -131,7 +131,7 @@ fn by_cap(offer: &Offer) -> Key<Reverse<u128>> {
 
 /// The two ordered lists, merged lazily.
 #[derive(Clone, Debug)]
-pub(crate) struct HeadsIter<'a> {
+pub(crate) struct FrontsIter<'a> {
     base_fee: u128,
     tip_limited: btree_map::Iter<'a, Key<Reverse<u128>>, Address>,
     cap_limited: btree_map::Iter<'a, Key<Reverse<u128>>, Address>,
@@ -139,8 +139,8 @@ pub(crate) struct HeadsIter<'a> {
     next_by_cap: Option<(Rank, Address)>,
 }
 
-impl HeadsIter<'_> {
-    /// The rank of the next head.
+impl FrontsIter<'_> {
+    /// The rank of the next front.
     pub(crate) fn peek(&self) -> Option<Rank> {
         self.next_by_tip.max(self.next_by_cap).map(|(rank, _)| rank)
     }
@@ -164,7 +164,7 @@ impl HeadsIter<'_> {
     }
 }
 
-impl Iterator for HeadsIter<'_> {
+impl Iterator for FrontsIter<'_> {
     type Item = Address;
 
     fn next(&mut self) -> Option<Address> {
@@ -193,34 +193,34 @@ mod tests {
         Address::with_last_byte(u8::try_from(index).unwrap())
     }
 
-    fn heads(offers: &[(u128, u128)], base_fee: u128) -> Heads {
-        let mut heads = Heads::new(base_fee);
+    fn fronts(offers: &[(u128, u128)], base_fee: u128) -> Fronts {
+        let mut fronts = Fronts::new(base_fee);
         for (index, &(fee_cap, tip)) in offers.iter().enumerate() {
             let offer = Offer { fee_cap, tip_cap: tip.min(fee_cap), arrival: index as u64 };
-            heads.set(sender(index), Some(offer));
+            fronts.set(sender(index), Some(offer));
         }
-        heads
+        fronts
     }
 
     #[test]
     fn a_fee_that_crosses_nothing_moves_nothing() {
-        let heads = heads(&[(100, 10), (200, 20)], 50);
-        assert_eq!(heads.crossed_by(90), [], "at its border a head still tips in full");
-        assert_eq!(heads.crossed_by(91).len(), 1);
-        assert_eq!(heads.crossed_by(100).len(), 1);
-        assert_eq!(heads.crossed_by(101).len(), 2, "both borders of the first");
-        assert_eq!(heads.crossed_by(0), []);
+        let fronts = fronts(&[(100, 10), (200, 20)], 50);
+        assert_eq!(fronts.crossed_by(90), [], "at its border a front still tips in full");
+        assert_eq!(fronts.crossed_by(91).len(), 1);
+        assert_eq!(fronts.crossed_by(100).len(), 1);
+        assert_eq!(fronts.crossed_by(101).len(), 2, "both borders of the first");
+        assert_eq!(fronts.crossed_by(0), []);
     }
 
     #[test]
-    fn heads_that_leave_are_forgotten_everywhere() {
-        let mut heads = heads(&[(100, 10), (100, 100), (1, 1)], 50);
+    fn fronts_that_leave_are_forgotten_everywhere() {
+        let mut fronts = fronts(&[(100, 10), (100, 100), (1, 1)], 50);
         for index in 0..3 {
-            heads.set(sender(index), None);
+            fronts.set(sender(index), None);
         }
-        assert!(heads.tip_limited.is_empty() && heads.cap_limited.is_empty());
-        assert!(heads.by_fee_cap.is_empty() && heads.by_full_tip_base_fee.is_empty());
-        assert!(heads.offers.is_empty());
+        assert!(fronts.tip_limited.is_empty() && fronts.cap_limited.is_empty());
+        assert!(fronts.by_fee_cap.is_empty() && fronts.by_full_tip_base_fee.is_empty());
+        assert!(fronts.offers.is_empty());
     }
 
     proptest! {
@@ -230,19 +230,19 @@ mod tests {
             offers in prop::collection::vec((0..40u128, 0..40u128), 0..40),
             base_fees in prop::collection::vec(0..45u128, 1..6),
         ) {
-            let mut heads = heads(&offers, base_fees[0]);
+            let mut fronts = fronts(&offers, base_fees[0]);
             for &base_fee in &base_fees {
-                let changing = heads
+                let changing = fronts
                     .offers
                     .values()
-                    .filter(|offer| offer.limit_at(heads.base_fee) != offer.limit_at(base_fee))
+                    .filter(|offer| offer.limit_at(fronts.base_fee) != offer.limit_at(base_fee))
                     .count();
-                let mut moving = heads.crossed_by(base_fee);
+                let mut moving = fronts.crossed_by(base_fee);
                 moving.sort_by_key(|(sender, _)| *sender);
                 moving.dedup_by_key(|(sender, _)| *sender);
                 prop_assert_eq!(moving.len(), changing, "moves exactly those that change their kind");
 
-                heads.set_base_fee(base_fee);
+                fronts.set_base_fee(base_fee);
                 let mut sorted: Vec<_> = offers
                     .iter()
                     .enumerate()
@@ -251,7 +251,7 @@ mod tests {
                     .collect();
                 sorted.sort_unstable();
                 let expected: Vec<_> = sorted.into_iter().map(|(_, index)| sender(index)).collect();
-                prop_assert_eq!(heads.iter().collect::<Vec<_>>(), expected);
+                prop_assert_eq!(fronts.iter().collect::<Vec<_>>(), expected);
             }
         }
     }

@@ -21,19 +21,19 @@ const RECOVERED_BLOCKS_MAX: u64 = 64;
 /// Attempts at a set of proofs, if blocks become final in between.
 const PROVE_TRIES_MAX: u32 = 5;
 
-/// The application with all its forks, shared by voting and finalizing.
-pub struct Ledger<S: StateStore> {
+/// The application with all its forks. Voting and finalising share it.
+pub struct Replica<S: StateStore> {
     application: Application<S>,
     forks: Mutex<Forks<S::Batch>>,
-    /// Held from when the store's head starts to move until the forks have followed.
-    settling: tokio::sync::Mutex<()>,
+    /// Held from the moment the store's tip begins to move until the forks have followed it.
+    finalizing: tokio::sync::Mutex<()>,
     final_height: watch::Sender<u64>,
 }
 
 /// Why a block is not made, accepted, or final.
 #[derive(Debug, thiserror::Error)]
-pub enum LedgerError {
-    /// The block is invalid, on every node and forever.
+pub enum ReplicaError {
+    /// The block is invalid, on every node and for ever.
     #[error("the block is invalid: {0}")]
     Invalid(Box<ApplicationError>),
     /// The block's fee recipient differs from the genesis.
@@ -75,8 +75,8 @@ pub enum LedgerError {
     },
 }
 
-impl LedgerError {
-    /// Whether every honest node gives the same verdict on the block, forever.
+impl ReplicaError {
+    /// Whether every honest node says the same of the block, for ever.
     pub fn is_verdict(&self) -> bool {
         matches!(self, Self::Invalid(_) | Self::FeeRecipient { .. } | Self::NotAValidator { .. })
     }
@@ -107,7 +107,7 @@ impl LedgerError {
     }
 }
 
-impl From<ApplicationError> for LedgerError {
+impl From<ApplicationError> for ReplicaError {
     fn from(error: ApplicationError) -> Self {
         if is_of_block(&error) { Self::Invalid(error.into()) } else { Self::Local(error.into()) }
     }
@@ -133,12 +133,12 @@ fn is_of_block(error: &ApplicationError) -> bool {
     }
 }
 
-impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
-    /// A ledger whose last final block is `tip`.
+impl<S: StateStore<Batch: Send + 'static>> Replica<S> {
+    /// A replica whose last final block is `tip`.
     pub fn new(application: Application<S>, tip: Tip<S::Batch>) -> Arc<Self> {
         let final_height = watch::Sender::new(tip.header.number);
         let forks = Mutex::new(Forks::new(tip));
-        Arc::new(Self { application, forks, settling: tokio::sync::Mutex::default(), final_height })
+        Arc::new(Self { application, forks, finalizing: tokio::sync::Mutex::default(), final_height })
     }
 
     /// The application below.
@@ -163,7 +163,7 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         &self,
         parent: &Tip<S::Batch>,
         proposal: Proposal,
-    ) -> Result<MadeBlock<S::Batch>, LedgerError> {
+    ) -> Result<MadeBlock<S::Batch>, ReplicaError> {
         let made = self.application.propose(parent, proposal).await?;
         self.keep(made)
     }
@@ -173,7 +173,7 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         &self,
         parent: &Tip<S::Batch>,
         block: &Block,
-    ) -> Result<MadeBlock<S::Batch>, LedgerError> {
+    ) -> Result<MadeBlock<S::Batch>, ReplicaError> {
         let known = self.forks().get(block.header.number, block.hash()).cloned();
         match known {
             Some(made) => Ok(made),
@@ -186,14 +186,14 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
     pub(crate) async fn reach(
         &self,
         ancestry: impl Ancestry<ConsensusBlock>,
-    ) -> Result<Tip<S::Batch>, LedgerError> {
+    ) -> Result<Tip<S::Batch>, ReplicaError> {
         loop {
             let before = self.tip().header.number;
             match self.reach_once(ancestry.clone()).await {
-                // Some ancestors became final in the meantime: the state that the others were executed on is
-                // outdated, or the walk down missed the last final block. Retry. This ends when no more become
-                // final, at the latest with the newest of them.
-                Err(LedgerError::Local(_) | LedgerError::Abandoned { .. })
+                // Some of them became final meanwhile: the state that the others were executed on is of the past, or
+                // the way down missed the last final block. This ends when no more become final, at the latest with
+                // the newest of them.
+                Err(ReplicaError::Local(_) | ReplicaError::Abandoned { .. })
                     if self.has_moved_beyond(before).await => {}
                 reached => return reached,
             }
@@ -203,23 +203,23 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
     /// Whether a block above `height` is final. Waits for a commit in progress, during which the store is ahead
     /// of the forks.
     pub(crate) async fn has_moved_beyond(&self, height: u64) -> bool {
-        drop(self.settling.lock().await);
+        drop(self.finalizing.lock().await);
         self.tip().header.number > height
     }
 
     async fn reach_once(
         &self,
         mut ancestry: impl Ancestry<ConsensusBlock>,
-    ) -> Result<Tip<S::Batch>, LedgerError> {
+    ) -> Result<Tip<S::Batch>, ReplicaError> {
         let mut unknown = Vec::new();
         let mut tip = loop {
-            let block = ancestry.next().await.ok_or(LedgerError::NoAncestors)?.inner().block().clone();
+            let block = ancestry.next().await.ok_or(ReplicaError::NoAncestors)?.inner().block().clone();
             let (number, hash) = (block.header.number, block.hash());
             self.wait_for(number.saturating_sub(RECOVERED_BLOCKS_MAX)).await;
             let place = self.forks().find(number, hash);
             match place {
                 Place::Known(tip) => break *tip,
-                Place::Abandoned => return Err(LedgerError::Abandoned { number, hash }),
+                Place::Abandoned => return Err(ReplicaError::Abandoned { number, hash }),
                 Place::Unknown => unknown.push(block),
             }
         };
@@ -236,20 +236,20 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         &self,
         block: &Block,
         certificate: Option<&[u8]>,
-    ) -> Result<Option<MadeBlock<S::Batch>>, LedgerError> {
+    ) -> Result<Option<MadeBlock<S::Batch>>, ReplicaError> {
         let tip = self.tip();
         let (number, hash) = (block.header.number, block.hash());
         if number < tip.header.number || hash == tip.hash {
             return Ok(None);
         }
         if number == tip.header.number {
-            return Err(LedgerError::Abandoned { number, hash });
+            return Err(ReplicaError::Abandoned { number, hash });
         }
         let made = self.verify(&tip, block).await?;
-        let settling = self.settling.lock().await;
+        let finalizing = self.finalizing.lock().await;
         self.application.commit_certified(&made, certificate).await?;
-        self.forks().settle(&made);
-        drop(settling);
+        self.forks().advance_to(&made);
+        drop(finalizing);
         self.final_height.send_replace(number);
         Ok(Some(made))
     }
@@ -277,9 +277,9 @@ impl<S: StateStore<Batch: Send + 'static>> Ledger<S> {
         let _ = heights.wait_for(|reached| *reached >= height).await;
     }
 
-    fn keep(&self, made: MadeBlock<S::Batch>) -> Result<MadeBlock<S::Batch>, LedgerError> {
+    fn keep(&self, made: MadeBlock<S::Batch>) -> Result<MadeBlock<S::Batch>, ReplicaError> {
         let (number, hash) = (made.tip.header.number, made.tip.hash);
-        self.forks().keep(made).ok_or(LedgerError::Abandoned { number, hash })
+        self.forks().keep(made).ok_or(ReplicaError::Abandoned { number, hash })
     }
 
     fn forks(&self) -> MutexGuard<'_, Forks<S::Batch>> {

@@ -25,8 +25,8 @@ struct Slow {
 impl StateStore for Slow {
     type Batch = MemoryBatch;
 
-    fn head(&self) -> MemoryBatch {
-        self.store.head()
+    fn tip(&self) -> MemoryBatch {
+        self.store.tip()
     }
 
     async fn seal(&self, parent: &MemoryBatch, diff: &StateDiff) -> Result<MemoryBatch, SealError> {
@@ -45,12 +45,12 @@ impl StateStore for Slow {
     }
 }
 
-fn ledger(slow_times: u32, commit_turns: u32) -> Arc<Ledger<Slow>> {
+fn replica(slow_times: u32, commit_turns: u32) -> Arc<Replica<Slow>> {
     let genesis = genesis();
     let store = MemoryStore::from_genesis(genesis.state().unwrap());
     let store = Slow { store, times: slow_times.into(), commit_turns };
     let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
-    Ledger::new(application, tip)
+    Replica::new(application, tip)
 }
 
 /// Ancestors that arrive one by one, each after some turns of other tasks, as if fetched from a peer.
@@ -81,24 +81,24 @@ impl Ancestry<ConsensusBlock> for Trickle {
     }
 }
 
-/// Requests the state after the last block while the ledger makes one block after the other final.
-fn reach_while_final(slow_times: u32, turns: u32) -> Result<(), LedgerError> {
+/// Is asked for the state after the last block while the replica makes one after the other final.
+fn reach_while_final(slow_times: u32, turns: u32) -> Result<(), ReplicaError> {
     reach_while_committed(slow_times, turns, 0)
 }
 
-fn reach_while_committed(slow_times: u32, turns: u32, commit_turns: u32) -> Result<(), LedgerError> {
-    let (ledger, blocks) = (ledger(slow_times, commit_turns), chain(6));
-    let origin = ConsensusBlock::genesis(ledger.tip().header);
+fn reach_while_committed(slow_times: u32, turns: u32, commit_turns: u32) -> Result<(), ReplicaError> {
+    let (replica, blocks) = (replica(slow_times, commit_turns), chain(6));
+    let origin = ConsensusBlock::genesis(replica.tip().header);
     let newest_first = blocks.iter().rev().map(|block| ConsensusBlock::new(block.clone()).unwrap());
     let newest_first = newest_first.chain([origin]).map(ConsensusBlock::digested).collect();
     let ancestors = Trickle { blocks: newest_first, turns, waited: 0 };
     let finalize = async {
         for block in &blocks {
-            ledger.finalize(block, None).await.unwrap();
+            replica.finalize(block, None).await.unwrap();
             reschedule().await;
         }
     };
-    let (reached, ()) = block_on(futures::future::join(ledger.reach(ancestors), finalize));
+    let (reached, ()) = block_on(futures::future::join(replica.reach(ancestors), finalize));
     assert_eq!(reached?.hash, blocks.last().unwrap().hash());
     Ok(())
 }

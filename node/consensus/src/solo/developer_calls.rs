@@ -1,4 +1,4 @@
-//! A developer's orders that are transactions: each becomes a block of its own, at once.
+//! A developer's commands that are transactions: each becomes a block of its own, at once.
 
 use super::{BlockId, acts::Answer, controls::ControlError, sequencer::Sequencer};
 use crate::{
@@ -23,13 +23,13 @@ use std::collections::{BTreeMap, btree_map::Entry};
 alloy_sol_types::sol!("../../contracts/IParameters.sol");
 
 /// A call in somebody's name.
-struct Order {
+struct DeveloperCall {
     from: Address,
     to: Address,
     input: Bytes,
 }
 
-impl Order {
+impl DeveloperCall {
     fn edit(edit: Edit) -> Self {
         Self { from: DEVELOPER, to: DEVELOPER_DOOR, input: edit.calldata() }
     }
@@ -37,7 +37,7 @@ impl Order {
 
 impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     pub(super) async fn edit(&mut self, edits: Vec<Edit>) -> Answer<BlockId> {
-        self.carry_out(edits.into_iter().map(Order::edit).collect()).await
+        self.carry_out(edits.into_iter().map(DeveloperCall::edit).collect()).await
     }
 
     /// Sets parameters as the chain's governor, who pays for it and whose nonce it uses.
@@ -46,31 +46,31 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             .await
             .map_err(ApplicationError::from)?
             .map_err(|fault| ApplicationError::Block(fault.into()))?;
-        let orders = changes.into_iter().map(|(parameter, value)| {
+        let calls = changes.into_iter().map(|(parameter, value)| {
             let set = IParameters::setCall { name: parameter.name_word(), value: U256::from(value) };
-            Order { from, to: PARAMETERS, input: set.abi_encode().into() }
+            DeveloperCall { from, to: PARAMETERS, input: set.abi_encode().into() }
         });
-        self.carry_out(orders.collect()).await
+        self.carry_out(calls.collect()).await
     }
 
-    async fn carry_out(&mut self, mut orders: Vec<Order>) -> Answer<BlockId> {
-        // The block of an order is not the one that a base fee was set for; that one is still to come.
+    async fn carry_out(&mut self, mut calls: Vec<DeveloperCall>) -> Answer<BlockId> {
+        // The block of such a call is not the one that a base fee was set for; that one is still to come.
         let wanted = with_reader(&self.tip.state, &[], |state| wanted_base_fee(state))
             .await
             .map_err(ApplicationError::from)?
             .map_err(|fault| ApplicationError::Block(fault.into()))?;
         if let Some(wanted) = wanted {
-            orders.insert(0, Order::edit(Edit::NextBaseFee { base_fee: U256::from(wanted.0) }));
+            calls.insert(0, DeveloperCall::edit(Edit::NextBaseFee { base_fee: U256::from(wanted.0) }));
         }
-        while !orders.is_empty() {
-            let candidates = match self.transactions(&orders).await? {
+        while !calls.is_empty() {
+            let candidates = match self.transactions(&calls).await? {
                 Ok(candidates) => candidates,
                 Err(error) => return Ok(Err(error)),
             };
             let made = self.propose(self.least_time(), candidates).await?;
             let count = made.block.transactions.len();
-            // Nothing of the block exists before it is accepted, so a failed order leaves nothing behind.
-            if let Some(error) = failed_order(&made) {
+            // Nothing of the block exists before it is accepted, so a failed call leaves nothing behind.
+            if let Some(error) = failed_call(&made) {
                 return Ok(Err(error.into()));
             }
             if count == 0 {
@@ -79,7 +79,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
                 return Ok(Err(error.into()));
             }
             self.accept(made).await?;
-            orders.drain(..count);
+            calls.drain(..count);
         }
         // A pending transaction may have waited for the money or the nonce.
         self.pool.wake();
@@ -87,11 +87,11 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     }
 
     /// The calls in their senders' names, at what the next block asks.
-    async fn transactions(&self, orders: &[Order]) -> Answer<Vec<RecoveredTransaction>> {
+    async fn transactions(&self, calls: &[DeveloperCall]) -> Answer<Vec<RecoveredTransaction>> {
         let environment = self.application.next_environment(&self.tip).await?;
         let rules = self.application.rules(&self.tip).await?;
         let mut nonces = BTreeMap::new();
-        for from in orders.iter().map(|order| order.from) {
+        for from in calls.iter().map(|call| call.from) {
             if let Entry::Vacant(place) = nonces.entry(from) {
                 let sender = with_reader(&self.tip.state, &[], move |state| Sender::read(state, from))
                     .await
@@ -100,20 +100,20 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
                 place.insert(sender.nonce);
             }
         }
-        let made = orders.iter().map(|order| {
-            let next = nonces.get_mut(&order.from).expect("every sender was read");
+        let made = calls.iter().map(|call| {
+            let next = nonces.get_mut(&call.from).expect("every sender was read");
             let nonce = *next;
             *next = nonce.saturating_add(1);
             let transaction = TxEip1559 {
                 chain_id: rules.chain_id,
                 nonce,
-                gas_limit: edit_gas(&order.input).0,
+                gas_limit: edit_gas(&call.input).0,
                 max_fee_per_gas: environment.base_fee.0,
-                to: TxKind::Call(order.to),
-                input: order.input.clone(),
+                to: TxKind::Call(call.to),
+                input: call.input.clone(),
                 ..TxEip1559::default()
             };
-            let transaction = UserTransaction::impersonate(order.from, transaction.into())?;
+            let transaction = UserTransaction::impersonate(call.from, transaction.into())?;
             Ok(recover(transaction, &rules)?)
         });
         Ok(made.collect::<Result<_, ControlError>>())
@@ -130,8 +130,8 @@ fn governor(state: &dyn StateRead) -> Result<Address, StateFault> {
     Ok(Address::from_word(word.into()))
 }
 
-/// Why the first order of a block that failed did so.
-fn failed_order<B>(made: &MadeBlock<B>) -> Option<EditError> {
+/// Why the first call of a block that failed did so.
+fn failed_call<B>(made: &MadeBlock<B>) -> Option<EditError> {
     let executed = made.output.transactions.iter().zip(&made.output.receipts);
     executed
         .filter(|(transaction, _)| matches!(transaction, Executed::User(_)))
