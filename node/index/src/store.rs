@@ -75,6 +75,7 @@ enum Backend {
         /// batch visible to a snapshot that is taken while the batch is being written (seen in 3.1.13). Swapped
         /// without a lock: a reader that the system puts aside must not make a block wait.
         latest: ArcSwap<Snapshot>,
+        buffer_bytes: u64,
     },
     /// Swapped the same way.
     Memory(ArcSwap<Tree>),
@@ -90,7 +91,8 @@ impl Store {
         match catch_unwind(AssertUnwindSafe(|| open_engine(path, config))) {
             Ok(Ok((database, space))) => {
                 let latest = ArcSwap::from_pointee(database.snapshot());
-                Ok(Self { backend: Backend::Disk { database, space, latest }, name })
+                let buffer_bytes = config.buffer_bytes;
+                Ok(Self { backend: Backend::Disk { database, space, latest, buffer_bytes }, name })
             }
             Ok(Err(error)) => Err(explain(error, name)),
             Err(_) => {
@@ -130,7 +132,7 @@ impl Store {
     /// Only one thread may call this at a time.
     pub(crate) fn commit(&self, batch: Batch) -> Result<(), StoreError> {
         match &self.backend {
-            Backend::Disk { database, space, latest } => {
+            Backend::Disk { database, space, latest, buffer_bytes } => {
                 let mut writes = database.batch().durability(Some(PersistMode::Buffer));
                 for (key, value) in batch.into_sorted() {
                     match value {
@@ -139,6 +141,10 @@ impl Store {
                     }
                 }
                 writes.commit().map_err(|error| self.error(&error.into()))?;
+                // The engine keeps the buffer size that an index was created with, whatever the setting is now.
+                if database.write_buffer_size() > 2 * buffer_bytes {
+                    space.rotate_memtable_and_wait().map_err(|error| self.error(&error.into()))?;
+                }
                 latest.store(Arc::new(database.snapshot()));
                 Ok(())
             }
@@ -294,6 +300,28 @@ impl View<'_> {
 mod tests {
     use super::*;
     use std::{sync::mpsc, thread, time::Duration};
+
+    /// The buffer is as large as the settings of now say, not as those that the index was created with.
+    #[test]
+    fn a_smaller_buffer_holds_for_an_index_that_exists() {
+        const BUFFER: u64 = 1 << 20;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("index");
+        drop(Store::open(&path, &IndexConfig::default()).unwrap());
+        let store =
+            Store::open(&path, &IndexConfig { buffer_bytes: BUFFER, ..IndexConfig::default() }).unwrap();
+        let Backend::Disk { database, .. } = &store.backend else { panic!("it is on disk") };
+        let mut largest = 0;
+        for n in 0u32..80 {
+            let mut batch = Batch::default();
+            batch.insert(Table::Meta, &n.to_be_bytes(), vec![7; 100_000]);
+            store.commit(batch).unwrap();
+            largest = largest.max(database.write_buffer_size());
+        }
+        assert!(largest <= 2 * BUFFER + 200_000, "{largest} bytes are buffered");
+        let row = store.view().get(Table::Meta, &79u32.to_be_bytes(), |row| Ok(row.len()));
+        assert_eq!(row.unwrap(), Some(100_000));
+    }
 
     /// A reader may hold its rows for any time: no writer waits for it, and it sees no later writes.
     #[test]
