@@ -84,19 +84,33 @@ pub const CRON_RUN_GAS_LARGEST: u64 = 5_000_000;
 pub const CALLBACK_EFFORT_LARGEST: u64 = 9_999;
 
 /// Effort of one second that only High callbacks may book (FLIP330-06).
-pub const SECOND_EFFORT_HIGH: u32 = 20_000;
+pub const SECOND_EFFORT_HIGH: u16 = 20_000;
 
 /// Effort of one second that only Medium callbacks may book (FLIP330-06).
-pub const SECOND_EFFORT_MEDIUM: u32 = 5_000;
+pub const SECOND_EFFORT_MEDIUM: u16 = 5_000;
 
 /// Effort of one second that both share (FLIP330-06).
-pub const SECOND_EFFORT_SHARED: u32 = 10_000;
+pub const SECOND_EFFORT_SHARED: u16 = 10_000;
+
+/// Most that High's own part of a second and the shared one may be together: bookings are stored with 16 bits.
+pub const SECOND_EFFORT_HIGH_MAX: u16 = u16::MAX;
+
+/// Most that Medium's own part of a second and the shared one may be together: hints of what Medium finds taken are
+/// stored with 15 bits.
+pub const SECOND_EFFORT_MEDIUM_MAX: u16 = u16::MAX >> 1;
 
 const _: () = assert!(
-    (SECOND_EFFORT_HIGH + SECOND_EFFORT_MEDIUM + SECOND_EFFORT_SHARED) as u64 * EFFORT_GAS
+    (SECOND_EFFORT_HIGH as u64 + SECOND_EFFORT_MEDIUM as u64 + SECOND_EFFORT_SHARED as u64) * EFFORT_GAS
         <= RESERVED_BLOCK_GAS_DEFAULT,
     "one block can run all that one second can book"
 );
+
+/// How far ahead a Medium callback is moved at most to find room (FLIP330-07): a day.
+pub const CAPACITY_SEARCH_SECONDS_MAX: u64 = 24 * 60 * 60;
+
+/// Most slots that a search for room reads. One with exact hints needs 10; the others are for the time after governance
+/// changed High's part of a second.
+pub const CAPACITY_SEARCH_READS_MAX: u64 = 64;
 
 /// Most runs that one lane collects for one block, where its gas does not allow more. With the gas budgets it bounds
 /// the prologue's work.
@@ -128,6 +142,9 @@ const _: () = assert!(
 
 /// What Ethereum asks for reading a slot that nobody has read yet (EIP-2929).
 const COLD_READ_GAS: u64 = 2_100;
+
+/// What Ethereum asks for reading such a slot and then changing it, where it was not empty (EIP-2929).
+pub const SLOT_CHANGE_GAS: u64 = 5_000;
 
 /// Largest calldata of a run. Bounds what a pending schedule occupies.
 pub const RUN_INPUT_BYTES_MAX: usize = 16 * 1024;
