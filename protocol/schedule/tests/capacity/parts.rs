@@ -139,3 +139,25 @@ fn a_lone_booking_is_one_slot() {
     assert_eq!((released, done), ([4, 1, 0], Ok(())));
     assert_eq!(twin.slots.ledger.slots.get(&U256::ZERO), None);
 }
+
+/// The case for which a release visits every rank: High's own part shrinks and grows again. The hints of rank 1 were
+/// renewed meanwhile and promise much; those of rank 2 were not, and still hold.
+#[test]
+fn a_release_lowers_the_hints_of_every_rank() {
+    let start = SECOND / 128 * 128;
+    let mut twin = twin();
+    for second in start..start + 128 {
+        twin.book(second, Class::Medium, 9_000);
+        twin.book(second, Class::Medium, 3_000);
+    }
+    twin.set_parts(Parts { high: 10_000, ..Parts::DEFAULT });
+    for second in start..start + 8 {
+        twin.book(second, Class::Medium, 1);
+    }
+    twin.set_parts(Parts::DEFAULT);
+    let released = (start + 40, Class::Medium, 3_000);
+    let index = twin.held.iter().position(|booking| *booking == released).unwrap();
+    twin.release(index);
+    assert_eq!(twin.search(start, 5_000, unbounded(1_000)).1, NextFree::At(start + 40));
+    twin.release_all();
+}
