@@ -12,6 +12,12 @@ interface IParameters {
     error IndexOutOfBounds(uint256 given, uint256 count);
     error ParameterOutOfBounds(bytes32 name, uint256 given, uint256 min, uint256 max);
     error CronAboveHalfBlock(uint256 cronBlockGas, uint256 blockGas);
+    /// One class could book more effort of a second than its place can count.
+    error SecondTooLarge(uint256 own, uint256 shared, uint256 max);
+    /// One block could not run all that one second can book.
+    error SecondAboveBlock(uint256 secondGas, uint256 blockGas);
+    /// reserved_block_gas_max never falls: seconds may be booked up to it.
+    error ReservedFalls(uint256 given, uint256 current);
     error NotOwner(address caller, address owner);
     error NotPendingOwner(address caller, address pendingOwner);
 
