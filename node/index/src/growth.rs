@@ -117,7 +117,8 @@ impl Chain {
     fn schedule(&mut self, body: &Body) -> ScheduleId {
         let id = ScheduleId::new(1, 0, 1).unwrap();
         let due = Some(TimestampMs(1_000));
-        let what = What::Created { owner: OWNER, target: TARGET, lane: Lane::Cron, due };
+        let (owner, target, lane, gas_limit) = (OWNER, TARGET, Lane::Cron, body.gas_limit);
+        let what = What::Created { owner, target, lane, due, gas_limit, priority: 0 };
         let event = LifeEvent { index: 0, event: Event { id, door: Some(Door::Cron), what } };
         let change = StateChange { key: StateKey::Body(id), old: None, new: Some(body.encode()) };
         self.add(1, None, vec![event], vec![change]);

@@ -12,7 +12,7 @@ use almanac_primitives::{
     fees::next_base_fee,
     params::{BASE_FEE_MAX, ENDED_KEPT_BLOCKS, PARAMETERS as ALL_PARAMETERS, PROTOCOL_VERSION, Parameters},
 };
-use almanac_schedule::decide::Moment;
+use almanac_schedule::{capacity::Shares, decide::Moment};
 
 /// What a proposer decides about a block, apart from its transactions. Everything else follows from the parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +86,8 @@ impl Environment {
             now: self.timestamp,
             base_fee: self.base_fee,
             fee_recipient: self.fee_recipient,
-            ended_kept_until: self.number.saturating_add(ENDED_KEPT_BLOCKS),
+            shares: Shares::of(&self.parameters),
+            ended_kept_until: self.number.saturating_add(self.parameters.get(ENDED_KEPT_BLOCKS)),
         }
     }
 

@@ -62,7 +62,7 @@ impl Ledger for SystemLedger<'_, '_> {
         Ok(())
     }
 
-    fn prepay_ending(&mut self) -> Result<(), StateFault> {
+    fn prepay(&mut self, _: u64) -> Result<(), StateFault> {
         Ok(())
     }
 }

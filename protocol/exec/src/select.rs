@@ -279,13 +279,19 @@ impl Walk {
         events: &mut Vec<Event>,
     ) -> Result<ControlFlow<()>, WalkError> {
         match if running.contains(&entry) { judge(execution, entry)? } else { None } {
-            Some(run) => {
-                if self.runs_left == 0 || !self.budget.take(run.gas_limit) {
+            Some(run) if !self.has_room_for(run.gas_limit) => {
+                // FLIP330-13: what is left goes to the oldest that fit. In every other lane nobody overtakes.
+                if self.lane != Lane::Spare {
                     return Ok(ControlFlow::Break(()));
                 }
-                self.runs_left -= 1;
-                runs.push(SelectedRun { run, entry });
             }
+            Some(run) => match process(execution, entry, events)? {
+                Some(()) => {
+                    self.runs_left -= 1;
+                    runs.push(SelectedRun { run, entry });
+                }
+                None => self.budget.give_back(run.gas_limit),
+            },
             None if self.endings_left > 0 => self.end(execution, entry, events)?,
             // Only the cron lane runs everything that it selects, so only its walk may set entries aside.
             None if self.lane == Lane::Cron => self.has_aside = true,
@@ -293,6 +299,15 @@ impl Walk {
         }
         self.looks_left = self.looks_left.saturating_sub(1);
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Takes the room of a run, if there is enough.
+    fn has_room_for(&mut self, gas_limit: Gas) -> bool {
+        self.runs_left > 0
+            && match self.lane {
+                Lane::Spare => self.budget.take_fitting(gas_limit),
+                Lane::Reserved | Lane::Cron | Lane::Market => self.budget.take(gas_limit),
+            }
     }
 
     /// Ends a schedule that did not run, or moves it if its policy skips missed times. Sets it aside if the
@@ -386,6 +401,31 @@ fn judge<'a, I: Inspector<EvmContext<'a>>>(
         }
         Err(ScheduleFault::Broken(_)) => Ok(None),
         Err(ScheduleFault::Block(error)) => Err(error),
+    }
+}
+
+/// Marks a selected run where its door wants that. Answers `None` for one that a fault of our own has put aside.
+fn process<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    entry: Entry,
+    events: &mut Vec<Event>,
+) -> Result<Option<()>, BlockError> {
+    let moment = execution.moment();
+    let processed = execution.act(|ledger| {
+        let record = read(ledger, entry)?;
+        let is_processed = record.body.terms.is_processed();
+        Ok(if is_processed { Some(life::process(ledger, record, moment)?) } else { None })
+    });
+    match processed {
+        Ok(event) => {
+            events.extend(event);
+            Ok(Some(()))
+        }
+        Err(ScheduleFault::Block(error)) => Err(error),
+        Err(ScheduleFault::Broken(broken)) => {
+            events.push(put_aside(execution, entry, &broken)?);
+            Ok(None)
+        }
     }
 }
 

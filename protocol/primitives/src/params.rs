@@ -80,8 +80,20 @@ pub const CRON_RUN_GAS_MIN: u64 = 21_000;
 /// Most gas that a cron run may ever ask for (ARC21-05).
 pub const CRON_RUN_GAS_LARGEST: u64 = 5_000_000;
 
-/// Most effort that one callback may ask for (FLIP330-04).
+/// Most effort that one callback may ever ask for (FLIP330-04).
 pub const CALLBACK_EFFORT_LARGEST: u64 = 9_999;
+
+/// Least effort that one callback may ask for: more than an empty transaction (FLIP330-04).
+pub const CALLBACK_EFFORT_LEAST: u64 = 11;
+
+/// Most effort that one Low callback may ever ask for: every block without booked runs has room for it (FLIP330-13).
+pub const CALLBACK_LOW_EFFORT_LARGEST: u64 = 5_000;
+
+/// A booked callback that runs later than this after its second has its fee returned (FLIP330-18).
+pub const CALLBACK_LATE_MS: u64 = 60 * SECOND_MS;
+
+/// Low callbacks that a block looks at: the oldest (FLIP330-13).
+pub const SPARE_BLOCK_LOOKS_MAX: u64 = 100;
 
 /// Effort of one second that only High callbacks may book (FLIP330-06).
 pub const SECOND_EFFORT_HIGH: u16 = 20_000;
@@ -115,8 +127,6 @@ pub const CAPACITY_SEARCH_READS_MAX: u64 = 64;
 /// Most runs that one lane collects for one block, where its gas does not allow more. With the gas budgets it bounds
 /// the prologue's work.
 pub const LANE_BLOCK_RUNS_MAX: usize = 1_000;
-/// Blocks for which the end of a schedule stays readable, where its door keeps ends.
-pub const ENDED_KEPT_BLOCKS: u64 = 1_000;
 /// Most ended schedules that one block takes away. The others wait: with it, a flood of ends costs no block much.
 pub const BLOCK_SWEEPS_MAX: u64 = 4_096;
 
@@ -247,7 +257,7 @@ pub const SPARE_BLOCK_GAS_MAX: Parameter = Parameter {
     slot: 0x104,
     name: "spare_block_gas_max",
     default: SPARE_BLOCK_GAS_DEFAULT,
-    min: 0,
+    min: CALLBACK_LOW_EFFORT_LARGEST * EFFORT_GAS,
     max: 50_000 * EFFORT_GAS,
     reason: "FLIP330-13: low-priority callbacks get what reserved work left of this",
 };
@@ -260,6 +270,46 @@ pub const SCHEDULE_AHEAD_SECONDS_MAX: Parameter = Parameter {
     min: 24 * 60 * 60,
     max: 100 * YEAR_SECONDS,
     reason: "ARC21-03: bounds how long an unused escrow stays locked",
+};
+
+/// Effort of one second that only High runs may book.
+pub const SECOND_HIGH_EFFORT: Parameter = Parameter {
+    slot: 0x106,
+    name: "second_effort_high",
+    default: SECOND_EFFORT_HIGH as u64,
+    min: 0,
+    max: SECOND_EFFORT_HIGH_MAX as u64,
+    reason: "FLIP330-06: what only High may book of a second; what is booked stays booked",
+};
+
+/// Effort of one second that only Medium runs may book.
+pub const SECOND_MEDIUM_EFFORT: Parameter = Parameter {
+    slot: 0x107,
+    name: "second_effort_medium",
+    default: SECOND_EFFORT_MEDIUM as u64,
+    min: 0,
+    max: SECOND_EFFORT_MEDIUM_MAX as u64,
+    reason: "FLIP330-06: what only Medium may book of a second; what is booked stays booked",
+};
+
+/// Effort of one second that both share.
+pub const SECOND_SHARED_EFFORT: Parameter = Parameter {
+    slot: 0x108,
+    name: "second_effort_shared",
+    default: SECOND_EFFORT_SHARED as u64,
+    min: 0,
+    max: SECOND_EFFORT_MEDIUM_MAX as u64,
+    reason: "FLIP330-06: what High and Medium share of a second; what is booked stays booked",
+};
+
+/// Blocks for which the end of a schedule stays readable, where its door keeps ends.
+pub const ENDED_KEPT_BLOCKS: Parameter = Parameter {
+    slot: 0x109,
+    name: "ended_kept_blocks",
+    default: 1_000,
+    min: 1,
+    max: 1_000_000,
+    reason: "FLIP330-17: how long a final status can be read on the chain; RPC keeps the history",
 };
 
 /// Whether the cron registry takes and runs jobs: 1 is on, 0 off.
@@ -323,6 +373,136 @@ pub const CRON_BLOCK_EXHAUSTIONS_MAX: Parameter = Parameter {
              the others of that block wait for their end and hold up no run",
 };
 
+/// Whether the callback scheduler takes and runs callbacks: 1 is on, 0 off.
+pub const CALLBACK_ENABLED: Parameter = Parameter {
+    slot: 0x120,
+    name: "callback_enabled",
+    default: 1,
+    min: 0,
+    max: 1,
+    reason: "the feature flag of the FLIP-330 door; off, callbacks can be cancelled, nothing else",
+};
+
+/// Whether callbacks are paused: 1 is paused.
+pub const CALLBACK_PAUSED: Parameter = Parameter {
+    slot: 0x121,
+    name: "callback_paused",
+    default: 0,
+    min: 0,
+    max: 1,
+    reason: "set by governance, or by the chain itself when a lane cannot be read; unset by governance",
+};
+
+/// Least price per gas that a callback's fee is computed from.
+pub const CALLBACK_FEE_FLOOR_WEI: Parameter = Parameter {
+    slot: 0x122,
+    name: "callback_fee_floor_wei",
+    default: 1_000_000_000,
+    min: 1,
+    max: 1_000_000_000_000,
+    reason: "FLIP330-05: blocking a second has a price, however idle the chain",
+};
+
+/// What a High callback pays, in percent of its gas at the base fee.
+pub const CALLBACK_HIGH_PERCENT: Parameter = Parameter {
+    slot: 0x123,
+    name: "callback_high_percent",
+    default: 1_000,
+    min: 110,
+    max: 100_000,
+    reason: "FLIP330-05: above 100, or a proposer's own callbacks would be free",
+};
+
+/// What a Medium callback pays, in percent of its gas at the base fee.
+pub const CALLBACK_MEDIUM_PERCENT: Parameter = Parameter {
+    slot: 0x124,
+    name: "callback_medium_percent",
+    default: 500,
+    min: 110,
+    max: 100_000,
+    reason: "FLIP330-05: above 100, or a proposer's own callbacks would be free",
+};
+
+/// What a Low callback pays, in percent of its gas at the base fee.
+pub const CALLBACK_LOW_PERCENT: Parameter = Parameter {
+    slot: 0x125,
+    name: "callback_low_percent",
+    default: 200,
+    min: 110,
+    max: 100_000,
+    reason: "FLIP330-05: above 100, or a proposer's own callbacks would be free",
+};
+
+/// Part of the fee that returns to an owner who cancels, in hundredths of a percent.
+pub const CALLBACK_REFUND_BPS: Parameter = Parameter {
+    slot: 0x126,
+    name: "callback_refund_bps",
+    default: 5_000,
+    min: 0,
+    max: 9_000,
+    reason: "FLIP330-18: booking a second and giving it back has a price",
+};
+
+/// Most data that a callback carries to its handler.
+pub const CALLBACK_DATA_BYTES_MAX: Parameter = Parameter {
+    slot: 0x127,
+    name: "callback_data_bytes_max",
+    default: 100,
+    min: 0,
+    max: 1_024,
+    reason: "FLIP330-03: bounds what a pending callback occupies",
+};
+
+/// Least effort that a callback may ask for.
+pub const CALLBACK_EFFORT_MIN: Parameter = Parameter {
+    slot: 0x128,
+    name: "callback_effort_min",
+    default: CALLBACK_EFFORT_LEAST,
+    min: CALLBACK_EFFORT_LEAST,
+    max: 1_000,
+    reason: "FLIP330-04: more than an empty transaction",
+};
+
+/// Most effort that a callback may ask for.
+pub const CALLBACK_EFFORT_MAX: Parameter = Parameter {
+    slot: 0x129,
+    name: "callback_effort_max",
+    default: CALLBACK_EFFORT_LARGEST,
+    min: 1_000,
+    max: CALLBACK_EFFORT_LARGEST,
+    reason: "FLIP330-04: the largest callback fits the smallest budget of a block, whatever governance does later",
+};
+
+/// Most effort that a Low callback may ask for.
+pub const CALLBACK_LOW_EFFORT_MAX: Parameter = Parameter {
+    slot: 0x12a,
+    name: "callback_low_effort_max",
+    default: CALLBACK_LOW_EFFORT_LARGEST,
+    min: 1_000,
+    max: CALLBACK_LOW_EFFORT_LARGEST,
+    reason: "FLIP330-04: what a block without booked runs always has room for",
+};
+
+/// How far ahead a Medium callback is moved to find room.
+pub const CALLBACK_SEARCH_SECONDS_MAX: Parameter = Parameter {
+    slot: 0x12b,
+    name: "callback_search_seconds_max",
+    default: CAPACITY_SEARCH_SECONDS_MAX,
+    min: 1,
+    max: CAPACITY_SEARCH_SECONDS_MAX,
+    reason: "FLIP330-07: beyond it there is no capacity",
+};
+
+/// Most slots that a search for room reads.
+pub const CALLBACK_SEARCH_READS_MAX: Parameter = Parameter {
+    slot: 0x12c,
+    name: "callback_search_reads_max",
+    default: CAPACITY_SEARCH_READS_MAX,
+    min: 16,
+    max: CAPACITY_SEARCH_READS_MAX,
+    reason: "FLIP330-07: bounds the work of a search after the parts of a second changed",
+};
+
 const _: () = assert!(
     CRON_BLOCK_EXHAUSTIONS_MAX.default * SCHEDULE_ENDING_GAS <= CRON_BLOCK_GAS_DEFAULT,
     "what ends in a block was paid for like a full lane"
@@ -334,19 +514,36 @@ const _: () = assert!(
 );
 
 /// All parameters, in slot order.
-pub const PARAMETERS: [Parameter; 12] = [
+pub const PARAMETERS: [Parameter; 29] = [
     BLOCK_GAS_MAX,
     BASE_FEE_FLOOR_WEI,
     CRON_BLOCK_GAS_MAX,
     RESERVED_BLOCK_GAS_MAX,
     SPARE_BLOCK_GAS_MAX,
     SCHEDULE_AHEAD_SECONDS_MAX,
+    SECOND_HIGH_EFFORT,
+    SECOND_MEDIUM_EFFORT,
+    SECOND_SHARED_EFFORT,
+    ENDED_KEPT_BLOCKS,
     CRON_ENABLED,
     CRON_PAUSED,
     CRON_INTERVAL_SECONDS_MIN,
     CRON_RUN_GAS_MAX,
     CRON_INPUT_BYTES_MAX,
     CRON_BLOCK_EXHAUSTIONS_MAX,
+    CALLBACK_ENABLED,
+    CALLBACK_PAUSED,
+    CALLBACK_FEE_FLOOR_WEI,
+    CALLBACK_HIGH_PERCENT,
+    CALLBACK_MEDIUM_PERCENT,
+    CALLBACK_LOW_PERCENT,
+    CALLBACK_REFUND_BPS,
+    CALLBACK_DATA_BYTES_MAX,
+    CALLBACK_EFFORT_MIN,
+    CALLBACK_EFFORT_MAX,
+    CALLBACK_LOW_EFFORT_MAX,
+    CALLBACK_SEARCH_SECONDS_MAX,
+    CALLBACK_SEARCH_READS_MAX,
 ];
 
 const _: () = {
@@ -421,6 +618,36 @@ pub enum ParameterError {
         /// The block's gas.
         block: u64,
     },
+    /// One class could book more of a second than a slot can count.
+    #[error("{own_name} = {own} and second_effort_shared = {shared} are more than {max} together")]
+    SecondTooLarge {
+        /// The class's own part.
+        own_name: &'static str,
+        /// Its effort.
+        own: u64,
+        /// The shared part.
+        shared: u64,
+        /// Most that both may be.
+        max: u64,
+    },
+    /// One block could not run all that one second can book.
+    #[error("{booked} gas of one second is more than reserved_block_gas_max = {block}")]
+    SecondAboveBlock {
+        /// What one second can book.
+        booked: u64,
+        /// What one block can run of it.
+        block: u64,
+    },
+    /// What is booked could no longer run in one block.
+    #[error(
+        "reserved_block_gas_max = {given} is below {current}, and it never falls: seconds may be booked up to it"
+    )]
+    ReservedFalls {
+        /// The refused value.
+        given: u64,
+        /// The value in force.
+        current: u64,
+    },
 }
 
 fn known_names() -> String {
@@ -448,6 +675,10 @@ impl Parameters {
         if !(min..=max).contains(&given) {
             return Err(ParameterError::OutOfBounds { name, given, min, max });
         }
+        let current = self.get(parameter);
+        if parameter == RESERVED_BLOCK_GAS_MAX && given < current {
+            return Err(ParameterError::ReservedFalls { given, current });
+        }
         let mut changed = self.clone();
         changed.load(parameter, given);
         changed.check_relations()?;
@@ -460,6 +691,25 @@ impl Parameters {
         let (cron, block) = (self.get(CRON_BLOCK_GAS_MAX), self.get(BLOCK_GAS_MAX));
         if cron > block / 2 {
             return Err(ParameterError::CronAboveHalfBlock { cron, block });
+        }
+        self.check_second()
+    }
+
+    /// What one second can book fits its place in the state, and one block.
+    fn check_second(&self) -> Result<(), ParameterError> {
+        let shared = self.get(SECOND_SHARED_EFFORT);
+        let sums =
+            [(SECOND_HIGH_EFFORT, SECOND_EFFORT_HIGH_MAX), (SECOND_MEDIUM_EFFORT, SECOND_EFFORT_MEDIUM_MAX)];
+        for (own, max) in sums {
+            let (own_name, own, max) = (own.name, self.get(own), u64::from(max));
+            if own.saturating_add(shared) > max {
+                return Err(ParameterError::SecondTooLarge { own_name, own, shared, max });
+            }
+        }
+        let effort = self.get(SECOND_HIGH_EFFORT) + self.get(SECOND_MEDIUM_EFFORT) + shared;
+        let (booked, block) = (effort * EFFORT_GAS, self.get(RESERVED_BLOCK_GAS_MAX));
+        if booked > block {
+            return Err(ParameterError::SecondAboveBlock { booked, block });
         }
         Ok(())
     }
@@ -486,6 +736,13 @@ mod tests {
             let mut values = Parameters::default();
             values.load(BLOCK_GAS_MAX, BLOCK_GAS_MAX.max);
             values.load(CRON_BLOCK_GAS_MAX, CRON_BLOCK_GAS_MAX.min);
+            for part in [SECOND_HIGH_EFFORT, SECOND_MEDIUM_EFFORT, SECOND_SHARED_EFFORT] {
+                values.load(part, 0);
+            }
+            // It never falls, so it is tried from its least value.
+            if p != RESERVED_BLOCK_GAS_MAX {
+                values.load(RESERVED_BLOCK_GAS_MAX, RESERVED_BLOCK_GAS_MAX.max);
+            }
             assert_eq!(values.clone().set(p, p.min), Ok(()), "{}", p.name);
             assert_eq!(values.clone().set(p, p.max), Ok(()), "{}", p.name);
             let too_much = values.clone().set(p, p.max + 1);
@@ -514,9 +771,9 @@ mod tests {
 
     #[test]
     fn zero_can_be_stored() {
-        assert_eq!(SPARE_BLOCK_GAS_MAX.from_slot_value(U256::ZERO), SPARE_BLOCK_GAS_MAX.default);
-        assert_eq!(SPARE_BLOCK_GAS_MAX.from_slot_value(Parameter::slot_value(0)), 0);
-        assert_eq!(SPARE_BLOCK_GAS_MAX.from_slot_value(Parameter::slot_value(u64::MAX)), u64::MAX);
+        assert_eq!(SECOND_SHARED_EFFORT.from_slot_value(U256::ZERO), SECOND_SHARED_EFFORT.default);
+        assert_eq!(SECOND_SHARED_EFFORT.from_slot_value(Parameter::slot_value(0)), 0);
+        assert_eq!(SECOND_SHARED_EFFORT.from_slot_value(Parameter::slot_value(u64::MAX)), u64::MAX);
     }
 
     #[test]

@@ -31,6 +31,7 @@ const _: () = {
         "and so can its data: memory costs words² / 512 gas"
     );
 };
+use std::fmt;
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +66,22 @@ pub enum Halt {
     InsufficientBalance = 8,
     /// Anything else the machine stops for.
     Other = 9,
+}
+
+impl fmt::Display for Halt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OutOfGas => "out of gas",
+            Self::InvalidOpcode => "invalid opcode",
+            Self::InvalidJump => "invalid jump",
+            Self::Stack => "stack overflow or underflow",
+            Self::Precompile => "a precompile refused its input",
+            Self::Create => "a contract could not be created",
+            Self::StaticCall => "a static call tried to change state",
+            Self::InsufficientBalance => "insufficient balance",
+            Self::Other => "stopped",
+        })
+    }
 }
 
 impl Halt {

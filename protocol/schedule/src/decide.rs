@@ -5,6 +5,7 @@
 //! out for all doors.
 
 use crate::{
+    capacity::Shares,
     doors::cron,
     record::{Head, Record, Status},
 };
@@ -23,6 +24,8 @@ pub struct Moment {
     pub base_fee: GasPrice,
     /// Who gets the tips of this block.
     pub fee_recipient: Address,
+    /// How the effort of a second is divided.
+    pub shares: Shares,
     /// The block up to which a schedule that ends in this block stays readable, if its door keeps ended
     /// schedules.
     pub ended_kept_until: u64,

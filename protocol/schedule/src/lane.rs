@@ -3,9 +3,9 @@
 use almanac_primitives::{
     Gas, Lane,
     params::{
-        BLOCK_GAS_MAX, CALLBACK_EFFORT_LARGEST, CRON_BLOCK_GAS_MAX, CRON_RUN_GAS_LARGEST, CRON_RUN_GAS_MIN,
-        EFFORT_GAS, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX, LANE_LOOK_GAS, Parameters,
-        RESERVED_BLOCK_GAS_MAX, SPARE_BLOCK_GAS_MAX,
+        BLOCK_GAS_MAX, CALLBACK_EFFORT_LARGEST, CALLBACK_EFFORT_LEAST, CRON_BLOCK_GAS_MAX,
+        CRON_RUN_GAS_LARGEST, CRON_RUN_GAS_MIN, EFFORT_GAS, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX,
+        LANE_LOOK_GAS, Parameters, RESERVED_BLOCK_GAS_MAX, SPARE_BLOCK_GAS_MAX, SPARE_BLOCK_LOOKS_MAX,
     },
 };
 
@@ -45,13 +45,28 @@ pub fn budget(lane: Lane, parameters: &Parameters, reserved_gas: Gas, failed_vie
 /// Most runs that a block collects for this lane. Enough for the smallest runs to fill the lane's gas, so that
 /// this count never binds before the gas does.
 pub fn runs_max(lane: Lane, parameters: &Parameters) -> u64 {
-    grown(lane, parameters, LANE_BLOCK_RUNS_MAX as u64, CRON_RUN_GAS_MIN)
+    match lane {
+        Lane::Reserved => booked_runs_max(parameters),
+        Lane::Spare => SPARE_BLOCK_LOOKS_MAX,
+        Lane::Cron | Lane::Market => grown(lane, parameters, LANE_BLOCK_RUNS_MAX as u64, CRON_RUN_GAS_MIN),
+    }
+}
+
+/// As many of the smallest callbacks as the lane's gas holds: gas alone bounds it (FLIP330-11).
+fn booked_runs_max(parameters: &Parameters) -> u64 {
+    parameters.get(RESERVED_BLOCK_GAS_MAX) / (CALLBACK_EFFORT_LEAST * EFFORT_GAS)
 }
 
 /// Most due schedules that a block looks at in this lane after `failed_views` consecutive views without a
 /// block, but at least `least`. Grows with the lane: blocking it with jobs that do not run must cost more as
 /// filling it costs more.
 pub fn looks_max(lane: Lane, parameters: &Parameters, failed_views: u64, least: u64) -> u64 {
+    match lane {
+        // All that is booked runs, so looks are paid for like runs; one more, to meet the one that does not fit.
+        Lane::Reserved => return booked_runs_max(parameters).saturating_add(1),
+        Lane::Spare => return SPARE_BLOCK_LOOKS_MAX,
+        Lane::Cron | Lane::Market => {}
+    }
     halved(grown(lane, parameters, LANE_BLOCK_LOOKS_MAX as u64, LANE_LOOK_GAS), failed_views, least)
 }
 
@@ -59,8 +74,8 @@ pub fn looks_max(lane: Lane, parameters: &Parameters, failed_views: u64, least: 
 fn grown(lane: Lane, parameters: &Parameters, floor: u64, gas_each: u64) -> u64 {
     match lane {
         Lane::Cron => floor.max(parameters.get(CRON_BLOCK_GAS_MAX) / gas_each),
-        // No door uses these lanes yet.
-        Lane::Reserved | Lane::Market | Lane::Spare => floor,
+        // No door leads to this lane yet.
+        Lane::Market | Lane::Reserved | Lane::Spare => floor,
     }
 }
 
@@ -92,8 +107,8 @@ pub fn block_gas(parameters: &Parameters) -> Gas {
 /// Whether a system contract creates runs for this lane.
 fn has_door(lane: Lane) -> bool {
     match lane {
-        Lane::Cron => true,
-        Lane::Reserved | Lane::Market | Lane::Spare => false,
+        Lane::Reserved | Lane::Cron | Lane::Spare => true,
+        Lane::Market => false,
     }
 }
 
@@ -115,6 +130,13 @@ impl Budget {
     pub fn give_back(&mut self, gas_limit: Gas) {
         self.left = Gas(self.left.0.saturating_add(gas_limit.0));
         self.is_closed = false;
+    }
+
+    /// Takes a run's gas limit if it fits, and stays open if it does not: what is behind may be smaller.
+    pub fn take_fitting(&mut self, gas_limit: Gas) -> bool {
+        let left = self.left.checked_sub(gas_limit);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
     }
 
     /// Takes a run's gas limit. If it does not fit, closes the budget: later runs must not overtake this one,
@@ -229,9 +251,10 @@ mod tests {
         let largest = with_cron_gas(CRON_BLOCK_GAS_MAX.max);
         let after = |failed| looks_max(Lane::Cron, &largest, failed, 64);
         assert_eq!([1, 2, 3, 8, 9, 10, u64::MAX].map(after), [24_000, 12_000, 6_000, 187, 93, 64, 64]);
-        for lane in [Lane::Reserved, Lane::Market, Lane::Spare] {
-            assert_eq!((runs_max(lane, &largest), looks_max(lane, &largest, 0, 64)), (1_000, 6_000));
-        }
+        let bounds = |lane| (runs_max(lane, &largest), looks_max(lane, &largest, 0, 64));
+        assert_eq!(bounds(Lane::Market), (1_000, 6_000));
+        assert_eq!(bounds(Lane::Reserved), (3_181, 3_182), "as many of the smallest as a second can book");
+        assert_eq!(bounds(Lane::Spare), (100, 100));
     }
 
     #[test]
@@ -247,6 +270,7 @@ mod tests {
 
     #[test]
     fn a_block_holds_what_lanes_with_a_door_may_use() {
-        assert_eq!(block_gas(&Parameters::default()), Parameters::default().block_gas_max());
+        let parameters = Parameters::default();
+        assert_eq!(block_gas(&parameters).0, parameters.block_gas_max().0 + RESERVED_BLOCK_GAS_MAX.default);
     }
 }

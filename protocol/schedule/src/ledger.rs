@@ -34,8 +34,8 @@ pub trait Ledger {
     /// Charges for a change of the calendar, which is written at the end of the block.
     fn move_entry(&mut self) -> Result<(), Self::Error>;
 
-    /// Charges for a schedule's end at its creation, because it may end in a block where nobody pays.
-    fn prepay_ending(&mut self) -> Result<(), Self::Error>;
+    /// Charges for work that is done later, in a block where nobody pays.
+    fn prepay(&mut self, gas: u64) -> Result<(), Self::Error>;
 }
 
 /// Why an operation on a schedule failed.
@@ -119,7 +119,7 @@ impl Ledger for MemoryLedger {
         Ok(())
     }
 
-    fn prepay_ending(&mut self) -> Result<(), Self::Error> {
+    fn prepay(&mut self, _: u64) -> Result<(), Self::Error> {
         Ok(())
     }
 

@@ -19,6 +19,7 @@ const TOPPED_UP: u8 = 2;
 const EXECUTED: u8 = 3;
 const ENDED: u8 = 4;
 const QUARANTINED: u8 = 5;
+const PROCESSED: u8 = 6;
 
 /// Encodes a row of `schedule events`: all events of one block, in order.
 pub(crate) fn events(events: &[LifeEvent]) -> Vec<u8> {
@@ -35,13 +36,19 @@ pub(crate) fn events(events: &[LifeEvent]) -> Vec<u8> {
 
 fn write_what(out: &mut Writer, what: &What) {
     match what {
-        What::Created { owner, target, lane, due } => {
+        What::Created { owner, target, lane, due, gas_limit, priority } => {
             out.u8(CREATED);
             out.address(*owner);
             out.address(*target);
             out.u8(*lane as u8);
             out.u8(due.is_some().into());
             out.u64(due.map_or(0, |due| due.0));
+            out.u64(gas_limit.0);
+            out.u64(*priority);
+        }
+        What::Processed { gas_limit } => {
+            out.u8(PROCESSED);
+            out.u64(gas_limit.0);
         }
         What::ToppedUp { amount, escrow } => {
             out.u8(TOPPED_UP);
@@ -94,7 +101,10 @@ fn read_what(input: &mut Reader<'_>) -> Result<What, DecodeError> {
             target: input.address("target")?,
             lane: known("lane", input.u8("lane")?, Lane::from_number)?,
             due: read_due(input)?,
+            gas_limit: Gas(input.u64("gas limit")?),
+            priority: input.u64("priority")?,
         },
+        PROCESSED => What::Processed { gas_limit: Gas(input.u64("gas limit")?) },
         TOPPED_UP => {
             What::ToppedUp { amount: Wei(input.u256("amount")?), escrow: Wei(input.u256("escrow")?) }
         }
@@ -145,11 +155,13 @@ mod tests {
         let address = || any::<[u8; 20]>().prop_map(Address::from);
         let wei = || any::<[u8; 32]>().prop_map(|bytes| Wei(U256::from_be_bytes(bytes)));
         prop_oneof![
-            (address(), address(), 0..4usize, option::of(any::<u64>())).prop_map(
-                |(owner, target, lane, due)| {
-                    What::Created { owner, target, lane: Lane::ALL[lane], due: due.map(TimestampMs) }
+            (address(), address(), 0..4usize, option::of(any::<u64>()), any::<[u64; 2]>()).prop_map(
+                |(owner, target, lane, due, [gas, priority])| {
+                    let (lane, due, gas_limit) = (Lane::ALL[lane], due.map(TimestampMs), Gas(gas));
+                    What::Created { owner, target, lane, due, gas_limit, priority }
                 }
             ),
+            any::<u64>().prop_map(|gas| What::Processed { gas_limit: Gas(gas) }),
             (wei(), wei()).prop_map(|(amount, escrow)| What::ToppedUp { amount, escrow }),
             (any::<bool>(), any::<u64>())
                 .prop_map(|(is_success, gas)| What::Executed { is_success, gas_used: Gas(gas) }),

@@ -110,7 +110,7 @@ fn keep_body(batch: &mut Batch, diff: &StateDiff, id: ScheduleId) {
 /// Applies an event to a schedule.
 fn apply(known: &mut Option<Schedule>, event: &Event, location: Location) {
     match (known, &event.what) {
-        (known, What::Created { owner, target, lane, due }) => {
+        (known, What::Created { owner, target, lane, due, .. }) => {
             *known = Some(Schedule {
                 id: event.id,
                 owner: *owner,
@@ -131,7 +131,7 @@ fn apply(known: &mut Option<Schedule>, event: &Event, location: Location) {
             let reason = EndReason::Fault(reason.clone());
             schedule.quarantine.get_or_insert(Ending { reason, location });
         }
-        (_, What::Executed { .. } | What::ToppedUp { .. }) | (None, _) => {}
+        (_, What::Processed { .. } | What::Executed { .. } | What::ToppedUp { .. }) | (None, _) => {}
     }
 }
 

@@ -161,7 +161,7 @@ impl Happened {
         let what = match self.act {
             Act::Create { n } => {
                 let Schedule { owner, target, lane, first_due, .. } = created(self.id, n);
-                What::Created { owner, target, lane, due: first_due }
+                What::Created { owner, target, lane, due: first_due, gas_limit: Gas(0), priority: 0 }
             }
             Act::TopUp => What::ToppedUp { amount: wei, escrow: wei },
             Act::Run { is_success, .. } => What::Executed { is_success, gas_used: Gas(7) },

@@ -180,7 +180,7 @@ fn change(event: &Event) -> Option<What> {
             ..
         } => What::Exhausted { reason: end.to_string() },
         Event::Quarantined { reason } => What::Quarantined { reason: reason.clone() },
-        Event::Executed { .. } => return None,
+        Event::Processed { .. } | Event::Executed { .. } => return None,
     })
 }
 

@@ -21,6 +21,7 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Record,
+    capacity::Shares,
     decide::{End, Moment, RunEnd},
     is_held,
     life::What,
@@ -221,6 +222,7 @@ impl Attempt<'_> {
             now: self.parent.timestamp,
             base_fee: receipt.effective_gas_price,
             fee_recipient: self.parent.fee_recipient,
+            shares: Shares::DEFAULT,
             ended_kept_until: self.parent.number,
         };
         let ended = RunEnd { outcome: &receipt.outcome, gas_used: receipt.gas_used };
@@ -269,7 +271,7 @@ fn end_in(output: &BlockOutput, now: Option<&Record>, at: TimestampMs) -> (Optio
             Some((status, reason, *end == End::OutOfMoney))
         }
         What::Quarantined { reason } => Some((ScheduleStatus::Quarantined, Some(reason.clone()), false)),
-        What::Created { .. } | What::ToppedUp { .. } | What::Executed { .. } => None,
+        What::Created { .. } | What::ToppedUp { .. } | What::Processed { .. } | What::Executed { .. } => None,
     });
     let Some((status, reason, is_short)) = ended.next_back() else { return (None, false) };
     (Some(PreviewedEnd { status: status.into(), reason, time: Some(RpcTime::new(at)) }), is_short)

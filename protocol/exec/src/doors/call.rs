@@ -4,7 +4,7 @@ use super::storage::{Slot, SlotValue};
 use crate::{error::StateFault, machine::EvmContext, place::Place, told};
 use alloy_primitives::{Address, Bytes, Log, U256};
 use alloy_sol_types::{SolError, SolEvent, SolInterface, SolValue, TopicList};
-use almanac_primitives::{addresses::is_system, params::Parameters};
+use almanac_primitives::{Outcome, addresses::is_system, params::Parameters};
 use almanac_schedule::{decide::Moment, life::Event};
 use revm::{
     context::{ContextTr, JournalTr},
@@ -226,7 +226,7 @@ impl<'c, 'a> DoorCall<'c, 'a> {
     /// Reports an event of a schedule: to the block's list of events, and as a log of its door, priced like
     /// LOG.
     pub(super) fn tell(&mut self, event: Event) -> Result<(), DoorError> {
-        if let Some(log) = super::event_log(&event) {
+        if let Some(log) = super::event_log(&event, &Outcome::Success) {
             self.charge_log(log.topics().len(), log.data.data.len())?;
             self.context.journal_mut().log(log);
         }

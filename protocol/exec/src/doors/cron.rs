@@ -1,9 +1,12 @@
 //! The ARC-21 cron registry. It shares its address with Ethereum's ecAdd.
 
-use super::call::{CALL_GAS, DoorCall, DoorError, revert};
+use super::{
+    call::{CALL_GAS, DoorCall, DoorError, revert},
+    schedules,
+};
 use alloy_primitives::{Address, Bytes, Log, U256, keccak256};
 use alloy_sol_types::{SolCall as _, SolEvent, SolInterface};
-use almanac_primitives::{Lane, ScheduleId, TimestampMs, Wei, addresses::CRON_REGISTRY};
+use almanac_primitives::{Lane, Outcome, ScheduleId, TimestampMs, Wei, addresses::CRON_REGISTRY};
 use almanac_schedule::{
     Failure,
     cron::{Admitted, Order, OrderError, SELECTOR_BYTES, admit},
@@ -100,11 +103,14 @@ fn cancel(call: &mut DoorCall<'_, '_>, id: U256) -> Result<Bytes, DoorError> {
     let (known, caller, moment) = (known_id(id)?, call.caller(), call.moment());
     let event = life::cancel(call, Door::Cron, known, caller, moment).map_err(|failure| {
         thrown(failure, |error| match error {
-            CancelError::Unknown { .. } => revert(ICronRegistry::UnknownJob { id }),
+            // A job that has ended is gone at once.
+            CancelError::Unknown { .. } | CancelError::Ended { .. } => {
+                revert(ICronRegistry::UnknownJob { id })
+            }
             CancelError::NotOwner { caller, owner, .. } => {
                 revert(ICronRegistry::NotJobOwner { id, caller, owner })
             }
-            CancelError::InLastRun { .. } => revert(ICronRegistry::JobInLastRun { id }),
+            CancelError::UnderWay { .. } => revert(ICronRegistry::JobInLastRun { id }),
         })
     })?;
     call.tell(event)?;
@@ -181,7 +187,7 @@ fn known_id(id: U256) -> Result<ScheduleId, DoorError> {
 }
 
 /// The registry's log of an event. The end of a single run is its `JobExecuted`.
-pub(super) fn event_log(event: &Event) -> Option<Log> {
+pub(super) fn event_log(event: &Event, _: &Outcome) -> Option<Log> {
     let id = U256::from(event.id.0);
     let data = match event.what {
         What::Created { owner, target, due, .. } => {
@@ -201,18 +207,14 @@ pub(super) fn event_log(event: &Event) -> Option<Log> {
         What::Ended { end: end @ (End::OutOfMoney | End::RunsReached), .. } => {
             ICronRegistry::JobExhausted { id, reason: end.to_string() }.encode_log_data()
         }
-        What::Ended { .. } | What::Quarantined { .. } => return None,
+        What::Ended { .. } | What::Processed { .. } | What::Quarantined { .. } => return None,
     };
     Some(Log { address: CRON_REGISTRY, data })
 }
 
-/// The error of a failed operation.
-fn thrown<R>(failure: Failure<R, DoorError>, refusal: impl FnOnce(R) -> DoorError) -> DoorError {
-    match failure {
-        Failure::Refused(error) => refusal(error),
-        Failure::Broken(broken) => revert(ICronRegistry::JobUnreadable { reason: broken.to_string() }),
-        Failure::Ledger(error) => error,
-    }
+/// Ends a call whose operation did not happen.
+fn thrown<R>(failure: Failure<R, DoorError>, refused: impl FnOnce(R) -> DoorError) -> DoorError {
+    schedules::thrown(failure, refused, |reason| revert(ICronRegistry::JobUnreadable { reason }))
 }
 
 /// The error as a Solidity revert.

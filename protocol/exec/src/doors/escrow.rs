@@ -7,7 +7,6 @@ use almanac_primitives::{
     ScheduleId, Wei,
     addresses::{BURN, LEDGER},
     ids::{ID_NTH_MAX, ScheduleIdError},
-    params::SCHEDULE_ENDING_GAS,
 };
 use almanac_schedule::Ledger;
 use revm::{
@@ -116,7 +115,7 @@ impl Ledger for DoorCall<'_, '_> {
         self.charge(CALENDAR_CHANGE_GAS)
     }
 
-    fn prepay_ending(&mut self) -> Result<(), DoorError> {
-        self.charge(SCHEDULE_ENDING_GAS)
+    fn prepay(&mut self, gas: u64) -> Result<(), DoorError> {
+        self.charge(gas)
     }
 }

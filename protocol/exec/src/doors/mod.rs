@@ -9,6 +9,7 @@
 //! proportional to anything before it is paid for.
 
 mod call;
+mod callbacks;
 mod cron;
 mod developer;
 mod escrow;
@@ -16,6 +17,7 @@ mod ledger;
 mod parameters;
 #[cfg(test)]
 mod probe;
+mod schedules;
 mod storage;
 
 pub use ledger::fault_in;
@@ -26,8 +28,8 @@ pub(crate) use developer::IDeveloper;
 use crate::{error::StateFault, machine::EvmContext, place::Place};
 use alloy_primitives::{Address, Bytes, Log};
 use almanac_primitives::{
-    Lane,
-    addresses::{CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS},
+    Lane, Outcome,
+    addresses::{CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS},
 };
 use almanac_schedule::{
     life::{Event, What},
@@ -63,7 +65,7 @@ struct Schedules {
     /// Its number, name and switches.
     door: Door,
     /// Translates an event of one of its schedules into its log.
-    event_log: fn(&Event) -> Option<Log>,
+    event_log: fn(&Event, &Outcome) -> Option<Log>,
 }
 
 /// All system contracts.
@@ -73,6 +75,12 @@ const TABLE: &[SystemContract] = &[
         answers: Answers::Some(cron::is_registry_call),
         call: cron::call,
         schedules: Some(Schedules { door: Door::Cron, event_log: cron::event_log }),
+    },
+    SystemContract {
+        address: CALLBACKS,
+        answers: Answers::All,
+        call: callbacks::call,
+        schedules: Some(Schedules { door: Door::Callback, event_log: callbacks::event_log }),
     },
     SystemContract { address: PARAMETERS, answers: Answers::All, call: parameters::call, schedules: None },
     SystemContract { address: LEDGER, answers: Answers::All, call: ledger::call, schedules: None },
@@ -121,11 +129,11 @@ pub(crate) fn call(
 
 /// The log of an event: its door's, or the ledger's if a fault quarantined the schedule. `None` if the door's
 /// interface has no log for it.
-pub(crate) fn event_log(event: &Event) -> Option<Log> {
+pub(crate) fn event_log(event: &Event, outcome: &Outcome) -> Option<Log> {
     if let What::Quarantined { reason } = &event.what {
         return Some(ledger::quarantine_log(event.id, reason));
     }
-    (schedules_of(event.door?)?.event_log)(event)
+    (schedules_of(event.door?)?.event_log)(event, outcome)
 }
 
 /// The log of changes that contradicted the calendar.

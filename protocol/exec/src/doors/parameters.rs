@@ -91,6 +91,18 @@ fn set(call: &mut DoorCall<'_, '_>, name: B256, value: U256) -> Result<Bytes, Do
             cronBlockGas: U256::from(cron),
             blockGas: U256::from(block),
         }),
+        ParameterError::SecondTooLarge { own, shared, max, .. } => revert(IParameters::SecondTooLarge {
+            own: U256::from(own),
+            shared: U256::from(shared),
+            max: U256::from(max),
+        }),
+        ParameterError::SecondAboveBlock { booked, block } => revert(IParameters::SecondAboveBlock {
+            secondGas: U256::from(booked),
+            blockGas: U256::from(block),
+        }),
+        ParameterError::ReservedFalls { given, current } => {
+            revert(IParameters::ReservedFalls { given: U256::from(given), current: U256::from(current) })
+        }
         ParameterError::OutOfBounds { .. } | ParameterError::Unknown { .. } => out_of_bounds(),
     })?;
     call.store(value_slot(parameter), Parameter::slot_value(given))?;

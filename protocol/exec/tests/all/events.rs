@@ -50,7 +50,14 @@ fn nothing_is_told_of_what_was_reverted() {
     let outcomes = [0, 1, 2, 3].map(|n| produced.receipt(n).outcome.is_success());
     assert_eq!(outcomes, [true, true, false, true]);
     let due = Some(TimestampMs(order.next_run_at.to::<u64>() * 1_000));
-    let created = |owner| What::Created { owner, target: COUNTER, lane: Lane::Cron, due };
+    let created = |owner| What::Created {
+        owner,
+        target: COUNTER,
+        lane: Lane::Cron,
+        due,
+        gas_limit: Gas(RUN_GAS),
+        priority: 0,
+    };
     assert_eq!(
         told(&produced.output),
         [(1, made(1, 1, 0), created(person(0).address)), (4, made(1, 4, 0), created(FORWARDER))]

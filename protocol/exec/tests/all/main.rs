@@ -9,6 +9,8 @@ mod developer;
 mod differential;
 mod events;
 mod fetching;
+mod flip330_blocks;
+mod flip330_door;
 mod lanes;
 mod leaks;
 mod market_order;

@@ -13,7 +13,8 @@ use almanac_primitives::{
     addresses::{LEDGER, PARAMETERS as DOOR, SYSTEM_ACCOUNTS},
     params::{
         BASE_FEE_FLOOR_WEI, BLOCK_GAS_MAX, CRON_BLOCK_GAS_MAX, GOVERNANCE_PENDING_SLOT, GOVERNANCE_SLOT,
-        PARAMETERS, Parameter, SPARE_BLOCK_GAS_MAX,
+        PARAMETERS, Parameter, RESERVED_BLOCK_GAS_MAX, SECOND_HIGH_EFFORT, SECOND_MEDIUM_EFFORT,
+        SECOND_SHARED_EFFORT,
     },
 };
 
@@ -113,9 +114,9 @@ fn anyone_reads_everything() {
 #[test]
 fn a_genesis_file_sets_them_too() {
     let mut genesis = genesis();
-    genesis.parameters.insert("spare_block_gas_max".into(), 0);
+    genesis.parameters.insert("second_effort_shared".into(), 0);
     let chain = TestChain::from_genesis(&genesis);
-    assert_eq!(get(&chain, SPARE_BLOCK_GAS_MAX), 0, "zero is a value, not the default");
+    assert_eq!(get(&chain, SECOND_SHARED_EFFORT), 0, "zero is a value, not the default");
 }
 
 #[test]
@@ -183,8 +184,15 @@ fn both_sides_of_every_bound() {
     let mut genesis = Genesis { governance: person(0).address, ..genesis() };
     genesis.parameters.insert(BLOCK_GAS_MAX.name.into(), BLOCK_GAS_MAX.max);
     genesis.parameters.insert(CRON_BLOCK_GAS_MAX.name.into(), CRON_BLOCK_GAS_MAX.min);
-    let chain = TestChain::from_genesis(&genesis);
+    for part in [SECOND_HIGH_EFFORT, SECOND_MEDIUM_EFFORT, SECOND_SHARED_EFFORT] {
+        genesis.parameters.insert(part.name.into(), 0);
+    }
+    let narrow = TestChain::from_genesis(&genesis);
+    genesis.parameters.insert(RESERVED_BLOCK_GAS_MAX.name.into(), RESERVED_BLOCK_GAS_MAX.max);
+    let wide = TestChain::from_genesis(&genesis);
     for parameter in PARAMETERS {
+        // It never falls, so it is tried from its least value.
+        let chain = if parameter == RESERVED_BLOCK_GAS_MAX { &narrow } else { &wide };
         let try_set = |value: u64| chain.call(person(0).address, DOOR, set(parameter, value));
         assert!(try_set(parameter.min).outcome.is_success(), "{}", parameter.name);
         assert!(try_set(parameter.max).outcome.is_success(), "{}", parameter.name);

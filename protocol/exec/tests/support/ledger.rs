@@ -2,13 +2,14 @@
 
 use super::MapState;
 use alloy_primitives::U256;
-use almanac_primitives::{ScheduleId, StateKey, addresses::LEDGER};
+use almanac_primitives::{ScheduleId, StateKey, addresses::LEDGER, state::decode_slot};
 use almanac_schedule::{
     Calendar, Record,
     calendar::Queue,
+    capacity::{Booked, Booking, Bookings, Class, bookings_slot},
     record::{Status, schedule_of_head_slot},
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All records of a state.
 pub fn records(state: &MapState) -> Vec<Record> {
@@ -50,8 +51,35 @@ pub fn check(state: &MapState) {
     let of = |queue| calendar.due_from(queue, u64::MAX, None, usize::MAX).unwrap();
     let listed: Vec<_> = Queue::ALL.into_iter().flat_map(of).collect();
     assert_eq!(listed, expected, "the calendar says what the records say");
+    check_bookings(state, &records);
     assert!(
         records.iter().all(|record| record.head.status != Status::Running),
         "nothing runs between blocks"
     );
+}
+
+/// Every second has booked what the schedules that wait for it hold, and no more.
+fn check_bookings(state: &MapState, records: &[Record]) {
+    let mut expected: BTreeMap<u64, Booked> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.head.status == Status::Pending) {
+        let Some(Booking { second, class, effort }) = record.body.terms.booking(record) else { continue };
+        let booked = expected.entry(second).or_default();
+        let effort = u16::try_from(effort).unwrap();
+        match class {
+            Class::High => booked.high += effort,
+            Class::Medium => booked.medium += effort,
+        }
+    }
+    for (second, booked) in &expected {
+        let stored = &state.0[&StateKey::Slot(LEDGER, bookings_slot(*second))];
+        assert_eq!(Bookings::from_word(decode_slot(stored).unwrap()).at(*second), *booked, "second {second}");
+    }
+    let of_capacity = |key: &&StateKey| matches!(key, StateKey::Slot(LEDGER, slot) if is_capacity(*slot));
+    let slots = state.0.keys().filter(of_capacity).count();
+    assert!(slots == 0 || !expected.is_empty(), "{slots} slots of capacity are left over");
+}
+
+/// Whether a slot of the ledger holds bookings or hints.
+fn is_capacity(slot: U256) -> bool {
+    slot.as_limbs()[2] == bookings_slot(0).as_limbs()[2]
 }

@@ -1,6 +1,8 @@
 //! A chain in a test: every block is built, verified, executed twice and checked for lost money.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
+pub mod artifacts;
+pub mod callbacks;
 pub mod cron;
 pub mod ledger;
 pub mod runs;

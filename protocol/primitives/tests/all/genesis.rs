@@ -233,7 +233,14 @@ fn parameters_have_bounds() {
         let Parameter { name, min, max, .. } = parameter;
         let read_value = |value: u64| {
             // The widest neighbours, so that only this parameter's own bounds decide.
-            let mut parameters = json!({ "block_gas_max": 120_000_000, "cron_block_gas_max": 5_000_000 });
+            let mut parameters = json!({
+                "block_gas_max": 120_000_000,
+                "cron_block_gas_max": 5_000_000,
+                "reserved_block_gas_max": 735_000_000,
+                "second_effort_high": 0,
+                "second_effort_medium": 0,
+                "second_effort_shared": 0,
+            });
             parameters[name] = json!(value);
             read(&with("parameters", parameters)).map(|genesis| genesis.parameters().unwrap().get(parameter))
         };
@@ -514,7 +521,7 @@ fn parameters_and_governance_are_in_state() {
             parameter.name
         );
     }
-    assert_eq!(in_force.get(params::SPARE_BLOCK_GAS_MAX), 0, "a zero that is meant is kept");
+    assert_eq!(in_force.get(params::SECOND_SHARED_EFFORT), 0, "a zero that is meant is kept");
     assert_eq!(in_force.get(params::BASE_FEE_FLOOR_WEI), 7);
 }
 

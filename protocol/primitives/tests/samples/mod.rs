@@ -425,7 +425,7 @@ impl Draw {
         let parameters = if self.flip() {
             [(params::BASE_FEE_FLOOR_WEI.name.to_owned(), 1 + self.below(1_000) as u64)].into()
         } else {
-            [(params::SPARE_BLOCK_GAS_MAX.name.to_owned(), 0)].into()
+            [(params::SECOND_SHARED_EFFORT.name.to_owned(), 0)].into()
         };
         Genesis {
             chain_id: 1 + self.below(1 << 40) as u64,
@@ -567,7 +567,7 @@ pub(crate) fn genesis() -> Genesis {
         governance: CAROL.address,
         parameters: [
             (params::BASE_FEE_FLOOR_WEI.name.to_owned(), 7),
-            (params::SPARE_BLOCK_GAS_MAX.name.to_owned(), 0),
+            (params::SECOND_SHARED_EFFORT.name.to_owned(), 0),
         ]
         .into(),
         validators: vec![validator(1), validator(2)],

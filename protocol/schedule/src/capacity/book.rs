@@ -7,6 +7,17 @@ use super::{
 };
 use crate::ledger::{Failure, Ledger};
 
+/// Room that a schedule holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Booking {
+    /// The second.
+    pub second: u64,
+    /// In which part of it.
+    pub class: Class,
+    /// How much.
+    pub effort: u64,
+}
+
 /// A second has too little room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("second {second} has {available} effort for {class:?}, not {effort}")]

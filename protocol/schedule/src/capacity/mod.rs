@@ -27,7 +27,7 @@ mod search;
 mod shares;
 mod stretch;
 
-pub use book::{NoRoom, NotBooked, book, release};
+pub use book::{Booking, NoRoom, NotBooked, book, release};
 pub use bookings::{Booked, Bookings};
 pub use cost::{
     BOOK_READS_MAX, BOOK_SLOTS_NEW_MAX, BOOK_WRITES_MAX, RELEASE_GAS, RELEASE_READS_MAX, RELEASE_WRITES_MAX,

@@ -2,8 +2,8 @@
 
 use super::Booked;
 use almanac_primitives::params::{
-    SECOND_EFFORT_HIGH, SECOND_EFFORT_HIGH_MAX, SECOND_EFFORT_MEDIUM, SECOND_EFFORT_MEDIUM_MAX,
-    SECOND_EFFORT_SHARED,
+    Parameters, SECOND_EFFORT_HIGH, SECOND_EFFORT_HIGH_MAX, SECOND_EFFORT_MEDIUM, SECOND_EFFORT_MEDIUM_MAX,
+    SECOND_EFFORT_SHARED, SECOND_HIGH_EFFORT, SECOND_MEDIUM_EFFORT, SECOND_SHARED_EFFORT,
 };
 
 /// How a run books its room.
@@ -66,6 +66,13 @@ impl Shares {
         }
         let part = |effort: u64| u16::try_from(effort).map_err(|_| too_large);
         Ok(Self { high: part(high)?, medium: part(medium)?, shared: part(shared)? })
+    }
+
+    /// Those in force. Parameters that do not fit were refused when they were set.
+    pub fn of(parameters: &Parameters) -> Self {
+        let [high, medium, shared] =
+            [SECOND_HIGH_EFFORT, SECOND_MEDIUM_EFFORT, SECOND_SHARED_EFFORT].map(|part| parameters.get(part));
+        Self::new(high, medium, shared).unwrap_or(Self::DEFAULT)
     }
 
     /// High's own part, the only one on which hints depend.

@@ -4,6 +4,7 @@
 //! A new door adds a module, a variant to each of the two enums, and an arm to each of the two functions that
 //! match on them. Nothing else in this crate depends on the number of doors.
 
+pub mod callback;
 pub mod cron;
 mod rules;
 
@@ -14,6 +15,7 @@ use almanac_primitives::{
     codec::{DecodeError, Reader},
     params::{Parameter, Parameters},
 };
+use callback::CallbackTerms;
 use cron::CronTerms;
 use std::ops::Deref;
 
@@ -23,6 +25,8 @@ use std::ops::Deref;
 pub enum Door {
     /// ARC-21 cron registry.
     Cron = 1,
+    /// FLIP-330 callbacks.
+    Callback = 2,
 }
 
 /// The door-specific terms of a schedule, fixed at creation. One variant per door.
@@ -30,16 +34,19 @@ pub enum Door {
 pub enum Terms {
     /// ARC-21.
     Cron(CronTerms),
+    /// FLIP-330.
+    Callback(CallbackTerms),
 }
 
 impl Door {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Cron];
+    pub const ALL: [Self; 2] = [Self::Cron, Self::Callback];
 
     /// The static properties of the door.
     pub fn profile(self) -> &'static Profile {
         match self {
             Self::Cron => &cron::PROFILE,
+            Self::Callback => &callback::PROFILE,
         }
     }
 
@@ -64,6 +71,15 @@ impl Terms {
     pub fn cron(&self) -> Option<&CronTerms> {
         match self {
             Self::Cron(terms) => Some(terms),
+            Self::Callback(_) => None,
+        }
+    }
+
+    /// Those of FLIP-330, if they are.
+    pub fn callback(&self) -> Option<&CallbackTerms> {
+        match self {
+            Self::Callback(terms) => Some(terms),
+            Self::Cron(_) => None,
         }
     }
 }
@@ -75,6 +91,7 @@ impl Deref for Terms {
     fn deref(&self) -> &Self::Target {
         match self {
             Self::Cron(terms) => terms,
+            Self::Callback(terms) => terms,
         }
     }
 }

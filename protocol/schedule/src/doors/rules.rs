@@ -2,6 +2,7 @@
 
 use super::Door;
 use crate::{
+    capacity::Booking,
     decide::{Decision, End, Moment, RunEnd, Settlement},
     record::{Head, Record},
 };
@@ -23,7 +24,7 @@ pub trait Rules: Debug {
     fn settle_run(&self, record: &Record, charge: Wei, ended: RunEnd<'_>, moment: Moment) -> Settlement;
 
     /// Who gets what is left of an escrow when its schedule ends.
-    fn settle_end(&self, record: &Record, end: End) -> Settlement;
+    fn settle_end(&self, record: &Record, end: End, moment: Moment) -> Settlement;
 
     /// The terms for display, in RPC answers.
     fn facts(&self) -> Vec<(&'static str, Fact)>;
@@ -51,6 +52,16 @@ pub trait Rules: Debug {
     /// Whether an ended schedule stays readable for a while.
     fn keeps_ends(&self) -> bool {
         false
+    }
+
+    /// Whether the start of a block marks its runs before any of them begins.
+    fn is_processed(&self) -> bool {
+        false
+    }
+
+    /// The room that a schedule has booked and holds until it begins or ends.
+    fn booking(&self, _: &Record) -> Option<Booking> {
+        None
     }
 
     /// The head with the values it caches from escrow and terms, for

@@ -34,8 +34,8 @@ pub fn begin<L: Ledger>(
     // Since its selection the schedule can only have been cancelled: escrows only grow, and the time is the
     // block's.
     let changed = Broken::Changed { id: record.id };
-    let is_selected =
-        record.head.status == Status::Pending && u64::from(record.head.runs) == reference.number;
+    let expected = if record.body.terms.is_processed() { Status::Processed } else { Status::Pending };
+    let is_selected = record.head.status == expected && u64::from(record.head.runs) == reference.number;
     let (true, Decision::Run { charge, again, .. }) = (is_selected, decide(&record, moment)) else {
         return Err(Failure::Broken(changed));
     };

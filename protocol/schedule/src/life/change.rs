@@ -5,13 +5,14 @@ use super::{
     event::{Event, What},
 };
 use crate::{
+    capacity::RELEASE_GAS,
     decide::{End, Moment},
     doors::Door,
     ledger::{Failure, Ledger, load, save},
     record::{Body, Head, LastRun, Record, Status, escrow_slot, head_slot},
 };
 use alloy_primitives::Address;
-use almanac_primitives::{Lane, ScheduleId, TimestampMs, Wei};
+use almanac_primitives::{Lane, ScheduleId, TimestampMs, Wei, params::SCHEDULE_ENDING_GAS};
 
 /// Why a schedule cannot be cancelled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,9 +35,19 @@ pub enum CancelError {
     },
     /// Its last run is in progress; nothing is left to cancel.
     #[error("schedule {id} is in its last run")]
-    InLastRun {
+    UnderWay {
         /// The id.
         id: ScheduleId,
+        /// How far it is.
+        status: Status,
+    },
+    /// It has ended, which its door keeps readable for a while.
+    #[error("schedule {id} has ended")]
+    Ended {
+        /// The id.
+        id: ScheduleId,
+        /// How.
+        status: Status,
     },
 }
 
@@ -83,11 +94,25 @@ pub fn create<L: Ledger>(ledger: &mut L, id: ScheduleId, new: NewSchedule) -> Re
     let head = Head { status, lane, last, due, priority, runs: 0, until: 0 };
     let record = Record { id, head, escrow, body };
     ledger.move_entry()?;
-    ledger.prepay_ending()?;
+    prepay(ledger, &record)?;
     ledger.keep_body(id, record.body.encode())?;
     save(ledger, &record)?;
-    let (owner, target) = (record.body.owner, record.body.call().to);
-    Ok(Event::of(id, &record.body, What::Created { owner, target, lane, due }))
+    let (owner, target, gas_limit) = (record.body.owner, record.body.call().to, record.body.gas_limit);
+    Ok(Event::of(id, &record.body, What::Created { owner, target, lane, due, gas_limit, priority }))
+}
+
+/// Takes the price of what happens to a schedule where nobody pays: its end, the release of its room, and where ends
+/// are kept, two more changes of the calendar.
+fn prepay<L: Ledger>(ledger: &mut L, record: &Record) -> Result<(), L::Error> {
+    ledger.prepay(SCHEDULE_ENDING_GAS)?;
+    if record.body.terms.booking(record).is_some() {
+        ledger.prepay(RELEASE_GAS)?;
+    }
+    if record.body.terms.keeps_ends() {
+        ledger.move_entry()?;
+        ledger.move_entry()?;
+    }
+    Ok(())
 }
 
 /// Finds a schedule of a door that has not ended. A door cannot see the schedules of other doors.
@@ -96,8 +121,16 @@ pub fn find<L: Ledger, R>(
     door: Door,
     id: ScheduleId,
 ) -> Result<Option<Record>, Failure<R, L::Error>> {
-    let is_there = |record: &Record| record.body.door() == door && !record.head.status.is_ended();
-    Ok(load(ledger, id)?.filter(is_there))
+    Ok(look_up(ledger, door, id)?.filter(|record| !record.head.status.is_ended()))
+}
+
+/// A schedule of a door, also one that has ended and is kept. To one door, the schedules of another do not exist.
+pub fn look_up<L: Ledger, R>(
+    ledger: &mut L,
+    door: Door,
+    id: ScheduleId,
+) -> Result<Option<Record>, Failure<R, L::Error>> {
+    Ok(load(ledger, id)?.filter(|record: &Record| record.body.door() == door))
 }
 
 /// Cancels a schedule for its owner. Its door's rules define the refund.
@@ -108,15 +141,19 @@ pub fn cancel<L: Ledger>(
     caller: Address,
     moment: Moment,
 ) -> Result<Event, Failure<CancelError, L::Error>> {
-    let Some(record) = find(ledger, door, id)? else {
+    let Some(record) = look_up(ledger, door, id)? else {
         return Err(Failure::Refused(CancelError::Unknown { id }));
     };
-    let owner = record.body.owner;
+    let (owner, status) = (record.body.owner, record.head.status);
     if caller != owner {
         return Err(Failure::Refused(CancelError::NotOwner { id, caller, owner }));
     }
-    if record.head.status == Status::Running {
-        return Err(Failure::Refused(CancelError::InLastRun { id }));
+    match status {
+        Status::Running | Status::Processed => {
+            return Err(Failure::Refused(CancelError::UnderWay { id, status }));
+        }
+        status if status.is_ended() => return Err(Failure::Refused(CancelError::Ended { id, status })),
+        _ => {}
     }
     end(ledger, &record, End::Cancelled, moment)
 }

@@ -1,6 +1,6 @@
 //! The end of a schedule: settles its escrow, then removes its record or keeps it readable for a while.
 
-use super::{Event, event::What};
+use super::{Event, event::What, process::release};
 use crate::{
     calendar::Entry,
     decide::{End, Moment, Settlement},
@@ -17,10 +17,11 @@ pub(super) fn end<L: Ledger, R>(
     end: End,
     moment: Moment,
 ) -> Result<Event, Failure<R, L::Error>> {
-    let settlement = record.body.terms.settle_end(record, end);
+    let settlement = record.body.terms.settle_end(record, end, moment);
     if settlement.total() != Some(record.escrow) {
         return Err(Failure::Broken(Broken::Unsettled { id: record.id, amount: record.escrow }));
     }
+    release(ledger, record, moment)?;
     close(ledger, record, end, moment).map_err(Failure::Ledger)?;
     pay(ledger, settlement, record.body.refund_to, moment).map_err(Failure::Ledger)?;
     let what = What::Ended { end, owner: record.body.owner, refunded: settlement.refund };

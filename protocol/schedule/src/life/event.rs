@@ -40,6 +40,15 @@ pub enum What {
         lane: Lane,
         /// When its first run is due, if a time triggers it.
         due: Option<TimestampMs>,
+        /// Gas that a run may use.
+        gas_limit: Gas,
+        /// What its door sorts it by at its creation.
+        priority: u64,
+    },
+    /// The start of a block has taken it up; its run follows.
+    Processed {
+        /// Gas that the run may use.
+        gas_limit: Gas,
     },
     /// Money was added to its escrow.
     ToppedUp {

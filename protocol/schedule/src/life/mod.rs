@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   create ──→ Pending ──→ begin ──→ (call) ──→ settle ──→ Pending, or ended after the last run
-//!                 │
+//!                 │                 ↑
+//!                 ├── process ──→ Processed            where a door marks runs before they begin
 //!                 ├── skip ────→ Pending at a later time   missed times, by the schedule's own policy
 //!                 ├── wait ────→ Waiting                   for a better price
 //!                 ├── cancel, end_without_run ─→ ended     what is left is divided by the door's rules
@@ -19,11 +20,13 @@ mod change;
 mod due;
 mod end;
 mod event;
+mod process;
 mod settle;
 
 pub use begin::{Begun, begin};
-pub use change::{CancelError, NewSchedule, TopUpError, cancel, create, find, quarantine, top_up};
+pub use change::{CancelError, NewSchedule, TopUpError, cancel, create, find, look_up, quarantine, top_up};
 pub use due::{end_without_run, skip, wait};
 pub use end::sweep;
 pub use event::{Event, LifeEvent, What};
+pub use process::process;
 pub use settle::settle;

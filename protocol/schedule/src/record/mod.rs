@@ -19,7 +19,10 @@ pub use trigger::Trigger;
 
 pub use crate::doors::{Door, Terms};
 
-use crate::calendar::{Entry, Priority, Queue};
+use crate::{
+    calendar::{Entry, Priority, Queue},
+    capacity::NotBooked,
+};
 use alloy_primitives::{Bytes, U256};
 use almanac_primitives::{
     GasPrice, Lane, RunTransaction, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError,
@@ -83,6 +86,14 @@ pub enum Broken {
         id: ScheduleId,
         /// The amount to settle.
         amount: Wei,
+    },
+    /// A schedule holds room that is not booked.
+    #[error("schedule {id}: {error}")]
+    NotBooked {
+        /// Which schedule.
+        id: ScheduleId,
+        /// What is wrong.
+        error: NotBooked,
     },
     /// A schedule still exists but has changed since the start of the block selected it.
     #[error("schedule {id} has changed since the start of the block")]

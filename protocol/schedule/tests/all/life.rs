@@ -6,6 +6,7 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Failure, Record,
+    capacity::Shares,
     cron::{CatchUp, Charge, CronTerms},
     decide::{Decision, End, Moment, NextRun, RunEnd, decide, is_passed_over},
     ledger::{MemoryLedger, load},
@@ -49,7 +50,14 @@ fn created(terms: CronTerms, escrow: u64) -> MemoryLedger {
     let event = life::create(&mut ledger, ID, new).unwrap();
     assert_eq!(
         event,
-        happened(What::Created { owner: OWNER, target: to, lane: Lane::Cron, due: Some(START) })
+        happened(What::Created {
+            owner: OWNER,
+            target: to,
+            lane: Lane::Cron,
+            due: Some(START),
+            gas_limit: GAS,
+            priority: 0
+        })
     );
     ledger
 }
@@ -71,7 +79,14 @@ fn record(ledger: &mut MemoryLedger) -> Option<Record> {
 }
 
 fn at(now: TimestampMs) -> Moment {
-    Moment { block: 9, now, base_fee: FEE, fee_recipient: Address::repeat_byte(3), ended_kept_until: 1_009 }
+    Moment {
+        block: 9,
+        now,
+        base_fee: FEE,
+        fee_recipient: Address::repeat_byte(3),
+        shares: Shares::DEFAULT,
+        ended_kept_until: 1_009,
+    }
 }
 
 fn begin(ledger: &mut MemoryLedger, number: u64, now: TimestampMs) -> Begun {
@@ -104,7 +119,10 @@ fn a_last_run_is_marked_and_ends_with_its_rest_paid_back() {
         let begun = begin(&mut ledger, 0, START);
         assert_eq!(record(&mut ledger).unwrap().head.status, Status::Running);
         let cancelled = life::cancel(&mut ledger, Door::Cron, ID, OWNER, at(START));
-        assert_eq!(cancelled, Err(Failure::Refused(CancelError::InLastRun { id: ID })));
+        assert_eq!(
+            cancelled,
+            Err(Failure::Refused(CancelError::UnderWay { id: ID, status: Status::Running }))
+        );
 
         let events = settle(&mut ledger, &begun, &Outcome::Success, 40);
         let executed = happened(What::Executed { is_success: true, gas_used: Gas(40) });

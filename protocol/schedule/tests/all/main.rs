@@ -1,6 +1,7 @@
 //! All integration tests of this crate as one program: linking many takes longer than running them.
 
 mod calendar;
+mod capacity;
 mod golden;
 mod life;
 mod money;

@@ -6,9 +6,12 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Record,
+    callback::{CallbackTerms, Priority},
+    capacity::Shares,
     cron::Charge,
     decide::{Decision, End, Moment, RunEnd, Settlement, decide},
     doors::{Door, Terms},
+    record::{Head, Status},
     testing,
 };
 
@@ -30,6 +33,8 @@ enum When {
 /// A row of the table.
 struct Row {
     record: Record,
+    /// How long after its due time.
+    late_ms: u64,
     when: When,
     burn: u64,
     fee_recipient: u64,
@@ -41,6 +46,7 @@ fn rows(door: Door) -> Vec<Row> {
         Door::Cron => {
             let row = |charge, when, burn, refund| Row {
                 record: job(charge),
+                late_ms: 0,
                 when,
                 burn,
                 fee_recipient: 0,
@@ -61,7 +67,51 @@ fn rows(door: Door) -> Vec<Row> {
             let ends = End::ALL.map(|end| row(Charge::GasLimit, When::Ends(end), 0, LEFT));
             runs.into_iter().chain(ends).collect()
         }
+        Door::Callback => callback_rows(),
     }
+}
+
+/// The base part pays the block, the premium burns; half returns on cancel, and all of it where the chain is at fault.
+fn callback_rows() -> Vec<Row> {
+    let (high, low) = (callback(Priority::High, Status::Pending), callback(Priority::Low, Status::Pending));
+    let aside = callback(Priority::Medium, Status::Quarantined);
+    let row = |record: &Record, late_ms, when, [burn, fee_recipient, refund]: [u64; 3]| Row {
+        record: record.clone(),
+        late_ms,
+        when,
+        burn,
+        fee_recipient,
+        refund,
+    };
+    let (run, cancel) = (When::Run { gas_used: 9 }, When::Ends(End::Cancelled));
+    let on_time = [FEE - BASE_PART, BASE_PART, 0];
+    let halves = [LEFT / 2 + 1, 0, LEFT / 2];
+    let mut rows = vec![
+        row(&high, 0, run, on_time),
+        row(&high, 60_000, run, on_time),
+        row(&high, 60_001, run, [0, 0, FEE]),
+        row(&low, 60_001, run, on_time),
+        row(&high, 0, cancel, halves),
+        row(&high, 60_000, cancel, halves),
+        row(&high, 60_001, cancel, [0, 0, LEFT]),
+        row(&low, 60_001, cancel, halves),
+        row(&aside, 0, cancel, [0, 0, LEFT]),
+    ];
+    let others = End::ALL.into_iter().filter(|end| *end != End::Cancelled);
+    rows.extend(others.map(|end| row(&high, 0, When::Ends(end), [0, 0, LEFT])));
+    rows
+}
+
+/// Gas of 11 effort at 7 wei, and a fee that is no multiple of it.
+const BASE_PART: u64 = 11 * 2_100 * 7;
+const FEE: u64 = 10 * BASE_PART + 1;
+
+fn callback(priority: Priority, status: Status) -> Record {
+    let mut record = job(Charge::GasLimit);
+    record.head = Head { status, lane: priority.lane(), priority: priority.rank(), ..record.head };
+    record.escrow = wei(FEE);
+    record.body.terms = Terms::Callback(CallbackTerms { priority, effort: 11, price: 7, refund_bps: 5_000 });
+    record
 }
 
 fn job(charge: Charge) -> Record {
@@ -76,32 +126,39 @@ fn job(charge: Charge) -> Record {
         gas_price: BASE_FEE,
     };
     let mut record = testing::record(TimestampMs(1_000), &run);
-    let Terms::Cron(terms) = &mut record.body.terms;
+    let Terms::Cron(terms) = &mut record.body.terms else { panic!("planted schedules are jobs") };
     terms.charge = charge;
     record
 }
 
-fn moment() -> Moment {
-    let now = TimestampMs(1_000);
-    let fee_recipient = Address::repeat_byte(3);
-    Moment { block: 9, now, base_fee: BASE_FEE, fee_recipient, ended_kept_until: 1_009 }
+fn moment(late_ms: u64) -> Moment {
+    Moment {
+        block: 9,
+        now: TimestampMs(1_000 + late_ms),
+        base_fee: BASE_FEE,
+        fee_recipient: Address::repeat_byte(3),
+        shares: Shares::DEFAULT,
+        ended_kept_until: 1_009,
+    }
 }
 
 fn wei(amount: u64) -> Wei {
     Wei(U256::from(amount))
 }
 
-fn divided(record: &Record, when: When) -> (Wei, Settlement) {
+fn divided(record: &Record, late_ms: u64, when: When) -> (Wei, Settlement) {
+    let moment = moment(late_ms);
     match when {
         When::Run { gas_used } => {
-            let Decision::Run { charge, .. } = decide(record, moment()) else { panic!("it runs") };
-            assert_eq!(charge, wei(CHARGE), "the charge before the call");
+            let Decision::Run { charge, .. } = decide(record, moment) else { panic!("it runs") };
+            let expected = if record.body.door() == Door::Cron { wei(CHARGE) } else { record.escrow };
+            assert_eq!(charge, expected, "the charge before the call");
             let ended = RunEnd { outcome: &Outcome::Success, gas_used: Gas(gas_used) };
-            (charge, record.body.terms.settle_run(record, charge, ended, moment()))
+            (charge, record.body.terms.settle_run(record, charge, ended, moment))
         }
         When::Ends(end) => {
             let left = Record { escrow: wei(LEFT), ..record.clone() };
-            (left.escrow, left.body.terms.settle_end(&left, end))
+            (left.escrow, left.body.terms.settle_end(&left, end, moment))
         }
     }
 }
@@ -110,10 +167,10 @@ fn divided(record: &Record, when: When) -> (Wei, Settlement) {
 fn every_wei_goes_where_the_table_says() {
     for door in Door::ALL {
         let rows = rows(door);
-        for Row { record, when, burn, fee_recipient, refund } in &rows {
+        for Row { record, late_ms, when, burn, fee_recipient, refund } in &rows {
             let expected =
                 Settlement { burn: wei(*burn), fee_recipient: wei(*fee_recipient), refund: wei(*refund) };
-            let (amount, settlement) = divided(record, *when);
+            let (amount, settlement) = divided(record, *late_ms, *when);
             assert_eq!(settlement, expected, "{}: {when:?}", door.name());
             assert_eq!(settlement.total(), Some(amount), "{}: {when:?}", door.name());
         }

@@ -10,6 +10,7 @@ use almanac_primitives::{
     params::{BASE_FEE_MAX, CRON_RUN_GAS_LARGEST},
 };
 use almanac_schedule::{
+    capacity::Shares,
     cron::{Order, admit},
     decide::{Moment, RunEnd},
     ledger::MemoryLedger,
@@ -91,7 +92,7 @@ fn attack_24_half_of_a_charge_at_least() {
 
 fn moment(base_fee: GasPrice) -> Moment {
     let (now, fee_recipient) = (TimestampMs(100_000), Address::ZERO);
-    Moment { block: 1, now, base_fee, fee_recipient, ended_kept_until: 2 }
+    Moment { block: 1, now, base_fee, fee_recipient, shares: Shares::DEFAULT, ended_kept_until: 2 }
 }
 
 fn new(body: Body, due: TimestampMs, escrow: U256) -> NewSchedule {

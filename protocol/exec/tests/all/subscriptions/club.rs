@@ -17,7 +17,7 @@ alloy_sol_types::sol! {
 fn a_club_knows_who_has_paid() {
     let mut market = Market::new();
     let terms = (market.subscriptions, market.token, PRICE, u(MONTH)).abi_encode();
-    let club = deploy(&mut market.chain, person(3), "Club", &terms);
+    let club = deploy(&mut market.chain, person(3), "Club", u(0), &terms);
     let member = customer().address;
     let is_member = |market: &Market| market.read(club, isMemberCall { account: member });
     market.allow(PRICE * u(2));

@@ -1,7 +1,7 @@
 //! A chain with the subscriptions contract, a token, a customer who has all of it, and a merchant.
 
-use crate::support::{Person, TestChain, eip1559, person, sign};
-use alloy_primitives::{Address, TxKind, U256};
+use crate::support::{Person, TestChain, person};
+use alloy_primitives::{Address, U256};
 use alloy_sol_types::{SolCall, SolError, SolEventInterface as _, SolValue as _};
 use almanac_primitives::{Outcome, Receipt};
 
@@ -17,7 +17,7 @@ alloy_sol_types::sol!(
     #![sol(all_derives = true)]
     "../../contracts/testing/OddToken.sol"
 );
-pub use crate::support::cron::ICronRegistry;
+pub use crate::support::{artifacts::deploy, cron::ICronRegistry};
 pub use ISubscriptions::{
     ISubscriptionsEvents as Event, SubscriptionCancelled, SubscriptionCharged, SubscriptionFailed,
 };
@@ -48,8 +48,8 @@ impl Market {
 
     pub fn with_token(name: &str) -> Self {
         let mut chain = TestChain::new();
-        let subscriptions = deploy(&mut chain, customer(), "Subscriptions", &[]);
-        let token = deploy(&mut chain, customer(), name, &SUPPLY.abi_encode());
+        let subscriptions = deploy(&mut chain, customer(), "Subscriptions", U256::ZERO, &[]);
+        let token = deploy(&mut chain, customer(), name, U256::ZERO, &SUPPLY.abi_encode());
         Self { chain, subscriptions, token }
     }
 
@@ -202,16 +202,4 @@ pub fn charged(id: U256, left: U256) -> Event {
 
 pub fn failed(id: U256, reason: &str) -> Event {
     Event::SubscriptionFailed(SubscriptionFailed { id, reason: reason.into() })
-}
-
-/// Deploys one of the compiled contracts.
-pub fn deploy(chain: &mut TestChain, from: Person, name: &str, arguments: &[u8]) -> Address {
-    let path = format!("{}/../../contracts/artifacts/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    let file: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    let mut code = alloy_primitives::hex::decode(file["bytecode"].as_str().unwrap()).unwrap();
-    code.extend_from_slice(arguments);
-    let tx = eip1559(chain.nonce(from.address), TxKind::Create, 0, code, 6_000_000);
-    let receipt = chain.produce(vec![sign(tx, from.secret)]).receipt(0).clone();
-    assert_eq!(receipt.outcome, Outcome::Success, "{name}");
-    receipt.contract_address.unwrap()
 }

@@ -60,7 +60,7 @@ impl Rules for CronTerms {
     }
 
     /// Refunds everything, whatever the reason: the escrow was for runs that will not happen.
-    fn settle_end(&self, record: &Record, _: End) -> Settlement {
+    fn settle_end(&self, record: &Record, _: End, _: Moment) -> Settlement {
         Settlement::refund(record.escrow)
     }
 

@@ -1,7 +1,5 @@
 //! Capacity against a dull version of itself: a map of seconds and a search from one to the next.
 
-#![allow(missing_docs, reason = "tests")]
-
 mod day;
 mod golden;
 mod model;

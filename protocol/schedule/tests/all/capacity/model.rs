@@ -69,7 +69,7 @@ impl Ledger for Counting {
         unreachable!("capacity is not in the calendar")
     }
 
-    fn prepay_ending(&mut self) -> Result<(), Infallible> {
+    fn prepay(&mut self, _: u64) -> Result<(), Infallible> {
         unreachable!("capacity has no end")
     }
 }
