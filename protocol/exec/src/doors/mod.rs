@@ -29,7 +29,7 @@ use crate::{error::StateFault, machine::EvmContext, place::Place};
 use alloy_primitives::{Address, Bytes, Log};
 use almanac_primitives::{
     Lane, Outcome,
-    addresses::{CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS},
+    addresses::{CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, may_be_system},
 };
 use almanac_schedule::{
     life::{Event, What},
@@ -96,6 +96,9 @@ const TABLE: &[SystemContract] = &[
 
 /// The system contract at an address, if there is one.
 fn contract_at(address: Address) -> Option<&'static SystemContract> {
+    if !may_be_system(address) {
+        return None;
+    }
     TABLE.iter().find(|contract| contract.address == address)
 }
 
