@@ -9,7 +9,10 @@ use crate::{
     tree::Tree,
 };
 use arc_swap::ArcSwap;
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as _, Snapshot};
+use fjall::{
+    Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as _, Snapshot,
+    config::{PartitioningPolicy, PinningPolicy},
+};
 use std::{
     fs, io,
     ops::RangeInclusive,
@@ -201,7 +204,18 @@ fn open_engine(path: &Path, config: &IndexConfig) -> Result<(Database, Keyspace)
         // One background thread: it must not take the cores that blocks need.
         .worker_threads(1)
         .open()?;
-    let options = || KeyspaceCreateOptions::default().max_memtable_size(config.buffer_bytes);
+    // Below the newest level, indexes and filters of tables are in parts that the cache holds or drops. Whole ones stay in
+    // memory with their table: they grow with the chain, and every compaction makes larger ones.
+    let newest_only = || PinningPolicy::new([true, false]);
+    let below_newest = || PartitioningPolicy::new([false, true]);
+    let options = || {
+        KeyspaceCreateOptions::default()
+            .max_memtable_size(config.buffer_bytes)
+            .index_block_pinning_policy(newest_only())
+            .filter_block_pinning_policy(newest_only())
+            .index_block_partitioning_policy(below_newest())
+            .filter_block_partitioning_policy(below_newest())
+    };
     let space = database.keyspace(SPACE, options)?;
     Ok((database, space))
 }
