@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_file_of_another_crate_is_caught() {
         let text = "## The crates\n**`node/bft`** has `sync/`, `voter.rs`, `docs/a.md`, `node/bin/src/run.rs`.\n\n\
-            - `tests/sim/`: `run.rs`\n\n**`node/bin`** has `run.rs`, `voter.rs`.\n\n`contracts/` has `voter.rs`.\n";
+            - `tests/all/sim/`: `run.rs`\n\n**`node/bin`** has `run.rs`, `voter.rs`.\n\n`contracts/` has `voter.rs`.\n";
         let members = ["node/bft", "node/bin"].map(str::to_owned);
         let files = ["node/bft/src/sync/mod.rs", "node/bft/src/voter.rs", "node/bft/tests/all/sim/main.rs"];
         let files: Vec<String> =
