@@ -1,7 +1,7 @@
 //! Adds schedules to an index that starts from a copied state.
 //!
 //! The state does not contain the first due time of a series or the number of failed runs: counting starts
-//! here.
+//! here. Of schedules that have ended and are kept readable, it has how they ended.
 
 use super::{EndReason, Ending, Schedule, find::Tip, write::replace};
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
 use almanac_primitives::{ScheduleId, StateKey};
 use almanac_schedule::{
     Record,
+    decide::End,
     record::{RecordError, Status},
 };
 
@@ -36,7 +37,9 @@ pub(crate) fn add_living(
         Ok(None) | Err(RecordError::Broken(_)) => return Ok(()),
         Err(RecordError::Read(error)) => return Err(error.into()),
     };
-    let is_aside = record.head.status == Status::Quarantined;
+    let (status, location) = (record.head.status, Location::first_of(floor));
+    let aside = || Ending { reason: EndReason::Fault(String::new()), refunded: None, location };
+    let ended = |end| Ending { reason: EndReason::Ended(end), refunded: None, location };
     let schedule = Schedule {
         id,
         owner: record.body.owner,
@@ -44,12 +47,33 @@ pub(crate) fn add_living(
         lane: record.head.lane,
         first_due: record.head.due,
         runs: record.head.runs.into(),
-        runs_failed: 0,
-        quarantine: is_aside
-            .then(|| Ending { reason: EndReason::Fault(String::new()), location: Location::first_of(floor) }),
-        end: None,
+        runs_failed: u64::from(status == Status::Failed),
+        quarantine: (status == Status::Quarantined).then(aside),
+        end: end_of(status).map(ended),
     };
     batch.insert(Table::ScheduleBodies, &id.0.to_be_bytes(), record.body.encode());
     replace(batch, None, Some(&schedule));
     Ok(())
+}
+
+/// How a schedule ended that is kept with this status; `None` if it has not.
+fn end_of(status: Status) -> Option<End> {
+    End::ALL.into_iter().find(|end| end.status() == status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_says_how_it_ended() {
+        let kept = [Status::Succeeded, Status::Failed, Status::Cancelled, Status::Expired, Status::Shutdown];
+        let ends = kept.map(|status| end_of(status).unwrap());
+        assert_eq!(ends, [End::Succeeded, End::Failed, End::Cancelled, End::Expired, End::Shutdown]);
+        for lives in
+            [Status::Pending, Status::Processed, Status::Running, Status::Quarantined, Status::Waiting]
+        {
+            assert_eq!(end_of(lives), None, "{lives:?}");
+        }
+    }
 }

@@ -17,7 +17,7 @@ pub(crate) use write::{add, take_back};
 
 use crate::block::Location;
 use alloy_primitives::Address;
-use almanac_primitives::{Lane, ScheduleId, TimestampMs};
+use almanac_primitives::{Lane, ScheduleId, TimestampMs, Wei};
 use almanac_schedule::{Record, decide::End, record::Body};
 use std::ops::RangeInclusive;
 
@@ -49,6 +49,8 @@ pub struct Schedule {
 pub struct Ending {
     /// Why.
     pub reason: EndReason,
+    /// What its owner got back; `None` where that is not known, and for a quarantine.
+    pub refunded: Option<Wei>,
     /// The transaction in which it happened.
     pub location: Location,
 }

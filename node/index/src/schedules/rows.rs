@@ -15,7 +15,7 @@ use super::{
 use crate::{block::Location, error::Fault, rows};
 use alloy_primitives::Address;
 use almanac_primitives::{
-    Lane, ScheduleId,
+    Lane, ScheduleId, Wei,
     codec::{DecodeError, Reader, Writer},
 };
 
@@ -83,7 +83,7 @@ pub(super) fn schedule(schedule: &Schedule) -> Vec<u8> {
 }
 
 fn write_ending(out: &mut Writer, ending: Option<&Ending>) {
-    let Some(Ending { reason, location }) = ending else { return out.u8(NO_END) };
+    let Some(Ending { reason, refunded, location }) = ending else { return out.u8(NO_END) };
     match reason {
         EndReason::Ended(end) => {
             out.u8(ENDED);
@@ -94,6 +94,8 @@ fn write_ending(out: &mut Writer, ending: Option<&Ending>) {
             out.bytes(reason.as_bytes());
         }
     }
+    out.u8(refunded.is_some().into());
+    out.u256(refunded.unwrap_or_default().0);
     out.raw(&rows::place(*location));
 }
 
@@ -122,14 +124,17 @@ fn read_ending(input: &mut Reader<'_>) -> Result<Option<Ending>, DecodeError> {
         FAULT => EndReason::Fault(read_reason(input)?),
         given => return Err(DecodeError::UnknownValue { what: "kind of end", given: given.into() }),
     };
+    let (is_known, refunded) = (input.u8("whether the refund is known")? != 0, input.u256("refund")?);
     let (number, index) = (input.u64("number")?, input.u32("index")?);
     let index = usize::try_from(index).expect("an index fits the memory it counts");
-    Ok(Some(Ending { reason, location: Location { number, index } }))
+    let refunded = is_known.then_some(Wei(refunded));
+    Ok(Some(Ending { reason, refunded, location: Location { number, index } }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_primitives::U256;
     use almanac_primitives::TimestampMs;
     use almanac_schedule::decide::End;
     use proptest::prelude::*;
@@ -139,8 +144,11 @@ mod tests {
             (0..End::ALL.len()).prop_map(|end| EndReason::Ended(End::ALL[end])),
             ".{0,20}".prop_map(EndReason::Fault),
         ];
-        let ending = (reason, any::<u64>(), any::<u32>()).prop_map(|(reason, number, index)| Ending {
+        let refunded = proptest::option::of(any::<u64>().prop_map(|wei| Wei(U256::from(wei))));
+        let ending = (reason, refunded, any::<u64>(), any::<u32>());
+        let ending = ending.prop_map(|(reason, refunded, number, index)| Ending {
             reason,
+            refunded,
             location: Location { number, index: index as usize },
         });
         proptest::option::of(ending)

@@ -123,13 +123,14 @@ fn apply(known: &mut Option<Schedule>, event: &Event, location: Location) {
                 end: None,
             });
         }
-        (Some(schedule), What::Ended { end, .. }) => {
-            schedule.end = Some(Ending { reason: EndReason::Ended(*end), location });
+        (Some(schedule), What::Ended { end, refunded, .. }) => {
+            let (reason, refunded) = (EndReason::Ended(*end), Some(*refunded));
+            schedule.end = Some(Ending { reason, refunded, location });
         }
         (Some(schedule), What::Quarantined { reason }) => {
             // Keep the first quarantine.
             let reason = EndReason::Fault(reason.clone());
-            schedule.quarantine.get_or_insert(Ending { reason, location });
+            schedule.quarantine.get_or_insert(Ending { reason, refunded: None, location });
         }
         (_, What::Processed { .. } | What::Executed { .. } | What::ToppedUp { .. }) | (None, _) => {}
     }

@@ -1,8 +1,9 @@
 //! An index that began with a copied state.
 
-use crate::support::{Chain, KEYS, any_plan, apply, keeping, key};
-use almanac_index::{CopiedIndex, Index, LogFilter, LogsError, Schedule, ScheduleFilter};
+use crate::support::{Chain, KEYS, any_plan, apply, keeping, key, schedules::is_kept};
+use almanac_index::{CopiedIndex, EndReason, Ending, Index, LogFilter, LogsError, Schedule, ScheduleFilter};
 use almanac_primitives::{StateKey, StateRead as _};
+use almanac_schedule::record::Status;
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -42,7 +43,14 @@ fn check_schedules(chain: &Chain, floor: u64, index: &Index) {
         }
         let ended = expected.end.as_ref().map(|end| end.location.number);
         if ended.is_some_and(|number| number <= floor) {
-            assert_eq!(found, None, "it is in no state");
+            if !is_kept(id) {
+                assert_eq!(found, None, "it is in no state");
+                continue;
+            }
+            let (found, end) = (found.expect("its end is kept"), expected.end.as_ref().unwrap());
+            let kept = found.schedule.end.as_ref().expect("it has ended");
+            assert_eq!((status_of(kept), kept.location.number), (status_of(end), floor));
+            assert_eq!(kept.refunded, None, "the state does not tell");
             continue;
         }
         let found = found.expect("it lives in the state that was copied");
@@ -51,6 +59,13 @@ fn check_schedules(chain: &Chain, floor: u64, index: &Index) {
         assert_eq!(fixed(&found.schedule), fixed(expected));
         let mine = ScheduleFilter { owner: Some(expected.owner), ..ScheduleFilter::default() };
         assert!(index.schedules(&mine, None, 1_000).unwrap().schedules.contains(&found), "it is listed");
+    }
+}
+
+fn status_of(ending: &Ending) -> Status {
+    match ending.reason {
+        EndReason::Ended(end) => end.status(),
+        EndReason::Fault(_) => Status::Quarantined,
     }
 }
 

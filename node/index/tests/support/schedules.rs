@@ -110,10 +110,12 @@ pub fn dull(all: &[Happened]) -> BTreeMap<ScheduleId, Schedule> {
             one.runs_failed += u64::from(!is_success);
         }
         if let Some(end) = happened.end() {
-            one.end = Some(Ending { reason: EndReason::Ended(end), location: *location });
+            let (reason, refunded) = (EndReason::Ended(end), Some(Wei(U256::from(id.0))));
+            one.end = Some(Ending { reason, refunded, location: *location });
         }
         if *act == Act::Quarantine && one.quarantine.is_none() {
-            one.quarantine = Some(Ending { reason: EndReason::Fault("odd".into()), location: *location });
+            let reason = EndReason::Fault("odd".into());
+            one.quarantine = Some(Ending { reason, refunded: None, location: *location });
         }
     }
     known
@@ -192,11 +194,17 @@ impl Happened {
     }
 }
 
+/// Whether the end of a schedule stays in the state, as that of a callback does.
+pub fn is_kept(id: ScheduleId) -> bool {
+    id.block().is_multiple_of(2)
+}
+
 /// What the chain would keep of a schedule after a step.
-fn keep(state: &mut State, Happened { id, act, .. }: Happened, has_ended: bool) {
+fn keep(state: &mut State, happened: Happened, has_ended: bool) {
+    let Happened { id, act, .. } = happened;
     let [head, escrow] = [head_slot(id), escrow_slot(id)].map(|slot| StateKey::Slot(LEDGER, slot));
     let body_key = StateKey::Body(id);
-    if has_ended {
+    if has_ended && !is_kept(id) {
         [head, escrow, body_key].iter().for_each(|key| drop(state.remove(key)));
         return;
     }
@@ -223,8 +231,14 @@ fn keep(state: &mut State, Happened { id, act, .. }: Happened, has_ended: bool) 
         Act::Quarantine => record.head.status = Status::Quarantined,
         Act::Create { .. } | Act::Cancel | Act::Exhaust => {}
     }
+    if let Some(end) = happened.end() {
+        (record.head.status, record.escrow) = (end.status(), Wei::ZERO);
+    }
     state.insert(head, encode_slot(record.head.to_word()).unwrap());
-    state.insert(escrow, encode_slot(record.escrow.0).unwrap());
+    match encode_slot(record.escrow.0) {
+        Some(word) => drop(state.insert(escrow, word)),
+        None => drop(state.remove(&escrow)),
+    }
     state.insert(body_key, record.body.encode());
 }
 
@@ -249,7 +263,7 @@ impl Chain {
             let made = happened.iter().find(|one| one.id == id).unwrap();
             let Act::Create { n } = made.act else { panic!("nothing comes before a birth") };
             let ended_at_once = schedule.end.as_ref().is_some_and(|end| end.location.number == id.block());
-            let body = (!ended_at_once).then(|| body(n));
+            let body = (!ended_at_once || is_kept(id)).then(|| body(n));
             let record = Record::read(&Dull(self.states.last().unwrap()), id).unwrap();
             KnownSchedule { schedule, body, record }
         });
