@@ -80,7 +80,7 @@ pub struct Environment {
 
 impl Environment {
     /// The properties of this block that decisions about schedules depend on.
-    pub(crate) fn moment(&self) -> Moment {
+    pub fn moment(&self) -> Moment {
         Moment {
             block: self.number,
             now: self.timestamp,

@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "requests are written in place")]
 
 pub mod audit;
+pub mod callbacks;
 pub mod cron;
 pub mod faults;
 pub mod load;

@@ -49,7 +49,10 @@ struct RpcEntry {
     lane: LaneName,
     due: RpcTime,
     priority: U64,
+    /// The priority by name, for doors that have such names.
+    priority_name: Option<&'static str>,
     /// These are `null` if the record cannot be read; the schedule will be quarantined when it is due.
+    door: Option<&'static str>,
     owner: Option<Address>,
     target: Option<Address>,
     gas_limit: Option<U64>,
@@ -102,11 +105,17 @@ impl RpcEntry {
             lane: entry.queue.lane().expect("the agenda is of lanes").into(),
             due: RpcTime::new(entry.due()),
             priority: U64::from(entry.priority.0),
+            priority_name: record.as_ref().and_then(priority_name),
+            door: record.as_ref().map(|record| record.body.door().name()),
             owner: record.as_ref().map(|record| record.body.owner),
             target: record.as_ref().map(|record| record.body.call().to),
             gas_limit: record.as_ref().map(|record| U64::from(record.body.gas_limit.0)),
         })
     }
+}
+
+fn priority_name(record: &Record) -> Option<&'static str> {
+    record.body.terms.callback().map(|terms| terms.priority.name())
 }
 
 /// The record of an entry, unless it is broken.

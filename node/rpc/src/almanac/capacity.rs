@@ -2,10 +2,12 @@
 //! block.
 //!
 //! The calendar has the next run of each schedule. Later runs of a series follow from its interval, up to its
-//! number of runs. The forecast ignores whether the escrow will pay for them.
+//! number of runs. The forecast ignores whether the escrow will pay for them. What High and Medium callbacks have
+//! booked is in the ledger.
 
 use super::{
     agenda::read_record,
+    booked::{BookedSeconds, booked_seconds},
     params::{self, LaneName},
 };
 use crate::{
@@ -51,6 +53,7 @@ pub(crate) struct Capacity {
     from: RpcTime,
     to: RpcTime,
     lanes: Vec<LaneCapacity>,
+    booked: BookedSeconds,
 }
 
 /// The gas that runs of one lane request.
@@ -89,7 +92,7 @@ pub(super) fn measure(view: &View, wanted: &Wanted) -> RpcResult<Capacity> {
     let (block, state) = view.state(None)?;
     let seconds = span(wanted, (view.next_time)())?;
     let parameters = read_parameters(&state).map_err(error::internal)?;
-    let demands = collect(&state, &seconds)?;
+    let (demands, now) = (collect(&state, &seconds)?, block.block.header.timestamp);
     let lanes = Lane::ALL.map(|lane| LaneCapacity::new(lane, &parameters, &demands));
     let moment = |second: u64| RpcTime::new(TimestampMs(second.saturating_mul(SECOND_MS)));
     Ok(Capacity {
@@ -97,6 +100,7 @@ pub(super) fn measure(view: &View, wanted: &Wanted) -> RpcResult<Capacity> {
         from: moment(*seconds.start()),
         to: moment(*seconds.end()),
         lanes: lanes.into(),
+        booked: booked_seconds(&state, &parameters, &seconds, now)?,
     })
 }
 

@@ -61,10 +61,10 @@ enum What {
     Created { lane: LaneName, due: Option<RpcTime> },
     ToppedUp { amount: U256, escrow: U256 },
     Cancelled { refunded: U256 },
-    Exhausted { reason: String },
+    Exhausted { reason: String, refunded: U256 },
     Quarantined { reason: String },
-    Succeeded,
-    Failed,
+    Succeeded { refunded: U256 },
+    Failed { refunded: U256 },
     Run { run: Option<U64>, success: bool, gas_used: U64 },
 }
 
@@ -172,13 +172,14 @@ fn change(event: &Event) -> Option<What> {
             What::Created { lane: (*lane).into(), due: due.map(RpcTime::new) }
         }
         Event::ToppedUp { amount, escrow } => What::ToppedUp { amount: amount.0, escrow: escrow.0 },
-        Event::Ended { end: End::Succeeded, .. } => What::Succeeded,
-        Event::Ended { end: End::Failed, .. } => What::Failed,
+        Event::Ended { end: End::Succeeded, refunded, .. } => What::Succeeded { refunded: refunded.0 },
+        Event::Ended { end: End::Failed, refunded, .. } => What::Failed { refunded: refunded.0 },
         Event::Ended { end: End::Cancelled, refunded, .. } => What::Cancelled { refunded: refunded.0 },
         Event::Ended {
             end: end @ (End::OutOfMoney | End::RunsReached | End::Expired | End::Shutdown),
+            refunded,
             ..
-        } => What::Exhausted { reason: end.to_string() },
+        } => What::Exhausted { reason: end.to_string(), refunded: refunded.0 },
         Event::Quarantined { reason } => What::Quarantined { reason: reason.clone() },
         Event::Processed { .. } | Event::Executed { .. } => return None,
     })

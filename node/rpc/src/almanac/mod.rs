@@ -2,6 +2,7 @@
 
 mod agenda;
 mod api;
+mod booked;
 mod capacity;
 mod listen;
 mod one_schedule;

@@ -13,7 +13,11 @@ use crate::{
     view::View,
 };
 use alloy_primitives::{Address, U64, U256};
-use almanac_exec::{BlockBody, BlockInput, BlockOutput, environment::read_parameters, execute};
+use almanac_exec::{
+    BlockBody, BlockInput, BlockOutput,
+    environment::{Environment, read_parameters},
+    execute,
+};
 use almanac_index::{HistoricalState, KnownSchedule, ScheduleStatus};
 use almanac_primitives::{
     Gas, GasPrice, Header, Receipt, ScheduleId, TimestampMs, Wei,
@@ -21,8 +25,7 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Record,
-    capacity::Shares,
-    decide::{End, Moment, RunEnd},
+    decide::{End, RunEnd},
     is_held,
     life::What,
     record::Status,
@@ -107,6 +110,7 @@ pub(super) fn preview(view: &View, id: ScheduleId, count: usize) -> RpcResult<Pr
         parent: tip.block.header.clone(),
         earliest: next.timestamp,
         base_fee: next.base_fee,
+        parameters: parameters.clone(),
     };
     let mut preview = Preview {
         id: RpcScheduleId::new(id),
@@ -167,6 +171,7 @@ struct Attempt<'v> {
     parent: Header,
     earliest: TimestampMs,
     base_fee: GasPrice,
+    parameters: Parameters,
 }
 
 /// What happened to a schedule in one such block.
@@ -205,7 +210,7 @@ impl Attempt<'_> {
         self.parent = Header { gas_used: target, base_fee: self.base_fee, ..header };
         let now = self.record()?;
         let receipt = output.receipts.iter().find(|receipt| receipt.schedule_ref.is_some());
-        let (end, is_short) = end_in(&output, now.as_ref(), timestamp);
+        let (end, is_short) = end_in(&output, self.id, now.as_ref(), timestamp);
         Ok(Step {
             run: receipt.map(|receipt| self.run(record, now.as_ref(), receipt, timestamp)),
             end,
@@ -214,19 +219,12 @@ impl Attempt<'_> {
         })
     }
 
-    /// The final cost of a run.
+    /// The final cost of a run: what it was charged, without what returns.
     fn fee(&self, before: &Record, receipt: &Receipt) -> Wei {
-        let charge = before.charge(receipt.effective_gas_price);
-        let moment = Moment {
-            block: self.parent.number,
-            now: self.parent.timestamp,
-            base_fee: receipt.effective_gas_price,
-            fee_recipient: self.parent.fee_recipient,
-            shares: Shares::DEFAULT,
-            ended_kept_until: self.parent.number,
-        };
+        let charge = before.charge(self.base_fee);
+        let environment = Environment::of_header(&self.parent, self.view.chain_id, self.parameters.clone());
         let ended = RunEnd { outcome: &receipt.outcome, gas_used: receipt.gas_used };
-        let returned = before.body.terms.settle_run(before, charge, ended, moment).refund;
+        let returned = before.body.terms.settle_run(before, charge, ended, environment.moment()).refund;
         charge.checked_sub(returned).unwrap_or_default()
     }
 
@@ -259,12 +257,19 @@ impl Attempt<'_> {
     }
 }
 
-/// How a schedule ended in a block, if it did, and whether it ran out of money.
-fn end_in(output: &BlockOutput, now: Option<&Record>, at: TimestampMs) -> (Option<PreviewedEnd>, bool) {
-    if now.is_some_and(|now| now.head.status != Status::Quarantined) {
+/// How a schedule ended in a block, if it did, and whether it ran out of money. Its run may have ended others too.
+fn end_in(
+    output: &BlockOutput,
+    id: ScheduleId,
+    now: Option<&Record>,
+    at: TimestampMs,
+) -> (Option<PreviewedEnd>, bool) {
+    let lives = |now: &Record| !now.head.status.is_ended() && now.head.status != Status::Quarantined;
+    if now.is_some_and(lives) {
         return (None, false);
     }
-    let mut ended = output.events.iter().filter_map(|told| match &told.event.what {
+    let of_it = output.events.iter().filter(|told| told.event.id == id);
+    let mut ended = of_it.filter_map(|told| match &told.event.what {
         What::Ended { end, .. } => {
             let status = ScheduleStatus::of_end(*end);
             let reason = (status == ScheduleStatus::Exhausted).then(|| end.to_string());

@@ -82,6 +82,8 @@ pub(super) struct RpcPlace {
 struct RpcEnding {
     status: StatusName,
     reason: Option<String>,
+    /// What its owner got back; `null` if this node does not know, and for a quarantine.
+    refunded: Option<U256>,
     #[serde(flatten)]
     place: RpcPlace,
 }
@@ -104,7 +106,8 @@ impl RpcSchedule {
             next_run: waiting.and_then(|record| record.head.due).map(RpcTime::new),
             runs: U64::from(schedule.runs),
             runs_failed: U64::from(schedule.runs_failed),
-            runs_left: match record {
+            // The record of a callback stays readable for a while after its end.
+            runs_left: match record.as_ref().filter(|_| schedule.end.is_none()) {
                 Some(record) => record.runs_left().map(U64::from),
                 None => Some(U64::ZERO),
             },
@@ -171,7 +174,12 @@ impl RpcPlace {
 impl RpcEnding {
     fn new(view: &View, ending: &Ending) -> RpcResult<Self> {
         let reason = ending.explanation().filter(|reason| !reason.is_empty());
-        Ok(Self { status: ending.status().into(), reason, place: RpcPlace::new(view, ending.location)? })
+        Ok(Self {
+            status: ending.status().into(),
+            reason,
+            refunded: ending.refunded.map(|refunded| refunded.0),
+            place: RpcPlace::new(view, ending.location)?,
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     decide::{Decision, End, Moment, RunEnd, Settlement},
     record::{Head, Record},
 };
-use almanac_primitives::{DurationMs, Wei, codec::Writer};
+use almanac_primitives::{DurationMs, GasPrice, Wei, codec::Writer};
 use std::fmt::Debug;
 
 /// The rules of a door, for one schedule. Pure: they read no state and move no money.
@@ -19,6 +19,11 @@ pub trait Rules: Debug {
 
     /// What a block does with a due schedule.
     fn decide(&self, record: &Record, moment: Moment) -> Decision;
+
+    /// What a run takes from the escrow when it begins.
+    fn charge(&self, record: &Record, base_fee: GasPrice) -> Wei {
+        record.body.gas_limit.cost(base_fee)
+    }
 
     /// Who gets what a run was charged.
     fn settle_run(&self, record: &Record, charge: Wei, ended: RunEnd<'_>, moment: Moment) -> Settlement;

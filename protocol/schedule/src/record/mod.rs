@@ -199,7 +199,7 @@ impl Record {
 
     /// What its next run costs at a base fee.
     pub fn charge(&self, base_fee: GasPrice) -> Wei {
-        self.body.gas_limit.cost(base_fee)
+        self.body.terms.charge(self, base_fee)
     }
 
     /// The head with the values that it caches from escrow and body.

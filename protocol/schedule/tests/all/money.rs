@@ -180,3 +180,12 @@ fn every_wei_goes_where_the_table_says() {
         }
     }
 }
+
+/// A callback is paid in full when it is created: no base fee takes its run away, and none gives it another.
+#[test]
+fn flip330_05_a_paid_callback_has_one_run_at_any_base_fee() {
+    let record = callback(Priority::High, Status::Pending);
+    for base_fee in [0, 1, u128::MAX].map(GasPrice) {
+        assert_eq!((record.charge(base_fee), record.runway(base_fee)), (wei(FEE), 1));
+    }
+}

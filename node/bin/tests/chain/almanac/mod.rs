@@ -2,6 +2,7 @@
 #![allow(unreachable_pub, reason = "parts of one test")]
 
 mod ahead;
+mod callbacks;
 mod eth;
 mod figures;
 mod life;

@@ -8,7 +8,7 @@ use crate::{
     record::{Record, Status},
 };
 use alloy_primitives::U256;
-use almanac_primitives::{DurationMs, Wei, codec::Writer, params::CALLBACK_LATE_MS};
+use almanac_primitives::{DurationMs, GasPrice, Wei, codec::Writer, params::CALLBACK_LATE_MS};
 
 /// One hundred percent in hundredths of a percent.
 const BPS_WHOLE: u64 = 10_000;
@@ -28,7 +28,13 @@ impl Rules for CallbackTerms {
     /// It always runs: its fee is in escrow, and its room was booked or is what is left.
     fn decide(&self, record: &Record, moment: Moment) -> Decision {
         let due = record.head.due.unwrap_or(moment.now);
-        Decision::Run { due, price: self.gas_price(), charge: record.escrow, again: NextRun::Never }
+        let charge = record.charge(moment.base_fee);
+        Decision::Run { due, price: self.gas_price(), charge, again: NextRun::Never }
+    }
+
+    /// The fee that was paid at its creation, whatever the base fee is now.
+    fn charge(&self, record: &Record, _: GasPrice) -> Wei {
+        record.escrow
     }
 
     /// The base part pays the block's fee recipient, the premium is burned (FLIP330-19). If the chain was late by its own
