@@ -1,10 +1,10 @@
 //! Log lines about final blocks.
 
-use crate::{log_switch::LogSwitch, waiting::Waiting};
+use crate::{figures::lane_name, log_switch::LogSwitch, waiting::Waiting};
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::{BlockOutput, Executed, fault_in};
 use almanac_index::Index;
-use almanac_primitives::{Block, Outcome, Receipt};
+use almanac_primitives::{Block, Header, Lane, Outcome, Receipt};
 use almanac_rpc::{revert, types::time::iso};
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ impl Sink for BlockLog {
         let failed = output.receipts.iter().filter(|receipt| !receipt.outcome.is_success()).count();
         let runs = output.transactions.iter().filter(|ran| ran.run().is_some()).count();
         tracing::info!(
-            "block {} · {}, {} ({failed} failed) · {} gas · base fee {} gwei{} · {}",
+            "block {} · {}, {} ({failed} failed) · {} · base fee {} gwei{} · {}",
             header.number,
             counted(users, "transaction"),
-            counted(runs, "run"),
-            header.gas_used.0,
+            runs_by_lane(output),
+            gas(header),
             gwei(header.base_fee.0),
             self.next_due(),
             block.hash(),
@@ -62,6 +62,25 @@ impl BlockLog {
         let waiting = Waiting::read(&self.index).unwrap_or_default();
         waiting.next.map_or_else(String::new, |next| format!(" · next due {}", iso(next)))
     }
+}
+
+/// The gas of a block, and beside it what callbacks used, which has room of its own.
+fn gas(header: &Header) -> String {
+    match header.reserved_gas_used.0 {
+        0 => format!("{} gas", header.gas_used.0),
+        own => format!("{} gas and {own} of callbacks", header.gas_used.0),
+    }
+}
+
+/// How many runs a block has, and in which lanes: "3 runs: 2 reserved, 1 spare".
+fn runs_by_lane(output: &BlockOutput) -> String {
+    let lanes: Vec<Lane> =
+        output.transactions.iter().filter_map(|ran| ran.run().map(|run| run.lane)).collect();
+    let of_lane = |lane: Lane| lanes.iter().filter(|other| **other == lane).count();
+    let parts = Lane::ALL.into_iter().filter(|lane| of_lane(*lane) > 0);
+    let parts: Vec<String> = parts.map(|lane| format!("{} {}", of_lane(lane), lane_name(lane))).collect();
+    let all = counted(lanes.len(), "run");
+    if parts.is_empty() { all } else { format!("{all}: {}", parts.join(", ")) }
 }
 
 /// So many of something, as people say it.

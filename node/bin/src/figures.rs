@@ -4,7 +4,10 @@ use crate::waiting::Waiting;
 use almanac_consensus::{SharedPool, Sink, SinkError};
 use almanac_exec::BlockOutput;
 use almanac_index::Index;
-use almanac_primitives::{Block, ScheduleId, StateKey, TimestampMs, addresses::LEDGER, state::decode_slot};
+use almanac_primitives::{
+    Block, Lane, Receipt, RunTransaction, ScheduleId, StateKey, TimestampMs, addresses::LEDGER,
+    state::decode_slot,
+};
 use almanac_schedule::record::{Head, head_slot};
 use anyhow::Context as _;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
@@ -72,19 +75,38 @@ impl Sink for BlockFigures {
     }
 }
 
-/// Counts the runs of a block, those that failed, and how late each was.
+/// Counts the runs of a block, those that failed, and how late each was, by lane: lateness is a fault where room was
+/// booked, and no promise is broken by it in the spare lane.
 fn count_runs(now: TimestampMs, output: &BlockOutput) {
-    let runs = output.receipts.iter().filter_map(|receipt| Some((receipt.schedule_ref?, receipt)));
-    let (mut count, mut failed) = (0, 0);
-    for (run, receipt) in runs {
-        count += 1;
-        failed += u64::from(!receipt.outcome.is_success());
-        if let Some(late) = due_before(output, run.schedule).and_then(|due| now.since(due)) {
-            metrics::histogram!("almanac_run_lateness_seconds").record(late.0 as f64 / 1e3);
+    for lane in Lane::ALL {
+        let name = lane_name(lane);
+        let (mut count, mut failed) = (0, 0);
+        for (run, receipt) in runs_of(lane, output) {
+            count += 1;
+            failed += u64::from(!receipt.outcome.is_success());
+            if let Some(late) = due_before(output, run.schedule_ref.schedule).and_then(|due| now.since(due)) {
+                metrics::histogram!("almanac_run_lateness_seconds", "lane" => name)
+                    .record(late.0 as f64 / 1e3);
+            }
         }
+        metrics::counter!("almanac_runs_total", "lane" => name).increment(count);
+        metrics::counter!("almanac_run_failures_total", "lane" => name).increment(failed);
     }
-    metrics::counter!("almanac_runs_total").increment(count);
-    metrics::counter!("almanac_run_failures_total").increment(failed);
+}
+
+fn runs_of(lane: Lane, output: &BlockOutput) -> impl Iterator<Item = (&RunTransaction, &Receipt)> {
+    let runs = output.transactions.iter().zip(&output.receipts);
+    runs.filter_map(move |(ran, receipt)| Some((ran.run().filter(|run| run.lane == lane)?, receipt)))
+}
+
+/// A lane as labels and log lines have it.
+pub(crate) fn lane_name(lane: Lane) -> &'static str {
+    match lane {
+        Lane::Reserved => "reserved",
+        Lane::Cron => "cron",
+        Lane::Market => "market",
+        Lane::Spare => "spare",
+    }
 }
 
 /// When a schedule was due that ran in a block: what its head said before.

@@ -25,10 +25,11 @@ fn banner_and_figures_say_what_waits() {
     mine_at(&node, job.at + 2);
     for line in [
         "almanac_schedules_pending 1",
-        "almanac_runs_total 2",
-        "almanac_run_failures_total 1",
-        "almanac_run_lateness_seconds_sum 4",
-        "almanac_run_lateness_seconds_count 2",
+        "almanac_runs_total{lane=\"cron\"} 2",
+        "almanac_runs_total{lane=\"reserved\"} 0",
+        "almanac_run_failures_total{lane=\"cron\"} 1",
+        "almanac_run_lateness_seconds_sum{lane=\"cron\"} 4",
+        "almanac_run_lateness_seconds_count{lane=\"cron\"} 2",
     ] {
         wait_for(line, || figures(&node).lines().any(|found| found == line).then_some(()));
     }
