@@ -40,7 +40,7 @@ const PERMISSION_GAS: u64 = 42;
 pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
     call.charge(ORDER_GAS - CALL_GAS)?;
     match call.decode::<Method>()? {
-        Method::schedule(args) => schedule(call, args),
+        Method::schedule(args) => schedule(call, &args),
         Method::estimate(args) => estimate(call, &args),
         Method::cancel(args) => cancel(call, args.id),
         Method::getStatus(args) => {
@@ -125,7 +125,7 @@ fn find_room(
 
 fn schedule(
     call: &mut DoorCall<'_, '_>,
-    order: ICallbackScheduler::scheduleCall,
+    order: &ICallbackScheduler::scheduleCall,
 ) -> Result<Bytes, DoorError> {
     call.refuse_static()?;
     let (handler, caller) = (order.handler, call.caller());
