@@ -1,7 +1,8 @@
 //! Selects the runs of a block from what is due in the parent's state, and ends or moves schedules that do not
 //! run.
 //!
-//! Selection changes no schedule that will run: each run's own start takes the charge and re-arms the series.
+//! Selection changes no schedule that will run, but for those whose door marks them first: each run's own start takes
+//! the charge and re-arms the series.
 //! Schedules that do not run block nothing: a block ends a bounded number of them and sets the others aside
 //! (`mark`).
 
@@ -67,17 +68,23 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
         let failed_views = execution.environment.consensus.failed_views();
         let budget = Budget::new(budget(lane, &execution.environment.parameters, reserved_gas, failed_views));
         let mut walk = Walk::begin(execution, lane, budget)?;
-        match walk.open(execution, agenda, &mut selection.events) {
-            Ok(runs) => *selection.runs.lane_mut(lane) = runs,
+        let mut runs = Vec::new();
+        match walk.open(execution, agenda, &mut runs, &mut selection.events) {
+            Ok(()) => {}
             Err(WalkError::Block(error)) => return Err(error),
             Err(WalkError::Calendar(CalendarError::Read(error))) => {
                 return Err(StateFault::Read(error).into());
             }
             Err(WalkError::Calendar(broken)) => {
                 selection.logs.extend(pause(execution, lane, &broken)?);
-                continue;
+                // Cron jobs wait until governance resumes the lane. Runs that are marked already must take place: no
+                // later block would run them, and nobody could cancel them.
+                if lane == Lane::Cron {
+                    continue;
+                }
             }
         }
+        *selection.runs.lane_mut(lane) = runs;
         match lane {
             Lane::Reserved => {
                 let gas = selection.runs.reserved.iter().map(|selected| selected.run.gas_limit.0);
@@ -161,13 +168,13 @@ impl Walk {
         &mut self,
         execution: &mut Execution<'a, '_, I>,
         agenda: &dyn Agenda,
+        runs: &mut Vec<SelectedRun>,
         events: &mut Vec<Event>,
-    ) -> Result<Vec<SelectedRun>, WalkError> {
+    ) -> Result<(), WalkError> {
         self.end_aside(execution, agenda, events)?;
-        let mut runs = Vec::new();
-        self.select(execution, agenda, PAGE, &mut runs, events)?;
+        self.select(execution, agenda, PAGE, runs, events)?;
         self.endings_left = 0;
-        Ok(runs)
+        Ok(())
     }
 
     /// Ends schedules that were set aside, oldest first. Does not check again whether they can pay: their turn

@@ -12,6 +12,7 @@
 #![allow(unreachable_pub, reason = "parts of one test")]
 
 mod authority;
+mod callbacks;
 mod denial;
 mod entries;
 mod faults;
