@@ -11,6 +11,8 @@ mod events;
 mod fetching;
 mod flip330_blocks;
 mod flip330_door;
+mod flip330_examples;
+mod flip330_model;
 mod lanes;
 mod leaks;
 mod market_order;
