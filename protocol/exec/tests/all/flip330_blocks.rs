@@ -8,8 +8,8 @@ use almanac_primitives::{
     Gas, Lane, Outcome, TimestampMs,
     addresses::CALLBACKS,
     params::{
-        CALLBACK_PAUSED, EFFORT_GAS, ENDED_KEPT_BLOCKS, RESERVED_BLOCK_GAS_MAX, SECOND_HIGH_EFFORT,
-        SECOND_MEDIUM_EFFORT, SECOND_SHARED_EFFORT,
+        CALLBACK_PAUSED, EFFORT_GAS, ENDED_KEPT_BLOCKS, SECOND_HIGH_EFFORT, SECOND_MEDIUM_EFFORT,
+        SECOND_SHARED_EFFORT,
     },
     run::{PROLOGUE_TYPE, RUN_TYPE},
 };
@@ -378,7 +378,6 @@ fn flip330_23_an_idle_block_reads_the_same_whatever_is_pending() {
         counted
     };
     assert_eq!(idle_reads(1), idle_reads(40));
-    assert!(RESERVED_BLOCK_GAS_MAX.default > 0);
 }
 
 /// How many values an empty block reads.

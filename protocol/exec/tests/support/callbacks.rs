@@ -149,12 +149,14 @@ impl Callbacks {
     }
 
     /// What a view answers.
+    #[expect(clippy::needless_pass_by_value, reason = "a call is written where it is sent")]
     pub fn read<C: SolCall>(&self, to: Address, call: C) -> C::Return {
         let result = self.chain.call(person(9).address, to, call.abi_encode());
         assert_eq!(result.outcome, Outcome::Success);
         C::abi_decode_returns(&result.output).unwrap()
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "a call is written where it is sent")]
     pub fn send(&mut self, from: Person, to: Address, value: U256, call: impl SolCall) -> Receipt {
         self.chain.send(from, to, value, call.abi_encode())
     }
