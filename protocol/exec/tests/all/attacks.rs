@@ -2,7 +2,8 @@
 //!
 //! | attack | here |
 //! |---|---|
-//! | 2 fill and cancel slots, 4 reentrant booking | not yet: ARC-21 books no capacity; FLIP-330's slots will |
+//! | 2 fill and cancel slots | priced in `denial.rs`; that the room is free again is in `flip330_door.rs` |
+//! | 4 reentrant booking | in `flip330_door.rs`, and in the random histories of `flip330_model.rs` |
 //! | 14 proposer moves time | what execution can see; how far ahead a clock may be is the node's business |
 //! | 20 cron shadows ecAdd | beside `precompiles.rs`, which runs the vectors |
 //! | 32 double charge, 33 hostile token | in `subscriptions.rs`: they are attacks on a contract |

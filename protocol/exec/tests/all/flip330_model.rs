@@ -70,7 +70,7 @@ fn flip330_agrees_on_random_histories() {
     }
     println!("{sum:#?}");
     let missing: Vec<_> = INTERESTING.into_iter().filter(|what| !sum.contains_key(what)).collect();
-    assert!(missing.is_empty(), "in {cases} histories there was never: {missing:?}");
+    assert!(missing.is_empty() || cases < CASES, "in {cases} histories there was never: {missing:?}");
 }
 
 /// Fails with a small part of a history that went wrong: blocks and acts are left out as long as it does.

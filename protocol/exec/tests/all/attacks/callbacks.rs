@@ -124,6 +124,40 @@ fn attack_06_nobody_books_a_system_account() {
     }
 }
 
+/// docs/denial-prices.md: Lows that fill the whole lane wait as long as every block has a booked run, and with a hundred
+/// of them in front nothing else of the lane runs. As soon as blocks come without booked runs, it goes on.
+#[test]
+fn attack_03_lows_that_never_fit_stop_the_lane_where_each_block_has_a_booked_run() {
+    let mut callbacks = Callbacks::new();
+    let at = callbacks.now() + 300;
+    let booked: Vec<u64> = (at..at + 10)
+        .map(|second| callbacks.schedule(&callback(Priority::High, second, 11)).unwrap().id)
+        .collect();
+    for _ in 0..100 {
+        callbacks.schedule(&callback(Priority::Low, at, 5_000)).unwrap();
+    }
+    let small = callbacks.schedule(&callback(Priority::Low, at, 60)).unwrap().id;
+    for (second, high) in (at..).zip(booked) {
+        assert_eq!(callbacks.at(second), [high], "blocks of one second");
+    }
+    // A large one goes, and the small one is among the hundred oldest.
+    assert_eq!(callbacks.at(at + 10).len(), 1);
+    let high = callbacks.schedule(&callback(Priority::High, 0, 11)).unwrap();
+    assert_eq!(callbacks.at(high.timestamp), [high.id, small]);
+}
+
+/// Where Low is at most half of the lane, it takes as much booked effort in every block.
+#[test]
+fn attack_03_lows_of_half_the_lane_do_not_stop_it() {
+    let mut callbacks = Callbacks::with_parameters(&[("callback_low_effort_max", 2_500)]);
+    let at = callbacks.now() + 300;
+    let high = callbacks.schedule(&callback(Priority::High, at, 2_500)).unwrap().id;
+    let lows =
+        [2_500, 2_500].map(|effort| callbacks.schedule(&callback(Priority::Low, at, effort)).unwrap().id);
+    assert_eq!(callbacks.at(at), [high, lows[0]]);
+    assert!(callbacks.schedule(&callback(Priority::Low, at + 9, 2_501)).is_err());
+}
+
 /// A calendar that can be read for a thousand entries only.
 struct BreaksBehindTheFirstPage;
 

@@ -4,13 +4,16 @@
 //! Whoever builds a lane or a door adds its rows to [`rows`].
 
 use crate::attacks::{LEAST_RUN_GAS, NOBODY, cheap_order, flood, largest_chain, wide_chain};
-use crate::support::{cron::*, *};
+use crate::support::{callbacks, cron::*, *};
 use alloy_primitives::U256;
 use almanac_primitives::{
     Gas, GasPrice, Lane,
     params::{
-        BASE_FEE_FLOOR_WEI, BLOCK_GAS_MAX, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_MAX,
-        CRON_RUN_GAS_LARGEST, CRON_RUN_GAS_MIN, Parameters,
+        BASE_FEE_FLOOR_WEI, BLOCK_GAS_MAX, CALLBACK_EFFORT_MIN, CALLBACK_FEE_FLOOR_WEI,
+        CALLBACK_HIGH_PERCENT, CALLBACK_LOW_EFFORT_MAX, CALLBACK_LOW_PERCENT, CALLBACK_MEDIUM_PERCENT,
+        CALLBACK_REFUND_BPS, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_MAX, CRON_RUN_GAS_LARGEST,
+        CRON_RUN_GAS_MIN, EFFORT_GAS, Parameters, SECOND_HIGH_EFFORT, SECOND_MEDIUM_EFFORT,
+        SECOND_SHARED_EFFORT, SPARE_BLOCK_GAS_MAX, SPARE_BLOCK_LOOKS_MAX,
     },
 };
 use almanac_schedule::{Budget, looks_max, runs_max};
@@ -165,6 +168,7 @@ fn denying_a_lane_costs_at_least_half_of_filling_it() {
         computed += &format!("{}\n{}", case.title, table(&rows));
     }
     computed += &closing_table();
+    computed += &callback_table();
     let page = fs::read_to_string(path()).expect("docs/denial-prices.md is part of the repository");
     let (head, rest) = page.split_once(BEGIN).expect("the table has a beginning");
     let (recorded, tail) = rest.split_once(END).expect("the table has an end");
@@ -256,6 +260,121 @@ fn mean_held(lane: u64, is_carried: bool) -> u64 {
         }
     }
     held / BLOCKS
+}
+
+/// One way to keep others out of booked seconds, or out of what is left for Low.
+struct Hold {
+    what: String,
+    /// What the attacker pays for one second, in effort times its multiplier in percent.
+    denial: u64,
+    /// What honest users pay for the same room.
+    honest: u64,
+    note: String,
+}
+
+/// Every way that is known to hold callbacks off, for one second each.
+fn holds(parameters: &Parameters) -> Vec<Hold> {
+    let [high, medium, shared] =
+        [SECOND_HIGH_EFFORT, SECOND_MEDIUM_EFFORT, SECOND_SHARED_EFFORT].map(|part| parameters.get(part));
+    let [high_percent, medium_percent, low_percent] =
+        [CALLBACK_HIGH_PERCENT, CALLBACK_MEDIUM_PERCENT, CALLBACK_LOW_PERCENT]
+            .map(|percent| parameters.get(percent));
+    let second = (high + shared) * high_percent + medium * medium_percent;
+    // Medium is cheaper, and the shared part is there once.
+    let cheapest = high * high_percent + (medium + shared) * medium_percent;
+    let kept = 10_000 - parameters.get(CALLBACK_REFUND_BPS);
+    let hold = |what: &str, denial, honest, note: &str| Hold {
+        what: what.into(),
+        denial,
+        honest,
+        note: note.into(),
+    };
+    let mut holds = vec![
+        hold("one second, all by its own class", second, second, "and the gas of creating them"),
+        hold(
+            "one second's High, the shared part by way of Medium",
+            cheapest,
+            second,
+            "and the gas of creating them",
+        ),
+        hold(
+            "one second's Medium",
+            (medium + shared) * medium_percent,
+            (medium + shared) * medium_percent,
+            "Medium moves to the next second with room: only a full day keeps it out",
+        ),
+        hold(
+            "one second, filled that way and cancelled",
+            cheapest * kept / 10_000,
+            cheapest,
+            &format!(
+                "and the gas of creating and cancelling; then the room is anybody's again; {} % of a second by its own \
+                 class",
+                cheapest * kept / 100 / second
+            ),
+        ),
+    ];
+    let low = parameters.get(CALLBACK_LOW_EFFORT_MAX);
+    let least = parameters.get(CALLBACK_EFFORT_MIN);
+    let spare = parameters.get(SPARE_BLOCK_GAS_MAX) / EFFORT_GAS;
+    for (time, blocks) in DAYS.map(|(time, blocks)| (time, blocks / 86_400)) {
+        // The block that runs the High has no room for them; each of the others takes one.
+        holds.push(Hold {
+            what: format!(
+                "spare lane at {time}: {SPARE_BLOCK_LOOKS_MAX} Lows as large as can be in front, the least High each second"
+            ),
+            denial: least * high_percent + (blocks - 1) * low * low_percent,
+            honest: blocks * spare * low_percent,
+            note: format!("the first {SPARE_BLOCK_LOOKS_MAX}, and the gas of creating them"),
+        });
+    }
+    holds
+}
+
+/// Prices of the reserved and the spare lane, and that none is below half of honest use.
+fn callback_table() -> String {
+    let parameters = Parameters::default();
+    try_cheapest_second();
+    let mut out = String::from(
+        "Callbacks, whose price is never below `callback_fee_floor_wei`, for one second and for one hour:\n\n\
+         | way | base fee | denial per second | per hour | honest use per second | denial / honest | left out |\n\
+         |---|---|---|---|---|---|---|\n",
+    );
+    for hold in holds(&parameters) {
+        let Hold { what, denial, honest, note } = hold;
+        assert!(denial * 2 >= honest, "{what}: {denial} of {honest}");
+        for base_fee in [FLOOR, BUSY] {
+            let price = base_fee.0.max(parameters.get(CALLBACK_FEE_FLOOR_WEI).into());
+            let wei = |units: u64| U256::from(units * EFFORT_GAS) * U256::from(price) / U256::from(100);
+            let fee = base_fee.0 / 100_000_000;
+            out += &format!(
+                "| {what} | {}.{} gwei | {} | {} | {} | {} % | {note} |\n",
+                fee / 10,
+                fee % 10,
+                coins(wei(denial)),
+                coins(wei(denial) * U256::from(HOUR)),
+                coins(wei(honest)),
+                denial * 100 / honest,
+            );
+        }
+    }
+    out + "\n"
+}
+
+/// Closes a second for High the cheap way, on a chain: nothing that could be booked is left, of either class.
+fn try_cheapest_second() {
+    use callbacks::{Callbacks, Priority, callback};
+    let mut chain = Callbacks::new();
+    let at = chain.now() + HOUR;
+    for (priority, effort) in [
+        (Priority::High, 9_999),
+        (Priority::High, 9_999),
+        (Priority::Medium, 9_999),
+        (Priority::Medium, 5_001),
+    ] {
+        assert_eq!(chain.schedule(&callback(priority, at, effort)).unwrap().timestamp, at);
+    }
+    assert_eq!([Priority::High, Priority::Medium].map(|priority| chain.available(at, priority)), [2, 0]);
 }
 
 /// Gas in millions, to a hundredth.

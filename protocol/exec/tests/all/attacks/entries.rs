@@ -10,7 +10,11 @@ use crate::attacks::{
     stopwatch::{process_time, thread_time},
     wide_chain,
 };
-use crate::support::{cron::*, *};
+use crate::support::{
+    callbacks::{ICallbackScheduler, Priority},
+    cron::*,
+    *,
+};
 use alloy_primitives::{Address, Bytes, TxKind, U256, address, hex};
 use alloy_sol_types::SolCall;
 use almanac_exec::{
@@ -19,7 +23,7 @@ use almanac_exec::{
 };
 use almanac_primitives::{
     Gas, RecoveredTransaction, StateKey, StateRead, StateReadError,
-    addresses::{CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS},
+    addresses::{CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS},
     params::BLOCK_GAS_MAX,
 };
 use almanac_schedule::Agenda;
@@ -124,6 +128,68 @@ fn cron_entries(chain: &TestChain, id: U256) -> Vec<Entry> {
         plain("getJob of 16 KiB", CRON_REGISTRY, ICronRegistry::getJobCall { id }.abi_encode()),
         plain("getJob of nobody", CRON_REGISTRY, ICronRegistry::getJobCall { id: U256::MAX }.abi_encode()),
     ]
+}
+
+/// Every method of the callback scheduler. The contract that calls is its own handler.
+fn callback_entries(chain: &TestChain, id: U256) -> Vec<Entry> {
+    let caller = person(5).address.create(chain.nonce(person(5).address));
+    let (data, effort, id) = (Bytes::new(), 11, id.to::<u64>());
+    let at = chain.next_seconds() + HOUR;
+    let schedule = |handler, priority| {
+        let order = ICallbackScheduler::scheduleCall {
+            handler,
+            data: Bytes::new(),
+            timestamp: at,
+            priority,
+            executionEffort: effort,
+        };
+        with_data("callback", [7; 32], move |bytes| order_head(&order, bytes))
+    };
+    let estimate = |priority| ICallbackScheduler::estimateCall {
+        data: data.clone(),
+        timestamp: at,
+        priority,
+        executionEffort: effort,
+    };
+    let paid = U256::from(10u64.pow(15));
+    let named = |name, to, entry: Entry| Entry { name, to, ..entry };
+    let [high, medium] = [Priority::High, Priority::Medium].map(estimate);
+    let (scheduler, priority) = (Address::repeat_byte(1), Priority::Medium);
+    let methods: [(&str, Vec<u8>); 6] = [
+        ("callback cancel", ICallbackScheduler::cancelCall { id: 7 }.abi_encode()),
+        ("callback cancel of another door's", ICallbackScheduler::cancelCall { id }.abi_encode()),
+        ("callback getStatus", ICallbackScheduler::getStatusCall { id }.abi_encode()),
+        (
+            "callback getSlotAvailableEffort",
+            ICallbackScheduler::getSlotAvailableEffortCall { timestamp: at, priority }.abi_encode(),
+        ),
+        (
+            "callback setScheduler",
+            ICallbackScheduler::setSchedulerCall { scheduler, allowed: true }.abi_encode(),
+        ),
+        (
+            "callback mayScheduleCallback",
+            ICallbackScheduler::mayScheduleCallbackCall { handler: caller, scheduler }.abi_encode(),
+        ),
+    ];
+    let mut entries = vec![
+        named("callback schedule of a stranger", CALLBACKS, schedule(scheduler, Priority::High)),
+        named("callback estimate High", CALLBACKS, with_data("", [7; 32], |bytes| order_head(&high, bytes))),
+        named(
+            "callback estimate Medium",
+            CALLBACKS,
+            with_data("", [7; 32], |bytes| order_head(&medium, bytes)),
+        ),
+    ];
+    for (name, priority) in [
+        ("callback schedule High, paid", Priority::High),
+        ("callback schedule Medium, paid", Priority::Medium),
+        ("callback schedule Low, paid", Priority::Low),
+    ] {
+        entries.push(Entry { value: paid, ..named(name, CALLBACKS, schedule(caller, priority)) });
+    }
+    entries.extend(methods.into_iter().map(|(name, head)| plain(name, CALLBACKS, head)));
+    entries
 }
 
 /// `é` again and again: text that is not ASCII takes longest to check.
@@ -329,6 +395,7 @@ fn table(median: f64) -> Vec<(String, f64)> {
     let (chain, id) = chain_with_job(wide_chain());
     let mut entries = other_entries();
     entries.extend(cron_entries(&chain, id));
+    entries.extend(callback_entries(&chain, id));
     entries.extend(parameter_entries());
     let mut measured = measure_all(chain, &entries, median);
     let mut genesis = developer_genesis();
@@ -410,6 +477,7 @@ fn attack_27_input_is_paid_for_before_it_is_touched() {
         ("the ledger", looper(Scheme::Call, LEDGER, &[], BYTES)),
         ("parameters by callcode", looper(Scheme::CallCode, PARAMETERS, &get_job, BYTES)),
         ("parameters", looper(Scheme::StaticCall, PARAMETERS, &get_job, BYTES)),
+        ("callbacks", looper(Scheme::StaticCall, CALLBACKS, &get_job, BYTES)),
     ];
     let slower = attacks.map(|(name, looper)| (name, time(&looper) / fair));
     println!("against ecMul at {fair:.1} ns per gas: {slower:.1?}");
