@@ -3,7 +3,11 @@
 use crate::support::{artifacts::deploy, callbacks::*, contracts::*, *};
 use alloy_primitives::{Address, U256};
 use alloy_sol_types::{SolCall, SolError, SolEvent, SolValue};
-use almanac_primitives::{Outcome, addresses::CALLBACKS};
+use almanac_primitives::{
+    Outcome,
+    addresses::CALLBACKS,
+    params::{CALLBACK_SEARCH_READS_MAX, EFFORT_GAS},
+};
 
 alloy_sol_types::sol! {
     #![sol(all_derives = true)]
@@ -101,6 +105,9 @@ fn flip330_example_vesting_pays_each_week_and_ends() {
         assert_eq!(callbacks.read(vesting, Recurring::nextAtCall {}), start + week * WEEK);
         assert_eq!(callbacks.at(start + week * WEEK), [id]);
         assert_eq!(callbacks.status(id), Status::Executed);
+        // Others may fill seconds so that finding the next one reads as much as a search may, twice.
+        let search = CALLBACK_SEARCH_READS_MAX.max * (2_100 + 100);
+        assert!(callbacks.run(id).gas_used.0 + search < 300 * EFFORT_GAS, "the series affords any search");
         assert_eq!(callbacks.chain.balance(somebody), coins(1_000 * week));
     }
     assert_eq!(callbacks.read(vesting, Recurring::nextIdCall {}), 0, "all is paid");

@@ -158,6 +158,31 @@ fn attack_03_lows_of_half_the_lane_do_not_stop_it() {
     assert!(callbacks.schedule(&callback(Priority::Low, at + 9, 2_501)).is_err());
 }
 
+/// An account with a delegation (EIP-7702) is a handler like a contract: its code runs, in its own name. Delegated to a
+/// door it is no door: what is sent to it books nothing.
+#[test]
+fn attack_06_an_account_with_a_delegation() {
+    let (alice, mut callbacks) = (person(3), Callbacks::new());
+    for delegate in [contracts::COUNTER, CALLBACKS, LEDGER] {
+        let nonce = callbacks.chain.nonce(alice.address);
+        let delegation = vec![authorize(alice, nonce, delegate)];
+        let sender = person(4);
+        let tx = eip7702(callbacks.chain.nonce(sender.address), person(5).address, delegation, 100_000);
+        assert!(callbacks.chain.produce(vec![sign(tx, sender.secret)]).receipt(0).outcome.is_success());
+        let at = callbacks.now() + 10;
+        let own = callback(Priority::High, at, 100);
+        let id = callbacks.schedule_as(alice, alice.address, &own).unwrap().id;
+        let order = own.call(alice.address).abi_encode();
+        let receipt = callbacks.chain.send(sender, alice.address, U256::ZERO, order);
+        assert_eq!(events::<CallbackScheduled>(&receipt.logs), [], "{delegate}");
+        assert_eq!(callbacks.booked(at).high, 100);
+        assert_eq!(callbacks.at(at), [id]);
+        let counted = callbacks.chain.state.slot_of(alice.address, CALLBACKS);
+        assert_eq!(counted, U256::ONE, "{delegate}: the delegate's code ran once, called by the scheduler");
+    }
+    callbacks.chain.replay();
+}
+
 /// A calendar that can be read for a thousand entries only.
 struct BreaksBehindTheFirstPage;
 
