@@ -39,6 +39,13 @@ abstract contract RecurringCallback is ICallbackHandler {
         return true;
     }
 
+    /// Whether another run is booked. It is not after a run that had too little effort to book the next.
+    function isRunning() public view returns (bool) {
+        if (nextId == 0) return false;
+        ICallbackScheduler.Status status = SCHEDULER.getStatus(nextId);
+        return status == ICallbackScheduler.Status.Scheduled || status == ICallbackScheduler.Status.Processed;
+    }
+
     function executeCallback(uint64 id, bytes calldata) external {
         if (msg.sender != address(SCHEDULER)) revert NotScheduler(msg.sender);
         // A run of a series that was stopped and started again.
@@ -67,7 +74,7 @@ abstract contract RecurringCallback is ICallbackHandler {
         ICallbackScheduler.Priority priority_,
         uint64 executionEffort_
     ) internal {
-        if (nextId != 0) revert AlreadyRunning(nextId);
+        if (isRunning()) revert AlreadyRunning(nextId);
         if (intervalSec_ == 0) revert IntervalIsZero();
         (intervalSec, priority, executionEffort) = (intervalSec_, priority_, executionEffort_);
         uint64 due = firstAt == 0 ? uint64(block.timestamp) + 1 : firstAt;

@@ -20,6 +20,11 @@ contract GameTick is RecurringCallback {
         _start(0, everySec, ICallbackScheduler.Priority.Low, EFFORT);
     }
 
+    /// Starts the ticks again after they stopped, for want of money or otherwise. Anyone may.
+    function restart() external {
+        _start(0, intervalSec, priority, executionEffort);
+    }
+
     function onCallback(uint64) internal override {
         uint64 passed = uint64(block.timestamp) - lastTickAt;
         lastTickAt = uint64(block.timestamp);

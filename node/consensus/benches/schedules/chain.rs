@@ -26,8 +26,8 @@ use std::{
 /// Name of the chain that grows.
 pub(crate) const LARGE: &str = "large";
 
-/// Schedules that one block of the loader creates: half of a block's gas, so that the base fee does not rise.
-const LOAD_PER_BLOCK: u64 = 600;
+/// Schedules that one block of the loader creates: less than half of a block's gas, so that the base fee does not rise.
+const LOAD_PER_BLOCK: u64 = 300;
 
 type Store = QmdbStore<Context>;
 

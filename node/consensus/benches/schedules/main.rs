@@ -43,7 +43,7 @@ fn main() {
             let added = (size - pending) as f64;
             pending = *size;
             println!("{size} pending schedules");
-            println!("  created by transactions of 600 each: {rate:.0}/s");
+            println!("  created by transactions of 300 each: {rate:.0}/s");
             let (disk, memory) = (disk_bytes(&path) - disk, resident_bytes() - memory);
             println!("  disk {:.0} bytes and memory {:.0} bytes each", disk / added, memory / added);
             overhead::compare([&mut small, &mut chain], [&small_groups, &groups]).await;

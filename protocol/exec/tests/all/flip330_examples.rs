@@ -25,6 +25,9 @@ alloy_sol_types::sol! {
     interface Recurring {
         event RunFailed(uint64 indexed id, uint64 due);
         event RecurrenceStopped(uint64 due, bytes reason);
+        error AlreadyRunning(uint64 id);
+        function restart() external;
+        function isRunning() external view returns (bool);
         error BalanceTooLow(uint256 balance, uint256 fee);
         function nextId() external view returns (uint64);
         function nextAt() external view returns (uint64);
@@ -200,6 +203,27 @@ fn flip330_example_a_series_without_money_says_so_and_stops() {
     assert_eq!(callbacks.read(game, Recurring::ticksCall {}), 2, "the work of this run was done");
     assert_eq!(callbacks.read(game, Recurring::nextIdCall {}), 0);
     assert!(callbacks.at(start + 500).is_empty());
+}
+
+#[test]
+fn flip330_example_a_series_that_stopped_can_be_started_again() {
+    let mut callbacks = Callbacks::new();
+    let game = deploy(&mut callbacks.chain, person(3), "GameTick", tick_fee(), &60u64.abi_encode());
+    let start = callbacks.now();
+    let id = callbacks.read(game, Recurring::nextIdCall {});
+    // The first tick follows in the same block.
+    let again = callbacks.send(person(4), game, U256::ZERO, Recurring::restartCall {});
+    let running = Recurring::AlreadyRunning { id }.abi_encode();
+    assert_eq!(again.outcome, Outcome::Reverted(running.into()), "it runs already");
+    assert_eq!((callbacks.now(), callbacks.read(game, Recurring::ticksCall {})), (start + 1, 1));
+    assert!(!callbacks.read(game, Recurring::isRunningCall {}), "no money for a second tick");
+    callbacks.chain.send(person(4), game, tick_fee(), Vec::new());
+    let again = callbacks.send(person(4), game, U256::ZERO, Recurring::restartCall {});
+    assert_eq!(again.outcome, Outcome::Success);
+    assert!(callbacks.read(game, Recurring::isRunningCall {}));
+    let now = callbacks.now();
+    assert_eq!(callbacks.at(now + 1).len(), 1);
+    assert_eq!(callbacks.read(game, Recurring::ticksCall {}), 2);
 }
 
 /// Its own work is not for strangers.
