@@ -24,6 +24,10 @@ use std::{
 /// Name of the keyspace that holds everything.
 const SPACE: &str = "index";
 
+/// Tables of the index that stay open. The engine's default, 900, and the other files of a node together exceed what
+/// most systems let a process open, once the index is large enough.
+const OPEN_TABLES_MAX: usize = 64;
+
 /// Largest journal, which is replayed after a crash. The engine's minimum is 64 MiB.
 const JOURNAL_BYTES_MAX: u64 = 128 << 20;
 
@@ -201,6 +205,7 @@ fn open_engine(path: &Path, config: &IndexConfig) -> Result<(Database, Keyspace)
     let database = Database::builder(path)
         .cache_size(config.cache_bytes)
         .max_journaling_size(JOURNAL_BYTES_MAX)
+        .max_cached_files(Some(OPEN_TABLES_MAX))
         // One background thread: it must not take the cores that blocks need.
         .worker_threads(1)
         .open()?;

@@ -366,10 +366,10 @@ fn a_chain_whose_genesis_is_no_developers_refuses_edits() {
     std::fs::write(&file, genesis.replace("\"developer\": true,", "")).unwrap();
 
     let node = Node::start(&["--datadir", path]);
-    refused(&node, "anvil_setBalance", json!([NOBODY, "0x1"]), "only a developer's chain");
+    refused(&node, "anvil_setBalance", json!([NOBODY, "0x1"]), "only a developer chain");
     node.result("anvil_impersonateAccount", json!([NOBODY]));
     let request = json!([{ "from": NOBODY, "to": BOB, "gas": "0x5208" }]);
-    refused(&node, "eth_sendTransaction", request, "only a developer's chain");
+    refused(&node, "eth_sendTransaction", request, "only a developer chain");
     assert_eq!(node.height(), 0);
     node.receipt(&node.send(&to_bob(0))["result"]);
 }
