@@ -191,7 +191,7 @@ fn an_answer_is_as_large_as_the_node_is_told() {
         let refused = logs(fits + 1);
         assert_eq!(refused["error"]["code"], -32_005, "{:.200}", refused.to_string());
         let message = refused["error"]["message"].as_str().unwrap();
-        assert!(message.contains("larger than an answer may be: end the range at block"), "{message}");
+        assert!(message.contains("exceed the size limit of an answer: end the range at block"), "{message}");
     }
 }
 
