@@ -177,7 +177,9 @@ await check("getBlock with transactions", async () => {
     assert.equal(block.transactions[0].blockNumber, block.number);
     assert.equal(block.transactions[0].transactionIndex, 0);
     assert.equal((await reader.getBlock({ blockTag: "earliest" })).number, 0n);
-    assert.equal((await reader.getBlock({ blockTag: "finalized" })).number <= block.number, true);
+    // A validator may have made further blocks by now.
+    const finalized = await reader.getBlock({ blockTag: "finalized" });
+    assert.equal(finalized.number <= (await reader.getBlock({ blockTag: "latest" })).number, true);
 });
 await check("getTransaction by block and index", async () => {
     const { blockNumber } = await act({ to: carol.address, value: 1n });
