@@ -286,19 +286,20 @@ impl Walk {
         events: &mut Vec<Event>,
     ) -> Result<ControlFlow<()>, WalkError> {
         match if running.contains(&entry) { judge(execution, entry)? } else { None } {
-            Some(run) if !self.has_room_for(run.gas_limit) => {
+            Some(Judged { run, .. }) if !self.take_room(run.gas_limit) => {
                 // FLIP330-13: what is left goes to the oldest that fit. In every other lane nobody overtakes.
                 if self.lane != Lane::Spare {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            Some(run) => match process(execution, entry, events)? {
-                Some(()) => {
+            Some(Judged { run, is_marked }) => {
+                if is_marked && !mark_taken_up(execution, entry, events)? {
+                    self.budget.give_back(run.gas_limit);
+                } else {
                     self.runs_left -= 1;
                     runs.push(SelectedRun { run, entry });
                 }
-                None => self.budget.give_back(run.gas_limit),
-            },
+            }
             None if self.endings_left > 0 => self.end(execution, entry, events)?,
             // Only the cron lane runs everything that it selects, so only its walk may set entries aside.
             None if self.lane == Lane::Cron => self.has_aside = true,
@@ -309,7 +310,7 @@ impl Walk {
     }
 
     /// Takes the room of a run, if there is enough.
-    fn has_room_for(&mut self, gas_limit: Gas) -> bool {
+    fn take_room(&mut self, gas_limit: Gas) -> bool {
         self.runs_left > 0
             && match self.lane {
                 Lane::Spare => self.budget.take_fitting(gas_limit),
@@ -395,43 +396,49 @@ fn is_waiting<'a, I: Inspector<EvmContext<'a>>>(
     Ok(Head::from_word(head).is_ok_and(|head| head.entry(entry.schedule) == Some(entry)))
 }
 
+/// A due schedule that runs.
+struct Judged {
+    run: RunTransaction,
+    /// Whether its door wants it marked before anything of the block runs.
+    is_marked: bool,
+}
+
 /// The run of a due schedule, or `None` if it does not run. Changes nothing.
 fn judge<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     entry: Entry,
-) -> Result<Option<RunTransaction>, BlockError> {
+) -> Result<Option<Judged>, BlockError> {
     let moment = execution.moment();
     match execution.act(|ledger| read(ledger, entry)) {
         Ok(record) => {
             let Decision::Run { price, .. } = decide(&record, moment) else { return Ok(None) };
-            Ok(Some(record.run(price)))
+            Ok(Some(Judged { run: record.run(price), is_marked: record.body.terms.is_processed() }))
         }
         Err(ScheduleFault::Broken(_)) => Ok(None),
         Err(ScheduleFault::Block(error)) => Err(error),
     }
 }
 
-/// Marks a selected run where its door wants that. Answers `None` for one that a fault of our own has put aside.
-fn process<'a, I: Inspector<EvmContext<'a>>>(
+/// Marks a schedule whose run follows in this block. Returns false for one that a fault of our own has quarantined.
+fn mark_taken_up<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     entry: Entry,
     events: &mut Vec<Event>,
-) -> Result<Option<()>, BlockError> {
+) -> Result<bool, BlockError> {
     let moment = execution.moment();
-    let processed = execution.act(|ledger| {
+    let marked = execution.act(|ledger| {
         let record = read(ledger, entry)?;
-        let is_processed = record.body.terms.is_processed();
-        Ok(if is_processed { Some(life::process(ledger, record, moment)?) } else { None })
+        Ok(life::process(ledger, record, moment)?)
     });
-    match processed {
+    match marked {
         Ok(event) => {
-            events.extend(event);
-            Ok(Some(()))
+            events.push(event);
+            Ok(true)
         }
         Err(ScheduleFault::Block(error)) => Err(error),
         Err(ScheduleFault::Broken(broken)) => {
             events.push(put_aside(execution, entry, &broken)?);
-            Ok(None)
+            Ok(false)
         }
     }
 }
