@@ -17,7 +17,7 @@ interface ICallbackScheduler {
     }
 
     enum Status {
-        /// There is no such callback, or it ended longer ago than ends are kept.
+        /// No callback has this id, or it ended so long ago that its status is no longer stored.
         Unknown,
         Scheduled,
         /// The start of this block has taken it up; its run follows in the same block.

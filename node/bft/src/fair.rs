@@ -1,6 +1,6 @@
 //! Serves the messages of a channel in turn by peer: a peer that floods it fills only its own share.
 //!
-//! The transport has one queue for all peers and drops what does not fit, whoever sent it. This module empties
+//! The transport has one queue for all peers. When it is full, it drops messages of any peer. This module empties
 //! that queue immediately and keeps a short queue per peer. It also enforces the size limit of its channel; the
 //! transport has one limit for all channels.
 

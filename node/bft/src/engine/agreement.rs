@@ -97,7 +97,7 @@ impl<B: Blocker<PublicKey = PublicKey>> Agreement<B> {
                 blocker,
                 automaton,
                 relay: relay.clone(),
-                // Both hear of everything, the watch if it is there.
+                // Every activity goes to both; the watch is optional.
                 reporter: Reporters::<_, VoteWatch>::from((relay, entry.watch)),
                 track_historical_votes: false,
                 strategy: Sequential,
