@@ -148,9 +148,15 @@ pub struct Timeouts {
     pub fetch: Duration,
 }
 
-/// Nanoseconds per gas of the dearest work there is, rounded up. By `dearest_precompile` in `exec/tests/all/precompiles.rs`
-/// that is P256VERIFY: 1.3 times ecAdd in the same run, which took 14 ns on two shared cores; the rest is margin.
-pub const DEAREST_NS_PER_GAS: u64 = 30;
+/// Nanoseconds per gas that the timeouts have room for. By `dearest_precompile` in `exec/tests/all/precompiles.rs` the
+/// dearest work is P256VERIFY: 1.3 times ecAdd in the same run, which took 14 ns on two shared cores. A full block of it
+/// fits with the rest of each timeout. What is slower makes views fail, and budgets halve; a larger figure would make
+/// every failure of a leader longer.
+pub const TIMEOUT_NS_PER_GAS: u64 = 15;
+
+/// Before a validator repeats that a view has failed. One that comes back has missed what was said before: where its vote
+/// is needed, all wait for the next repetition.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// The time that executing this much gas takes.
 pub fn time_of_gas(gas: Gas, ns_per_gas: u64) -> Duration {
@@ -172,8 +178,9 @@ impl Timeouts {
             // More than two seconds with the tolerance, so that a validator whose clock is that far behind
             // still votes.
             certification: leader * 2 + Duration::from_millis(300),
-            retry: leader * 2,
-            skip: leader * 5,
+            retry: RETRY,
+            // The least that consensus allows, and a view more: one that is down costs two or three views.
+            skip: leader * 3 + Duration::from_millis(300),
             fetch: Duration::from_secs(1),
         }
     }
@@ -301,6 +308,15 @@ mod tests {
         assert_eq!(times(100), [700, 1_700]);
         assert_eq!(times(101), [701, 1_702]);
         assert_eq!(times(2_400), [3_000, 6_300], "made and judged");
+    }
+
+    /// Consensus refuses to start with others.
+    #[test]
+    fn a_leader_is_skipped_later_than_a_view_ends() {
+        for block_time in [Duration::ZERO, Duration::from_millis(1), Duration::from_secs(60)] {
+            let timeouts = Timeouts::for_blocks(block_time, Duration::ZERO);
+            assert!(timeouts.skip > timeouts.certification.max(timeouts.retry), "{timeouts:?}");
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub use block::ConsensusBlock;
 pub use certificate::{CertificateError, Certified};
 pub use digest::BlockDigest;
 pub use engine::{
-    CHANNEL_QUOTA, CHANNELS, Channels, DEAREST_NS_PER_GAS, Marshal, RECENT_BLOCKS, Timeouts, Validator,
+    CHANNEL_QUOTA, CHANNELS, Channels, Marshal, RECENT_BLOCKS, TIMEOUT_NS_PER_GAS, Timeouts, Validator,
     message_bytes_max,
 };
 pub use evidence::{Conflict, ConflictKind, EvidenceError, EvidenceStore};

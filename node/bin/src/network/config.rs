@@ -8,7 +8,7 @@ use crate::{
     regular_file::{self, CONFIG_BYTES_MAX},
 };
 use alloy_primitives::B256;
-use almanac_bft::{DEAREST_NS_PER_GAS, NetworkConfig, Peer, TimeConfig};
+use almanac_bft::{NetworkConfig, Peer, TIMEOUT_NS_PER_GAS, TimeConfig};
 use almanac_mempool::PoolConfig;
 use almanac_primitives::DurationMs;
 use anyhow::{Context as _, ensure};
@@ -194,7 +194,7 @@ impl NodeConfig {
             peers: self.peers.iter().map(peer).collect(),
             followers: self.followers.clone(),
             time: TimeConfig { block_time: self.block_time_ms, ..TimeConfig::default() },
-            ns_per_gas: self.timeout_ns_per_gas.unwrap_or(DEAREST_NS_PER_GAS),
+            ns_per_gas: self.timeout_ns_per_gas.unwrap_or(TIMEOUT_NS_PER_GAS),
         })
     }
 }

@@ -250,7 +250,7 @@ const BN254_ORDER: U256 = U256::from_limbs([
 /// Calls a precompile with the same input until there is no gas left.
 const LOOPER: Address = address!("0x00000000000000000000000000000000000d0003");
 
-/// The dearest precompile in time for its gas, call included: `DEAREST_NS_PER_GAS` in `node/bft` rounds it up.
+/// The dearest precompile in time for its gas, call included: `TIMEOUT_NS_PER_GAS` in `node/bft` stands on it.
 #[test]
 #[ignore = "measures time; run it alone on a quiet machine"]
 #[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a stopwatch beside the transition")]
