@@ -136,11 +136,6 @@ fn schedule(
     let Plan { admitted, second } =
         plan(call, &order.data, order.timestamp, priority, order.executionEffort)?;
     take_fee(call, admitted.fee)?;
-    let (shares, effort) = (call.moment().shares, order.executionEffort);
-    if let Some(class) = priority.class() {
-        let booked = capacity::book(call, shares, second, class, effort);
-        booked.map_err(|failure| thrown(failure, |room| no_capacity(&room)))?;
-    }
     let id = call.next_id()?;
     let input = handler_input(id.0, &order.data);
     let body = Body {
@@ -153,7 +148,9 @@ fn schedule(
     };
     let (lane, due) = (priority.lane(), TimestampMs::from_seconds(second));
     let new = NewSchedule { body, lane, due, priority: priority.rank(), escrow: admitted.fee };
-    let event = life::create(call, id, new)?;
+    let shares = call.moment().shares;
+    let created = life::create_booked(call, id, new, shares);
+    let event = created.map_err(|failure| thrown(failure, |room| no_capacity(&room)))?;
     call.tell(event)?;
     let timestamp = predicted(priority, second);
     call.answer(&ScheduledCallback { id: id.0, timestamp, status: ICallbackScheduler::Status::Scheduled })

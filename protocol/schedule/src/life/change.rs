@@ -5,7 +5,7 @@ use super::{
     event::{Event, What},
 };
 use crate::{
-    capacity::RELEASE_GAS,
+    capacity::{self, Booking, NoRoom, RELEASE_GAS, Shares},
     decide::{End, Moment},
     doors::Door,
     ledger::{Failure, Ledger, load, save},
@@ -87,18 +87,42 @@ pub struct NewSchedule {
     pub escrow: Wei,
 }
 
-/// Creates a schedule that its door has checked.
+/// Creates a schedule that its door has checked, and books the room that its terms ask for: all of it, or nothing.
+pub fn create_booked<L: Ledger>(
+    ledger: &mut L,
+    id: ScheduleId,
+    new: NewSchedule,
+    shares: Shares,
+) -> Result<Event, Failure<NoRoom, L::Error>> {
+    let record = new.into_record(id);
+    if let Some(Booking { second, class, effort }) = record.body.terms.booking(&record) {
+        capacity::book(ledger, shares, second, class, effort)?;
+    }
+    keep(ledger, &record).map_err(Failure::Ledger)
+}
+
+/// Creates a schedule that its door has checked, of a door whose terms book no room.
 pub fn create<L: Ledger>(ledger: &mut L, id: ScheduleId, new: NewSchedule) -> Result<Event, L::Error> {
-    let NewSchedule { body, lane, due, priority, escrow } = new;
-    let (status, last) = (Status::Pending, LastRun::None);
-    let head = Head { status, lane, last, due, priority, runs: 0, until: 0 };
-    let record = Record { id, head, escrow, body };
+    keep(ledger, &new.into_record(id))
+}
+
+impl NewSchedule {
+    fn into_record(self, id: ScheduleId) -> Record {
+        let Self { body, lane, due, priority, escrow } = self;
+        let (status, last) = (Status::Pending, LastRun::None);
+        Record { id, head: Head { status, lane, last, due, priority, runs: 0, until: 0 }, escrow, body }
+    }
+}
+
+/// Stores a new record, paid for until its end.
+fn keep<L: Ledger>(ledger: &mut L, record: &Record) -> Result<Event, L::Error> {
     ledger.move_entry()?;
-    prepay(ledger, &record)?;
-    ledger.keep_body(id, record.body.encode())?;
-    save(ledger, &record)?;
+    prepay(ledger, record)?;
+    ledger.keep_body(record.id, record.body.encode())?;
+    save(ledger, record)?;
+    let Head { lane, due, priority, .. } = record.head;
     let (owner, target, gas_limit) = (record.body.owner, record.body.call().to, record.body.gas_limit);
-    Ok(Event::of(id, &record.body, What::Created { owner, target, lane, due, gas_limit, priority }))
+    Ok(Event::of(record.id, &record.body, What::Created { owner, target, lane, due, gas_limit, priority }))
 }
 
 /// Takes the price of what happens to a schedule where nobody pays: its end, the release of its room, and where ends

@@ -24,7 +24,9 @@ mod process;
 mod settle;
 
 pub use begin::{Begun, begin};
-pub use change::{CancelError, NewSchedule, TopUpError, cancel, create, find, look_up, quarantine, top_up};
+pub use change::{
+    CancelError, NewSchedule, TopUpError, cancel, create, create_booked, find, look_up, quarantine, top_up,
+};
 pub use due::{end_without_run, skip, wait};
 pub use end::sweep;
 pub use event::{Event, LifeEvent, What};
