@@ -59,8 +59,8 @@ kill-long: ## Kill a node under load 200 times
 fault-long: ## Kill, stop and disconnect real validators and fill their disks, under load, 10 times
 	ALMANAC_FAULT_ROUNDS=10 cargo test -p almanac --test networks network_faults:: -- --nocapture
 
-soak: ## Check that memory, files and disk stay flat under load and faults, for 10 minutes; SECONDS=n BLOCK_MS=n
-	ALMANAC_SOAK_S=$(or $(SECONDS),600) ALMANAC_SOAK_BLOCK_MS=$(or $(BLOCK_MS),200) cargo test --release -p almanac --test networks soak:: -- --ignored --nocapture
+soak: ## Check that memory, files and disk stay flat under load and faults, for 30 minutes; SECONDS=n BLOCK_MS=n
+	ALMANAC_SOAK_S=$(or $(SECONDS),1800) ALMANAC_SOAK_BLOCK_MS=$(or $(BLOCK_MS),100) cargo test --release -p almanac --test networks soak:: -- --ignored --nocapture
 
 crash-long: ## Crash the store at every point of every recovery
 	ALMANAC_CRASH_LONG=1 cargo test --release -p almanac-consensus --test all crash:: -- --nocapture
