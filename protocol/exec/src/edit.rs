@@ -3,7 +3,7 @@
 use crate::doors::IDeveloper;
 use alloy_primitives::{Address, Bytes, U256, hex};
 use alloy_sol_types::{SolCall, SolInterface};
-use almanac_primitives::{Gas, Halt, Outcome};
+use almanac_primitives::{Gas, Halt, Outcome, params::PARAMETERS};
 
 /// One change of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +45,11 @@ pub enum Edit {
     },
 }
 
-/// Gas that every edit may use in addition to that for its calldata.
-const EDIT_GAS_MAX: u64 = 100_000;
+/// Gas that every edit may use in addition to that for its calldata: setting a parameter reads all of them.
+const EDIT_GAS_MAX: u64 = 60_000 + COLD_READ_GAS * PARAMETERS.len() as u64;
+
+/// Gas for reading a slot for the first time (EIP-2929).
+const COLD_READ_GAS: u64 = 2_100;
 
 /// Most gas that a byte of calldata can cost: as calldata, under the floor of EIP-7623, and as stored code.
 const EDIT_BYTE_GAS_MAX: u64 = 40 + 16 + 200;
