@@ -1,7 +1,7 @@
 # `make` lists the targets. CI runs `make test`.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts bench-rpc sim-long mutants
+.PHONY: help run test lint bench bench-state bench-calendar bench-slots bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts bench-rpc sim-long mutants
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ bench-pool: ## Measure inserts into the pool against a plain map
 bench-calendar: ## Measure schedules in whole blocks, and the calendar against a map in memory
 	cargo bench -p almanac-consensus --bench schedules
 	cargo bench -p almanac-schedule --bench calendar
+
+bench-slots: ## Measure callbacks: booking beside many bookings, and runs against plain calls
+	cargo bench -p almanac-exec --bench slots
 
 bench-prices: ## Measure the time per gas of every entry into native code
 	cargo test --config profile.dev.opt-level=3 -p almanac-exec --test all -- --ignored --nocapture --test-threads 1 attack_27

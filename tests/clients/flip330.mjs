@@ -57,6 +57,13 @@ async function book(timestamp, priority, effort) {
     return scheduler.interface.parseLog(logs[0]).args;
 }
 
+/** What the same order would come to, without sending it. */
+async function preview(timestamp, priority, effort) {
+    const [from, to, value] = [accounts[0].address, SCHEDULER, `0x${parseEther("1").toString(16)}`];
+    const data = errors.encodeFunctionData("schedule", [from, "0x", timestamp, priority, effort]);
+    return await rpc("almanac_preview", { from, to, value, data });
+}
+
 /** The events of a callback, oldest first, as name and arguments. */
 async function history(id) {
     const topic = `0x${id.toString(16).padStart(64, "0")}`;
@@ -134,6 +141,9 @@ await onlyAlmanac("a second that is full is seen, and Medium moves on", async ()
     const { reason } = await scheduler.estimate("0x", at, HIGH, 20);
     const { name, args } = errors.parseError(reason);
     assert.deepEqual([name, args.effort, args.available], ["NoCapacity", 20n, 3n]);
+    assert.equal((await preview(at, HIGH, 20)).order.error, `will not fit: second ${at} has 3 effort left, not 20`);
+    const moved = await preview(at, MEDIUM, 6_000);
+    assert.deepEqual([Number(moved.order.due.ms), moved.runs[0].success], [(at + 1) * 1_000, true]);
     const { timestamp } = await book(at, MEDIUM, 6_000);
     assert.equal(timestamp, BigInt(at + 1));
     const { booked } = await rpc("almanac_capacity", { from: at * 1_000, to: (at + 1) * 1_000 });

@@ -1,6 +1,7 @@
 //! Tests with networks of real processes, in a program of their own: they need the machine for themselves.
 
 mod backup;
+mod booked_second;
 mod cost;
 mod follower;
 mod hostile;

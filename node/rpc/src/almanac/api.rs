@@ -4,7 +4,7 @@ use super::{
     Almanac,
     agenda::{self, AgendaPage},
     capacity::{self, Capacity},
-    listen,
+    listen, order,
     parameters::{self, RpcParameter},
     params,
     preview::{self, Preview},
@@ -40,9 +40,9 @@ pub(crate) trait AlmanacApi {
     #[method(name = "almanac_capacity")]
     async fn capacity(&self, options: Option<Value>) -> RpcResult<Answer<Capacity>>;
 
-    /// What the next runs of a schedule would do.
+    /// What the next runs of a schedule would do, or of one that a transaction would book.
     #[method(name = "almanac_preview")]
-    async fn preview(&self, id: Value, count: Option<Value>) -> RpcResult<Answer<Preview>>;
+    async fn preview(&self, what: Value, count: Option<Value>) -> RpcResult<Answer<Preview>>;
 
     /// How many runs the escrow of a schedule pays for.
     #[method(name = "almanac_runway")]
@@ -96,8 +96,13 @@ impl AlmanacApiServer for Almanac {
         self.answer(move |view| capacity::measure(view, &wanted)).await
     }
 
-    async fn preview(&self, id: Value, count: Option<Value>) -> RpcResult<Answer<Preview>> {
-        let (id, count) = (params::schedule_id(&id)?, preview::checked_count(count)?);
+    async fn preview(&self, what: Value, count: Option<Value>) -> RpcResult<Answer<Preview>> {
+        let count = preview::checked_count(count)?;
+        if what.is_object() {
+            let request = order::request(what)?;
+            return self.answer(move |view| order::preview(view, request, count)).await;
+        }
+        let id = params::schedule_id(&what)?;
         self.answer(move |view| preview::preview(view, id, count)).await
     }
 

@@ -6,6 +6,7 @@ mod booked;
 mod capacity;
 mod listen;
 mod one_schedule;
+mod order;
 mod parameters;
 mod params;
 mod preview;

@@ -2,6 +2,8 @@
 //!
 //! Each block goes through the real state transition, on the state after the previous one, with only this
 //! schedule due. The base fee stays at the next block's, since later ones are unknown.
+//!
+//! [`order`](super::order) previews what is not booked yet.
 
 use super::{one_schedule::OneSchedule, params::StatusName, runs::failure};
 use crate::{
@@ -40,7 +42,10 @@ use std::time::Instant;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Preview {
     #[serde(flatten)]
-    id: RpcScheduleId,
+    id: Option<RpcScheduleId>,
+    /// The transaction that would book it, if it is not booked yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<PreviewedOrder>,
     /// The block whose state it starts from.
     block_number: U64,
     base_fee: U256,
@@ -51,6 +56,19 @@ pub(crate) struct Preview {
     end: Option<PreviewedEnd>,
     /// Why there are fewer runs than requested, unless the schedule ends.
     waits: Option<String>,
+}
+
+/// A transaction that would book a schedule.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PreviewedOrder {
+    pub(super) gas_used: U64,
+    /// What the schedule would hold: a fee, or an escrow.
+    pub(super) costs: Option<U256>,
+    /// The time that it would get.
+    pub(super) due: Option<RpcTime>,
+    /// Why it would not be booked.
+    pub(super) error: Option<String>,
 }
 
 /// Advice in errors about answers that are too large.
@@ -103,46 +121,69 @@ pub(super) fn preview(view: &View, id: ScheduleId, count: usize) -> RpcResult<Pr
     let (tip, state) = view.state(None)?;
     let parameters = read_parameters(&state).map_err(error::internal)?;
     let next = upcoming(&tip, &state, &parameters, (view.next_time)())?;
-    let mut attempt = Attempt {
+    let attempt = Attempt {
         view,
         id,
         state: Overlay::new(state),
         parent: tip.block.header.clone(),
         earliest: next.timestamp,
         base_fee: next.base_fee,
-        parameters: parameters.clone(),
+        parameters,
     };
-    let mut preview = Preview {
-        id: RpcScheduleId::new(id),
-        block_number: U64::from(tip.number()),
-        base_fee: U256::from(next.base_fee.0),
-        runs: Vec::new(),
-        escrow_suffices: true,
-        end: ended(&known),
-        waits: None,
-    };
-    let (begin, mut room) = (Instant::now(), Room::new(FEWER));
-    while preview.runs.len() < count && preview.end.is_none() {
-        if begin.elapsed() > PREVIEW_TIME_MAX {
-            let (done, max_ms) = (preview.runs.len(), PREVIEW_TIME_MAX.as_millis());
-            return Err(error::limit(format!("{done} runs took longer than {max_ms} ms: {FEWER}")));
-        }
-        let Some(record) = attempt.record()?.filter(|record| record.head.status == Status::Pending) else {
-            break;
-        };
-        let step = attempt.step(&record)?;
-        preview.escrow_suffices &= !step.is_short;
-        preview.end = step.end;
-        match step.run {
-            Some(run) => preview.runs.push(room.write(&run)?),
-            None if preview.end.is_none() && !step.has_moved => {
-                preview.waits = Some(why_not(&record, &parameters));
-                break;
-            }
-            None => {}
+    let preview = Preview { end: ended(&known), ..Preview::new(Some(id), tip.number(), next.base_fee) };
+    attempt.preview(preview, count)
+}
+
+impl Preview {
+    /// Nothing has run yet.
+    pub(super) fn new(id: Option<ScheduleId>, block: u64, base_fee: GasPrice) -> Self {
+        Self {
+            id: id.map(RpcScheduleId::new),
+            order: None,
+            block_number: U64::from(block),
+            base_fee: U256::from(base_fee.0),
+            runs: Vec::new(),
+            escrow_suffices: true,
+            end: None,
+            waits: None,
         }
     }
-    Ok(preview)
+
+    /// Of what this transaction would book.
+    pub(super) fn of_order(mut self, order: PreviewedOrder) -> Self {
+        self.order = Some(order);
+        self
+    }
+}
+
+impl Attempt<'_> {
+    /// Runs the schedule `count` times, or until it ends or waits.
+    pub(super) fn preview(mut self, mut preview: Preview, count: usize) -> RpcResult<Preview> {
+        let attempt = &mut self;
+        let (begin, mut room) = (Instant::now(), Room::new(FEWER));
+        while preview.runs.len() < count && preview.end.is_none() {
+            if begin.elapsed() > PREVIEW_TIME_MAX {
+                let (done, max_ms) = (preview.runs.len(), PREVIEW_TIME_MAX.as_millis());
+                return Err(error::limit(format!("{done} runs took longer than {max_ms} ms: {FEWER}")));
+            }
+            let Some(record) = attempt.record()?.filter(|record| record.head.status == Status::Pending)
+            else {
+                break;
+            };
+            let step = attempt.step(&record)?;
+            preview.escrow_suffices &= !step.is_short;
+            preview.end = step.end;
+            match step.run {
+                Some(run) => preview.runs.push(room.write(&run)?),
+                None if preview.end.is_none() && !step.has_moved => {
+                    preview.waits = Some(why_not(&record, &attempt.parameters));
+                    break;
+                }
+                None => {}
+            }
+        }
+        Ok(preview)
+    }
 }
 
 fn ended(known: &KnownSchedule) -> Option<PreviewedEnd> {
@@ -164,14 +205,14 @@ fn why_not(record: &Record, parameters: &Parameters) -> String {
 }
 
 /// A chain of simulated blocks that contain only the runs of one schedule.
-struct Attempt<'v> {
-    view: &'v View,
-    id: ScheduleId,
-    state: Overlay<HistoricalState>,
-    parent: Header,
-    earliest: TimestampMs,
-    base_fee: GasPrice,
-    parameters: Parameters,
+pub(super) struct Attempt<'v> {
+    pub(super) view: &'v View,
+    pub(super) id: ScheduleId,
+    pub(super) state: Overlay<HistoricalState>,
+    pub(super) parent: Header,
+    pub(super) earliest: TimestampMs,
+    pub(super) base_fee: GasPrice,
+    pub(super) parameters: Parameters,
 }
 
 /// What happened to a schedule in one such block.
@@ -185,7 +226,7 @@ struct Step {
 }
 
 impl Attempt<'_> {
-    fn record(&self) -> RpcResult<Option<Record>> {
+    pub(super) fn record(&self) -> RpcResult<Option<Record>> {
         Record::read(&self.state, self.id).map_err(error::internal)
     }
 
@@ -204,10 +245,7 @@ impl Attempt<'_> {
         let output = execute(&self.state, &OneSchedule(self.id), &input, &mut BlockBody::new(Vec::new()));
         let output = output.map_err(error::internal)?;
         self.state.apply(&output.diff);
-        // A block at its gas target keeps the base fee unchanged.
-        let header = output.header(self.parent.commitment);
-        let target = Gas(header.gas_limit.0 / GAS_TARGET_DIVISOR);
-        self.parent = Header { gas_used: target, base_fee: self.base_fee, ..header };
+        self.parent = parent_at(self.base_fee, &output.header(self.parent.commitment));
         let now = self.record()?;
         let receipt = output.receipts.iter().find(|receipt| receipt.schedule_ref.is_some());
         let (end, is_short) = end_in(&output, self.id, now.as_ref(), timestamp);
@@ -255,6 +293,12 @@ impl Attempt<'_> {
                 .collect(),
         }
     }
+}
+
+/// A header whose child has this base fee: a block at its gas target keeps it.
+pub(super) fn parent_at(base_fee: GasPrice, header: &Header) -> Header {
+    let target = Gas(header.gas_limit.0 / GAS_TARGET_DIVISOR);
+    Header { gas_used: target, base_fee, ..header.clone() }
 }
 
 /// How a schedule ended in a block, if it did, and whether it ran out of money. Its run may have ended others too.

@@ -37,7 +37,7 @@ pub(crate) struct Overrides {
 /// The state and the block that calls are tried in, and the time that is left for all of them.
 pub(crate) struct Attempt {
     /// The block that the request named.
-    pub(super) base: Arc<IndexedBlock>,
+    pub(crate) base: Arc<IndexedBlock>,
     pub(crate) state: Overlay<HistoricalState>,
     pub(crate) environment: Environment,
     /// Where the transaction of a call would be, if it were sent now: ids of schedules follow from it.
@@ -110,7 +110,7 @@ impl Attempt {
     }
 
     /// Tries a call and answers with what it would change too.
-    pub(super) fn step<I>(
+    pub(crate) fn step<I>(
         &mut self,
         call: Call,
         is_strict: bool,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 const CHAIN_ID: u64 = 31_337;
 const BLOCK_GAS: u64 = 120_000_000;
-const CONTRACT: Address = address!("0x00000000000000000000000000000000000c0de0");
+pub(crate) const CONTRACT: Address = address!("0x00000000000000000000000000000000000c0de0");
 /// Accounts that exist beside the senders, so that the maps have some size.
 const BYSTANDERS: u64 = 8_000;
 
@@ -29,6 +29,10 @@ impl StateRead for WarmState {
 }
 
 impl WarmState {
+    pub(crate) fn put(&mut self, values: impl IntoIterator<Item = (StateKey, Bytes)>) {
+        self.0.extend(values);
+    }
+
     pub(crate) fn apply(&mut self, diff: &StateDiff) {
         for change in diff.changes() {
             match &change.new {
@@ -91,19 +95,19 @@ pub(crate) fn storage_writes() -> Workload {
     workload("200 × (20 fresh + 20 rewritten slots)", &senders, messages.collect(), writer)
 }
 
-struct Message {
-    to: Address,
-    value: u64,
-    input: Bytes,
-    gas_limit: u64,
+pub(crate) struct Message {
+    pub(crate) to: Address,
+    pub(crate) value: u64,
+    pub(crate) input: Bytes,
+    pub(crate) gas_limit: u64,
 }
 
-struct Person {
+pub(crate) struct Person {
     secret: B256,
-    address: Address,
+    pub(crate) address: Address,
 }
 
-fn persons(count: u64) -> Vec<Person> {
+pub(crate) fn persons(count: u64) -> Vec<Person> {
     let person = |n: u64| {
         let secret = keccak256(n.to_be_bytes());
         let signature = sign_message(secret, B256::ZERO).expect("a hash is a key");
@@ -117,7 +121,7 @@ fn bystander(n: u64) -> Address {
     Address::from_word(keccak256([b"bystander", &n.to_be_bytes()[..]].concat()))
 }
 
-fn workload(
+pub(crate) fn workload(
     name: &'static str,
     senders: &[Person],
     messages: Vec<Message>,
@@ -128,9 +132,11 @@ fn workload(
     let parent = genesis.header(StateCommitment::default()).expect("the genesis is sound");
     let transactions: Vec<_> =
         senders.iter().zip(messages).map(|(sender, message)| sign(sender, message)).collect();
+    let mut state = WarmState::default();
+    state.put(values.clone());
     Workload {
         name,
-        state: WarmState(values.clone().into_iter().collect()),
+        state,
         genesis: values,
         input: BlockInput {
             chain_id: CHAIN_ID,

@@ -4,7 +4,7 @@ use crate::almanac::{IParameters, refused, wei};
 use crate::support::{
     ALICE, Node,
     callbacks::{ICallbackScheduler, Priority, SCHEDULER, book, cancel, let_alice_book, order},
-    cron::{COUNTER, REVERTER, TARGET, mine_at, now, set_code},
+    cron::{COUNTER, Job, REGISTRY, REVERTER, TARGET, mine_at, now, set_code},
     number,
     socket::Socket,
 };
@@ -203,4 +203,70 @@ fn a_full_second_and_a_pause_are_seen() {
     mine_at(&node, at);
     assert_eq!(schedule(&node, &first)["status"], "pending");
     assert_eq!(number(&booked(&node, at)["booked"]["seconds"][0]["high"]["available"]), 0, "it has passed");
+}
+
+/// What an order would come to, before it is sent: it costs, it moves, it will not fit, it would fail.
+#[test]
+fn an_order_is_previewed_before_it_is_booked() {
+    let node = start(COUNTER);
+    let at = now(&node) + 100;
+    let sent = |priority, effort, value: U256| {
+        json!({ "from": ALICE, "to": SCHEDULER, "value": value,
+            "data": hex::encode_prefixed(order(at, priority, effort)) })
+    };
+    let ask = |priority, effort| {
+        node.result("almanac_preview", json!([sent(priority, effort, fee(effort, 10)), 2]))
+    };
+    let preview = ask(Priority::High, 100);
+    assert_eq!((wei(&preview["order"]["costs"]), &preview["order"]["error"]), (fee(100, 10), &json!(null)));
+    assert_eq!(number(&preview["order"]["due"]["ms"]), at * 1_000);
+    let runs = preview["runs"].as_array().unwrap();
+    assert_eq!((runs.len(), &runs[0]["success"], wei(&runs[0]["fee"])), (1, &json!(true), fee(100, 10)));
+    assert_eq!(number(&runs[0]["time"]["ms"]), at * 1_000);
+    assert_eq!((&preview["end"]["status"], &preview["waits"]), (&json!("succeeded"), &json!(null)));
+    assert_eq!(node.result("almanac_agenda", json!([]))["entries"], json!([]), "nothing is booked");
+    assert!(node.result("almanac_getSchedule", json!([preview["id"]])).is_null());
+    // Once it is booked, the preview by its id says the same of its run.
+    let id = book(&node, at, Priority::High, 100);
+    let booked = node.result("almanac_preview", json!([id, 2]));
+    assert_eq!((&booked["runs"][0]["gasUsed"], &booked["order"]), (&runs[0]["gasUsed"], &json!(null)));
+    assert_eq!(cancel(&node, &id)["status"], "0x1");
+
+    for _ in 0..3 {
+        book(&node, at, Priority::High, 9_999);
+    }
+    let full = ask(Priority::High, 100);
+    let reason = format!("will not fit: second {at} has 3 effort left, not 100");
+    assert_eq!((&full["order"]["error"], &full["order"]["costs"]), (&json!(reason), &json!(null)));
+    assert_eq!((&full["runs"], &full["id"]), (&json!([]), &json!(null)));
+    let moved = ask(Priority::Medium, 6_000);
+    assert_eq!(wei(&moved["order"]["costs"]), fee(6_000, 5), "what is above the fee returns");
+    assert_eq!(number(&moved["order"]["due"]["ms"]), (at + 1) * 1_000);
+    assert_eq!(moved["runs"][0]["time"], moved["order"]["due"]);
+
+    let cheap = node.result("almanac_preview", json!([sent(Priority::Low, 100, U256::from(7))]));
+    let reason = format!("costs {} wei, and 7 were sent", fee(100, 2));
+    assert_eq!(cheap["order"]["error"], json!(reason));
+    let named = node.result("almanac_preview", json!([sent(Priority::Low, 1, U256::from(7))]));
+    assert_eq!(named["order"]["error"], "EffortTooLow { given: 1, min: 11 }");
+
+    // 12 effort is 25,200 gas: too little for a new slot.
+    let runs_dry = ask(Priority::Low, 12);
+    assert_eq!((&runs_dry["order"]["error"], &runs_dry["runs"][0]["success"]), (&json!(null), &json!(false)));
+    assert_eq!(runs_dry["end"]["status"], "failed");
+    // Every door's orders are, here a job of the cron registry.
+    let job = Job::once(&node, 200);
+    let data = hex::encode_prefixed(job.call());
+    let order = json!({ "from": ALICE, "to": REGISTRY, "value": job.value, "data": data });
+    let preview = node.result("almanac_preview", json!([order]));
+    assert_eq!((wei(&preview["order"]["costs"]), &preview["runs"][0]["success"]), (job.value, &json!(true)));
+    set_code(&node, REVERTER);
+    let failing = ask(Priority::Low, 100);
+    assert_eq!((&failing["order"]["error"], &failing["runs"][0]["success"]), (&json!(null), &json!(false)));
+    assert!(failing["runs"][0]["error"].as_str().unwrap().starts_with("execution reverted"), "{failing}");
+
+    let nothing = json!([{ "from": ALICE, "to": ALICE }]);
+    refused(&node, "almanac_preview", nothing, -32_602, "it books nothing");
+    let odd = json!([{ "from": 7 }]);
+    refused(&node, "almanac_preview", odd, -32_602, "transaction:");
 }

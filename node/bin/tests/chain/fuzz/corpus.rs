@@ -1,6 +1,6 @@
 //! A good request for every method that is served, to be spoilt.
 
-use crate::support::{ALICE, BOB, Node, cron::Job, to_bob};
+use crate::support::{ALICE, BOB, Node, callbacks::SCHEDULER, cron::Job, to_bob};
 use alloy_primitives::hex;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, path::Path};
@@ -41,6 +41,7 @@ fn about_schedules(job: &Value) -> Vec<Request> {
         ("almanac_agenda", json!([{ "cursor": format!("0x01{:048x}", 7) }])),
         ("almanac_capacity", json!([{ "from": 1_000, "to": 3_600_000 }])),
         ("almanac_preview", json!([job, 3])),
+        ("almanac_preview", json!([{ "from": ALICE, "to": SCHEDULER, "value": "0x1", "data": "0x" }, 1])),
         ("almanac_runway", json!([job])),
         ("almanac_getParameters", json!([])),
     ]
