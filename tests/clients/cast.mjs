@@ -224,6 +224,11 @@ await check("find-block", async () => {
     assert.equal(await cast("block", found, "--field", "timestamp"), time);
 });
 
+await onlyAlmanac("block has its time in milliseconds", async () => {
+    const { timestamp, timestampMs } = JSON.parse(await cast("block", "latest", "--json"));
+    assert.equal(BigInt(timestampMs) / 1000n, BigInt(timestamp));
+});
+
 await onlyAlmanac("parameters are read by anyone and set by the owner", async () => {
     const floor = await cast("format-bytes32-string", "base_fee_floor_wei");
     const get = async () => plain(await cast("call", parameters, "get(bytes32)(uint256)", floor));

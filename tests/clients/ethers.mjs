@@ -17,7 +17,7 @@ import {
     verifyTypedData,
     zeroPadValue,
 } from "ethers";
-import { accounts, artifact, check, finish, until, url, wsUrl } from "./check.mjs";
+import { accounts, artifact, check, finish, onlyAlmanac, until, url, wsUrl } from "./check.mjs";
 
 const counterFile = artifact("Counter");
 // Without the cache, as ethers' documentation asks where every transaction is a block.
@@ -133,6 +133,11 @@ await check("getBlock with prefetched transactions", async () => {
     // The signature is real: it gives the hash and the sender back.
     const signed = await provider.getTransaction(tx.hash);
     assert.equal(signed.signature.serialized, tx.signature.serialized);
+});
+await onlyAlmanac("a block has its time in milliseconds", async () => {
+    const block = await provider.getBlock("latest");
+    const raw = await provider.send("eth_getBlockByHash", [block.hash, false]);
+    assert.equal(Math.floor(Number(raw.timestampMs) / 1000), block.timestamp);
 });
 await check("getTransactionResult and the receipts of a block", async () => {
     const block = await provider.getBlock("latest");

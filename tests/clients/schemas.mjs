@@ -16,7 +16,7 @@ addPrague();
 addBlockTimestamps();
 // An empty list is both a list of hashes and a list of logs.
 schemas.FilterResults = { anyOf: schemas.FilterResults.oneOf };
-addOwnFields(isAlmanac ? {} : { Block: ["totalDifficulty"], ReceiptInfo: ["blockTimestamp"] });
+addOwnFields(isAlmanac ? { Block: ["timestampMs"] } : { Block: ["totalDifficulty"], ReceiptInfo: ["blockTimestamp"] });
 const results = { ...publishedResults(), ...laterResults() };
 const ajv = new Ajv2020({ strict: false, allErrors: false });
 ajv.addSchema({ $id: "ethereum", components: specification.components });

@@ -78,6 +78,13 @@ await check("the log of a receipt decodes", async () => {
     assert.equal(BigInt(blockTimestamp), block.timestamp);
 });
 
+await onlyAlmanac("a block has its time in milliseconds", async () => {
+    for (const blockTag of ["latest", "pending"]) {
+        const { timestamp, timestampMs } = await reader.getBlock({ blockTag });
+        assert.equal(BigInt(timestampMs) / 1000n, timestamp);
+    }
+});
+
 async function reverts(promise) {
     const error = await promise.then(
         () => assert.fail("was to revert"),

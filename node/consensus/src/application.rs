@@ -4,6 +4,7 @@ use crate::{
     admission::SharedPool,
     deadline::{Deadline, InTime, LeftOut},
     narrow::Narrow,
+    spread::spread,
 };
 use alloy_primitives::{Address, B256, BlockHash, TxHash};
 use almanac_exec::{
@@ -55,7 +56,7 @@ pub struct Proposal {
     pub fee_recipient: Address,
     /// Its position in consensus.
     pub consensus: ConsensusContext,
-    /// Transactions to choose from, best first.
+    /// Transactions to choose from, best first. The proposer spreads them by sender and target.
     pub candidates: Vec<RecoveredTransaction>,
     /// When to stop choosing.
     pub deadline: Deadline,
@@ -214,6 +215,8 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
             fee_recipient,
             consensus,
         };
+        // While a culprit is searched, the order of price stays: proposals that pass must bring it to the front.
+        let candidates = if self.narrow.is_searching() { candidates } else { spread(&candidates) };
         let source = InTime::new(candidates, deadline.clone(), consensus.failed_views());
         let Unmade { error, taken } = match self.make(parent, input.clone(), self.narrow.limit(source)).await
         {

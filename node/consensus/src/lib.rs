@@ -8,6 +8,7 @@ pub mod engine;
 mod narrow;
 pub mod snapshots;
 pub mod solo;
+mod spread;
 
 pub use admission::{Admission, Effort, SharedPool, SubmitError, Submitted, TipState};
 pub use application::{Application, ApplicationError, MadeBlock, Proposal, Proven, Tip};

@@ -26,6 +26,11 @@ impl Narrow {
         source.at_most(self.0.load(Relaxed))
     }
 
+    /// Whether proposals are limited, after a fault.
+    pub(crate) fn is_searching(&self) -> bool {
+        self.0.load(Relaxed) < usize::MAX
+    }
+
     /// Records that a proposal passed.
     pub(crate) fn widen(&self) {
         self.0.store(self.0.load(Relaxed).saturating_mul(2), Relaxed);
@@ -78,9 +83,12 @@ mod tests {
         let narrow = Narrow::default();
         narrow.widen();
         assert_eq!(narrow.0.load(Relaxed), usize::MAX);
+        assert!(!narrow.is_searching());
         assert_eq!(narrow.after_fault(&[TxHash::ZERO; 5]), None);
         assert_eq!(narrow.0.load(Relaxed), 2);
+        assert!(narrow.is_searching());
         (0..64).for_each(|_| narrow.widen());
         assert_eq!(narrow.0.load(Relaxed), usize::MAX);
+        assert!(!narrow.is_searching());
     }
 }

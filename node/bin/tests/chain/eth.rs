@@ -1,6 +1,6 @@
 //! Ethereum's methods over a real socket, with what they must answer.
 
-use crate::support::*;
+use crate::support::{socket::Socket, *};
 use alloy_primitives::{Address, Signature, U256, hex, keccak256};
 use almanac_primitives::testing::contracts::{self, LOGGER, REVERTER, TELLER, deploy};
 use serde_json::{Value, json};
@@ -79,6 +79,38 @@ fn a_block_shows_what_people_sent() {
     let pending = node.result("eth_getBlockByNumber", json!(["pending", false]));
     assert_eq!((&pending["number"], &pending["parentHash"]), (&json!("0x2"), &block["hash"]));
     assert_eq!(node.result("eth_getUncleCountByBlockNumber", json!(["0x1"])), "0x0");
+}
+
+/// `timestamp` has whole seconds, which two blocks can share; `timestampMs` tells them apart.
+#[test]
+fn blocks_and_headers_show_their_milliseconds() {
+    let node = Node::start(&[]);
+    let mut socket = Socket::open(&node.address);
+    socket.call("eth_subscribe", json!(["newHeads"]));
+    let next = number(&node.result("eth_getBlockByNumber", json!(["latest", false]))["timestamp"]) + 100;
+    node.result("evm_setNextBlockTimestamp", json!([next]));
+    let mined = node.result("evm_mine_detailed", json!([{ "blocks": 2 }]));
+    assert_eq!(mined[0]["timestampMs"], format!("{:#x}", next * 1_000));
+    let second = &mined[1];
+    assert_ne!(second["timestampMs"], mined[0]["timestampMs"]);
+    for heard in [&mined[0], second] {
+        assert_eq!(socket.news()["timestampMs"], heard["timestampMs"]);
+    }
+    let simulated = json!([{ "blockStateCalls": [{ "calls": [{ "from": ALICE, "to": BOB }] }] }, "latest"]);
+    let ask = |method: &str, params: Value| node.result(method, params);
+    for (block, is_second) in [
+        (ask("eth_getBlockByNumber", json!(["0x2", false])), true),
+        (ask("eth_getBlockByHash", json!([second["hash"], true])), true),
+        (ask("erigon_getHeaderByNumber", json!([2])), true),
+        (ask("ots_getBlockDetails", json!([2]))["block"].clone(), true),
+        (ask("ots_getBlockTransactions", json!([2, 0, 10]))["fullblock"].clone(), true),
+        (ask("eth_getBlockByNumber", json!(["earliest", false])), false),
+        (ask("eth_getBlockByNumber", json!(["pending", false])), false),
+        (ask("eth_simulateV1", simulated)[0].clone(), false),
+    ] {
+        assert_eq!(number(&block["timestampMs"]) / 1_000, number(&block["timestamp"]), "{block}");
+        assert_eq!(block["timestampMs"] == second["timestampMs"], is_second, "{block}");
+    }
 }
 
 #[test]

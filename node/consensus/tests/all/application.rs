@@ -39,6 +39,21 @@ async fn a_proposed_block_verifies_on_another_node() {
     here.commit(&made).await.unwrap();
 }
 
+/// The body is spread by the proposer, and a verifier takes the order of the body.
+#[tokio::test]
+async fn aip125_14_a_proposer_spreads_equal_senders_and_equal_targets() {
+    let ((here, here_tip), (there, there_tip)) = (application(), application());
+    let of_one = |nonce: u64| transfer(person(0), nonce, person(10 + nonce).address, 1);
+    let to_one = |n: u64| transfer(person(n), 0, person(20).address, 1);
+    let other = transfer(person(3), 0, person(21).address, 1);
+    let by_price = vec![of_one(0), of_one(1), to_one(1), to_one(2), other.clone()];
+    let made = propose(&here, &here_tip, by_price).await;
+    let expected = [of_one(0), to_one(1), other, of_one(1), to_one(2)];
+    assert_eq!(made.block.transactions, expected);
+    let verified = there.verify(&there_tip, Block::clone(&made.block)).await.unwrap();
+    assert_eq!(verified.tip.hash, made.tip.hash);
+}
+
 /// One of two senders is known from the pool, the other is recovered: the block is the same.
 #[tokio::test]
 async fn a_block_verifies_with_senders_from_the_pool() {

@@ -24,7 +24,10 @@ pub struct RpcHeader {
     extra_data: Bytes,
     gas_limit: U64,
     gas_used: U64,
+    /// Whole seconds, as Ethereum's clients expect.
     timestamp: U64,
+    /// The same moment in milliseconds: blocks can share a second, never a millisecond.
+    timestamp_ms: U64,
     mix_hash: B256,
     base_fee_per_gas: U256,
     withdrawals_root: B256,
@@ -69,6 +72,7 @@ impl RpcHeader {
             gas_limit: U64::from(header.gas_limit.0),
             gas_used: U64::from(header.gas_used.0),
             timestamp: U64::from(header.timestamp.seconds()),
+            timestamp_ms: U64::from(header.timestamp.0),
             mix_hash: header.prev_randao(),
             base_fee_per_gas: U256::from(header.base_fee.0),
             withdrawals_root: EMPTY_WITHDRAWALS,
