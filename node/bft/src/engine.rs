@@ -149,7 +149,7 @@ pub struct Timeouts {
 }
 
 /// Nanoseconds per gas that the timeouts have room for. By `dearest_precompile` in `exec/tests/all/precompiles.rs` the
-/// dearest work is the point evaluation of KZG: twice ecAdd, 26 ns on two cores with much else to do. A full second of
+/// dearest work is ecAdd and the point evaluation of KZG, 13 ns on two cores with much else to do. A full second of
 /// booked runs of it fits with the rest of each timeout. What is slower makes views fail, and budgets halve; a larger
 /// figure would make every failure of a leader longer.
 pub const TIMEOUT_NS_PER_GAS: u64 = 15;

@@ -11,9 +11,38 @@ use alloy_primitives::{Address, Bytes};
 use revm::{
     handler::{EthPrecompiles, PrecompileProvider, precompile_output_to_interpreter_result},
     interpreter::{CallInputs, InterpreterResult},
-    precompile::{PrecompileHalt, PrecompileOutput, PrecompileStatus},
+    precompile::{
+        self, EthPrecompileOutput, EthPrecompileResult, PrecompileHalt, PrecompileOutput, PrecompileSpecId,
+        PrecompileStatus, kzg_point_evaluation as kzg,
+    },
     primitives::{AddressSet, hardfork::SpecId},
 };
+use std::sync::LazyLock;
+
+/// Gas of the KZG point evaluation (0x0a), twice Ethereum's price. At Ethereum's it is by far the most expensive work
+/// per gas that there is: a fully booked second of it takes four validators longer than a view lasts (decision 0019).
+const POINT_EVALUATION_GAS: u64 = 2 * kzg::GAS_COST;
+
+/// Ethereum's precompiles of the fork, at our prices.
+static ETHEREUM: LazyLock<precompile::Precompiles> = LazyLock::new(|| {
+    let mut precompiles = precompile::Precompiles::new(PrecompileSpecId::from_spec_id(SPEC)).clone();
+    precompiles.extend([precompile::Precompile::new(
+        precompile::PrecompileId::KzgPointEvaluation,
+        kzg::ADDRESS,
+        |input, gas_limit, reservoir| {
+            Ok(precompile::call_eth_precompile(point_evaluation, input, gas_limit, reservoir))
+        },
+    )]);
+    precompiles
+});
+
+fn point_evaluation(input: &[u8], gas_limit: u64) -> EthPrecompileResult {
+    if gas_limit < POINT_EVALUATION_GAS {
+        return Err(PrecompileHalt::OutOfGas);
+    }
+    let answer = kzg::run(input, gas_limit)?;
+    Ok(EthPrecompileOutput::new(POINT_EVALUATION_GAS, answer.bytes))
+}
 
 /// Ethereum's precompiles of the fork, and the system contracts.
 pub(crate) struct Precompiles {
@@ -27,7 +56,7 @@ pub(crate) struct Precompiles {
 
 impl Precompiles {
     pub(crate) fn new(block: DoorBlock, place: Place) -> Self {
-        let ethereum = EthPrecompiles::new(SPEC);
+        let ethereum = EthPrecompiles { precompiles: &ETHEREUM, spec: SPEC };
         let mut warm = ethereum.warm_addresses().clone();
         warm.extend(doors::addresses());
         Self { ethereum, warm, block, place, fault: None }

@@ -335,7 +335,7 @@ fn foreign_address(path: &Path) -> Option<Address> {
         "bn256ScalarMul" => 0x07,
         "bn256Pairing" => 0x08,
         "blake2F" | "blake2f" => 0x09,
-        "pointEvaluation" => 0x0a,
+        // Point evaluation costs twice as much here (decision 0001).
         "blsG1Add" | "add_G1_bls" => 0x0b,
         "blsG1Mul" | "blsG1MultiExp" | "mul_G1_bls" | "msm_G1_bls" => 0x0c,
         "blsG2Add" | "add_G2_bls" => 0x0d,
