@@ -6,13 +6,18 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, U256};
 use almanac_primitives::{
-    Block, ConsensusContext, Gas, GasPrice, Header, StateRead, TimestampMs,
-    addresses::{DEVELOPER_DOOR, PARAMETERS},
+    Block, ConsensusContext, Gas, GasPrice, Header, Lane, StateRead, TimestampMs,
+    addresses::{DEVELOPER_DOOR, LEDGER, PARAMETERS},
     block::prev_randao,
     fees::next_base_fee,
     params::{BASE_FEE_MAX, ENDED_KEPT_BLOCKS, PARAMETERS as ALL_PARAMETERS, PROTOCOL_VERSION, Parameters},
 };
-use almanac_schedule::{capacity::Shares, decide::Moment};
+use almanac_schedule::{
+    capacity::Shares,
+    decide::Moment,
+    is_held,
+    standstill::{self, STANDSTILL_SLOT},
+};
 
 /// What a proposer decides about a block, apart from its transactions. Everything else follows from the parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +81,8 @@ pub struct Environment {
     pub base_fee: GasPrice,
     /// Parameters in force, read from the parent's state.
     pub parameters: Parameters,
+    /// Until when the chain itself kept booked callbacks from running.
+    pub held_until: TimestampMs,
 }
 
 impl Environment {
@@ -86,6 +93,7 @@ impl Environment {
             now: self.timestamp,
             base_fee: self.base_fee,
             fee_recipient: self.fee_recipient,
+            held_until: self.held_until,
             shares: Shares::of(&self.parameters),
             ended_kept_until: self.number.saturating_add(self.parameters.get(ENDED_KEPT_BLOCKS)),
         }
@@ -100,6 +108,7 @@ impl Environment {
         let number =
             parent.number.checked_add(1).ok_or(BlockError::NumberExhausted { parent: parent.number })?;
         let parameters = read_parameters(state)?;
+        let is_held = is_held(Lane::Reserved, &parameters);
         Ok(Self {
             chain_id: input.chain_id,
             number,
@@ -109,13 +118,24 @@ impl Environment {
             consensus: input.consensus,
             gas_limit: parameters.block_gas_max(),
             base_fee: base_fee_after(parent, &parameters, state)?,
+            held_until: standstill::after(
+                read_held_until(state)?,
+                parent.timestamp,
+                input.timestamp,
+                is_held,
+            ),
             parameters,
         })
     }
 
     /// The environment of a finished block, as far as its header describes it. For simulating calls "in" that
-    /// block on the state after it.
-    pub fn of_header(header: &Header, chain_id: u64, parameters: Parameters) -> Self {
+    /// block on the state after it, which has the parameters and the time of the last standstill.
+    pub fn of_header(
+        header: &Header,
+        chain_id: u64,
+        parameters: Parameters,
+        held_until: TimestampMs,
+    ) -> Self {
         Self {
             chain_id,
             number: header.number,
@@ -126,6 +146,7 @@ impl Environment {
             gas_limit: header.gas_limit,
             base_fee: header.base_fee,
             parameters,
+            held_until,
         }
     }
 
@@ -170,4 +191,9 @@ pub fn read_parameters(state: &dyn StateRead) -> Result<Parameters, StateFault> 
         parameters.load(parameter, parameter.from_slot_value(stored));
     }
     Ok(parameters)
+}
+
+/// Until when the chain itself kept booked callbacks from running, by a state.
+pub fn read_held_until(state: &dyn StateRead) -> Result<TimestampMs, StateFault> {
+    Ok(standstill::from_word(read_slot(state, LEDGER, STANDSTILL_SLOT)?))
 }

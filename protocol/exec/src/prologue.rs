@@ -3,7 +3,7 @@
 use crate::{
     block::{DueRuns, Execution},
     doors,
-    environment::{Environment, NEXT_BASE_FEE_SLOT, wanted_base_fee},
+    environment::{Environment, NEXT_BASE_FEE_SLOT, read_held_until, wanted_base_fee},
     error::{BlockError, StateFault},
     footprint::Footprint,
     machine::{EvmContext, Machine},
@@ -14,11 +14,14 @@ use crate::{
 use alloy_primitives::U256;
 use almanac_primitives::{
     Gas, GasPrice, Outcome, PrologueTransaction, Receipt,
-    addresses::{BLOCK_HASH_HISTORY, DEVELOPER_DOOR},
+    addresses::{BLOCK_HASH_HISTORY, DEVELOPER_DOOR, LEDGER},
     params::BLOCK_HASH_HISTORY_LEN,
     run::PROLOGUE_TYPE,
 };
-use almanac_schedule::Agenda;
+use almanac_schedule::{
+    Agenda,
+    standstill::{self, STANDSTILL_SLOT},
+};
 use revm::Inspector;
 
 /// Runs the prologue. Returns the runs of each lane that fit this block, and the walk that selected those of
@@ -68,6 +71,9 @@ pub(crate) fn write<'a, I: Inspector<EvmContext<'a>>>(
     // A base fee set by a developer is valid for one block, which is this one.
     if wanted_base_fee(machine.state().parent())?.is_some() {
         slots.push((DEVELOPER_DOOR, NEXT_BASE_FEE_SLOT, U256::ZERO));
+    }
+    if read_held_until(machine.state().parent())? != environment.held_until {
+        slots.push((LEDGER, STANDSTILL_SLOT, standstill::to_word(environment.held_until)));
     }
     machine.write_slots(&slots, is_watched)
 }

@@ -24,6 +24,8 @@ pub struct Moment {
     pub base_fee: GasPrice,
     /// Who gets the tips of this block.
     pub fee_recipient: Address,
+    /// Until when the chain itself kept booked callbacks from running (`standstill`).
+    pub held_until: TimestampMs,
     /// How the effort of a second is divided.
     pub shares: Shares,
     /// The block up to which a schedule that ends in this block stays readable, if its door keeps ended

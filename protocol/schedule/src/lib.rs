@@ -22,6 +22,7 @@ pub mod ledger;
 pub mod life;
 pub mod mark;
 pub mod record;
+pub mod standstill;
 #[cfg(feature = "testing")]
 pub mod testing;
 

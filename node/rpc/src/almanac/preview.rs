@@ -15,11 +15,7 @@ use crate::{
     view::View,
 };
 use alloy_primitives::{Address, U64, U256};
-use almanac_exec::{
-    BlockBody, BlockInput, BlockOutput,
-    environment::{Environment, read_parameters},
-    execute,
-};
+use almanac_exec::{BlockBody, BlockInput, BlockOutput, environment::read_parameters, execute};
 use almanac_index::{HistoricalState, KnownSchedule, ScheduleStatus};
 use almanac_primitives::{
     Gas, GasPrice, Header, Receipt, ScheduleId, TimestampMs, Wei,
@@ -27,7 +23,7 @@ use almanac_primitives::{
 };
 use almanac_schedule::{
     Record,
-    decide::{End, RunEnd},
+    decide::{End, Moment, RunEnd},
     is_held,
     life::What,
     record::Status,
@@ -248,9 +244,10 @@ impl Attempt<'_> {
         self.parent = parent_at(self.base_fee, &output.header(self.parent.commitment));
         let now = self.record()?;
         let receipt = output.receipts.iter().find(|receipt| receipt.schedule_ref.is_some());
+        let moment = Moment { base_fee: self.base_fee, ..output.environment.moment() };
         let (end, is_short) = end_in(&output, self.id, now.as_ref(), timestamp);
         Ok(Step {
-            run: receipt.map(|receipt| self.run(record, now.as_ref(), receipt, timestamp)),
+            run: receipt.map(|receipt| self.run(record, now.as_ref(), receipt, moment)),
             end,
             is_short,
             has_moved: now.is_some_and(|now| now.head.due != record.head.due),
@@ -258,11 +255,10 @@ impl Attempt<'_> {
     }
 
     /// The final cost of a run: what it was charged, without what returns.
-    fn fee(&self, before: &Record, receipt: &Receipt) -> Wei {
+    fn fee(&self, before: &Record, receipt: &Receipt, moment: Moment) -> Wei {
         let charge = before.charge(self.base_fee);
-        let environment = Environment::of_header(&self.parent, self.view.chain_id, self.parameters.clone());
         let ended = RunEnd { outcome: &receipt.outcome, gas_used: receipt.gas_used };
-        let returned = before.body.terms.settle_run(before, charge, ended, environment.moment()).refund;
+        let returned = before.body.terms.settle_run(before, charge, ended, moment).refund;
         charge.checked_sub(returned).unwrap_or_default()
     }
 
@@ -271,15 +267,15 @@ impl Attempt<'_> {
         before: &Record,
         after: Option<&Record>,
         receipt: &Receipt,
-        timestamp: TimestampMs,
+        moment: Moment,
     ) -> PreviewedRun {
         PreviewedRun {
             run: U64::from(before.head.runs),
-            time: RpcTime::new(timestamp),
+            time: RpcTime::new(moment.now),
             success: receipt.outcome.is_success(),
             error: failure(&receipt.outcome),
             gas_used: U64::from(receipt.gas_used.0),
-            fee: self.fee(before, receipt).0,
+            fee: self.fee(before, receipt, moment).0,
             escrow_before: before.escrow.0,
             escrow_after: after.map_or(U256::ZERO, |after| after.escrow.0),
             logs: receipt

@@ -14,7 +14,8 @@ use alloy_eips::BlockId;
 use alloy_primitives::{TxKind, U256};
 use alloy_rpc_types_eth::{BlockOverrides, TransactionRequest, state::StateOverride};
 use almanac_exec::{
-    Call, CallResult, Environment, EvmContext, Place, SimulateError, environment::read_parameters,
+    Call, CallResult, Environment, EvmContext, Place, SimulateError,
+    environment::{read_held_until, read_parameters},
     simulate_step, simulate_with,
 };
 use almanac_index::{HistoricalState, IndexedBlock};
@@ -77,7 +78,8 @@ impl Attempt {
         } else {
             block.block.header.clone()
         };
-        let environment = Environment::of_header(&header, view.chain_id, parameters);
+        let held_until = read_held_until(&state).map_err(error::internal)?;
+        let environment = Environment::of_header(&header, view.chain_id, parameters, held_until);
         // Contracts see the block that was named, as on other nodes; but the first block that can still take a
         // transaction after it is the next one.
         let next = block.block.header.number.saturating_add(1);

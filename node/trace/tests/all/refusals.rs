@@ -6,7 +6,10 @@ use alloy_rpc_types_trace::{
     geth::{GethDebugTracingOptions, GethTrace},
     parity::TraceType,
 };
-use almanac_exec::{Call, Environment, environment::read_parameters};
+use almanac_exec::{
+    Call, Environment,
+    environment::{read_held_until, read_parameters},
+};
 use almanac_index::IndexedBlock;
 use almanac_primitives::{Gas, Outcome};
 use almanac_trace::{
@@ -142,7 +145,12 @@ fn a_trace_that_takes_too_long_is_refused() {
 
     // The same for a call.
     let state = chain.index.tip_state();
-    let environment = Environment::of_header(&block.block.header, CHAIN_ID, read_parameters(&state).unwrap());
+    let environment = Environment::of_header(
+        &block.block.header,
+        CHAIN_ID,
+        read_parameters(&state).unwrap(),
+        read_held_until(&state).unwrap(),
+    );
     let burn = |limits| {
         let call = Call {
             from: person(0).address,

@@ -280,6 +280,51 @@ fn flip330_18_the_fee_returns_where_the_chain_was_late() {
     }
 }
 
+/// FLIP330-18: only the chain's own fault refunds. Blocks that are slow because seconds are full of slow work are not
+/// one, or whoever books enough of them gets all fees back.
+#[test]
+fn flip330_18_a_lane_that_is_only_full_returns_no_fee() {
+    // One callback fills a second, and a block runs one second's worth.
+    let mut callbacks = Callbacks::with_parameters(&[
+        ("second_effort_high", 9_999),
+        ("second_effort_medium", 0),
+        ("second_effort_shared", 0),
+    ]);
+    let first = callbacks.now() + 200;
+    let ids: Vec<_> = (0..40).map(|n| callbacks.booked_id(Priority::High, first + n, 9_000)).collect();
+    let paid = callbacks.chain.balance(FEE_RECIPIENT);
+    let (mut ran, mut at) = (Vec::new(), first);
+    while ran.len() < ids.len() {
+        ran.extend(callbacks.at(at));
+        assert_eq!(callbacks.said::<CallbackRefunded>(), [], "at {at}");
+        // No standstill, but the last ones run minutes late.
+        at += 59;
+    }
+    assert_eq!(ran, ids);
+    let base = base_part(9_000, GWEI) * U256::from(ids.len());
+    assert!(callbacks.chain.balance(FEE_RECIPIENT) - paid >= base, "every one was paid for");
+    callbacks.chain.replay();
+}
+
+/// FLIP330-18: what was due while the chain stood still is refunded, also if it runs in a later block; what is due
+/// after that is not, however long it waits behind it.
+#[test]
+fn flip330_18_a_standstill_refunds_what_was_due_in_it() {
+    let mut callbacks = Callbacks::new();
+    let at = callbacks.now() + 100;
+    let in_it: Vec<_> = (0..8).map(|n| callbacks.booked_id(Priority::High, at + n, 9_999)).collect();
+    let after = callbacks.booked_id(Priority::High, at + 300, 9_999);
+    // A block runs three of these, a second has room for two.
+    let (mut ran, mut refunded, mut now) = (Vec::new(), Vec::new(), at + 299);
+    while ran.len() < in_it.len() + 1 {
+        ran.extend(callbacks.at(now));
+        refunded.extend(callbacks.said::<CallbackRefunded>().into_iter().map(|said| said.id));
+        now += 59;
+    }
+    assert_eq!((ran.last(), &refunded), (Some(&after), &in_it));
+    callbacks.chain.replay();
+}
+
 #[test]
 fn flip330_18_a_pause_of_more_than_a_minute_refunds_a_cancel_in_full() {
     let mut callbacks = Callbacks::new();

@@ -84,6 +84,7 @@ fn at(now: TimestampMs) -> Moment {
         now,
         base_fee: FEE,
         fee_recipient: Address::repeat_byte(3),
+        held_until: TimestampMs(0),
         shares: Shares::DEFAULT,
         ended_kept_until: 1_009,
     }

@@ -137,6 +137,8 @@ fn moment(late_ms: u64) -> Moment {
         now: TimestampMs(1_000 + late_ms),
         base_fee: BASE_FEE,
         fee_recipient: Address::repeat_byte(3),
+        // What is late was held up by the chain itself.
+        held_until: TimestampMs(1_000 + late_ms),
         shares: Shares::DEFAULT,
         ended_kept_until: 1_009,
     }

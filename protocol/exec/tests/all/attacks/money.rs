@@ -92,7 +92,8 @@ fn attack_24_half_of_a_charge_at_least() {
 
 fn moment(base_fee: GasPrice) -> Moment {
     let (now, fee_recipient) = (TimestampMs(100_000), Address::ZERO);
-    Moment { block: 1, now, base_fee, fee_recipient, shares: Shares::DEFAULT, ended_kept_until: 2 }
+    let (held_until, shares) = (TimestampMs(0), Shares::DEFAULT);
+    Moment { block: 1, now, base_fee, fee_recipient, held_until, shares, ended_kept_until: 2 }
 }
 
 fn new(body: Body, due: TimestampMs, escrow: U256) -> NewSchedule {

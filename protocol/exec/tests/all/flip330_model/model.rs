@@ -42,6 +42,8 @@ pub struct Now {
     pub ms: u64,
     pub base_fee: u64,
     pub failed_views: u64,
+    /// Until when the chain stood still or the door was held.
+    pub held_until_ms: u64,
     pub parameters: Parameters,
 }
 
@@ -54,7 +56,7 @@ impl Now {
         self.ms / 1_000
     }
 
-    fn is_held(&self) -> bool {
+    pub fn is_held(&self) -> bool {
         self.get(CALLBACK_ENABLED) == 0 || self.get(CALLBACK_PAUSED) == 1
     }
 }
@@ -249,6 +251,7 @@ impl Model {
 
 impl Callback {
     fn is_late(&self, now: &Now) -> bool {
-        self.priority != Priority::Low && now.ms > self.second * 1_000 + 60_000
+        let due_ms = self.second * 1_000;
+        self.priority != Priority::Low && due_ms <= now.held_until_ms && now.ms > due_ms + 60_000
     }
 }

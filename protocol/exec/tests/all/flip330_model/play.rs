@@ -29,6 +29,8 @@ struct Play {
     /// Every callback that was ever made.
     ids: Vec<u64>,
     seen: Seen,
+    /// Until when the chain stood still or the door was held.
+    held_until_ms: u64,
     is_careful: bool,
     people: [Person; 3],
 }
@@ -60,7 +62,7 @@ pub fn play(history: &[BlockPlan], is_careful: bool) -> Seen {
     ]);
     let people = [booker(), person(1), person(2)];
     let (model, ids, seen) = (Model::default(), Vec::new(), Seen::new());
-    let mut play = Play { callbacks, model, ids, seen, is_careful, people };
+    let mut play = Play { callbacks, model, ids, seen, held_until_ms: 0, is_careful, people };
     play.set_up();
     history.iter().for_each(|block| play.block(block));
     play.end();
@@ -85,6 +87,7 @@ impl Play {
         let mut input = self.callbacks.chain.input_at(TimestampMs(ms));
         input.consensus.view = plan.failed_views + 1;
         let now = self.now(&input);
+        self.held_until_ms = now.held_until_ms;
         let (mut transactions, mut sent) = (Vec::new(), Vec::new());
         for act in &plan.acts {
             self.compile(act, &now, &mut transactions, &mut sent);
@@ -94,13 +97,19 @@ impl Play {
 
     fn now(&self, input: &BlockInput) -> Now {
         let environment = Environment::derive(input, &self.callbacks.chain.state).unwrap();
-        Now {
+        let mut now = Now {
             number: environment.number,
             ms: environment.timestamp.0,
             base_fee: u64::try_from(environment.base_fee.0).unwrap(),
             failed_views: input.consensus.view.saturating_sub(1),
+            held_until_ms: self.held_until_ms,
             parameters: environment.parameters,
+        };
+        // FLIP330-18: a minute without a block, or a door that is held.
+        if now.is_held() || now.ms - input.parent.timestamp.0 > 60_000 {
+            now.held_until_ms = now.ms;
         }
+        now
     }
 
     fn produce(

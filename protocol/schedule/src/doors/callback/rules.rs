@@ -85,10 +85,11 @@ impl Rules for CallbackTerms {
 }
 
 impl CallbackTerms {
-    /// Whether booked room was not there in time. Only halts, pauses and failed views delay booked callbacks; Low has no
-    /// time that it could miss.
+    /// Whether booked room was not there in time because the chain stood still or the door was held. Low has no time
+    /// that it could miss.
     fn is_late(&self, record: &Record, moment: Moment) -> bool {
-        let late = record.head.due.and_then(|due| moment.now.since(due));
+        let held = record.head.due.filter(|due| *due <= moment.held_until);
+        let late = held.and_then(|due| moment.now.since(due));
         self.priority != Priority::Low && late.is_some_and(|late| late > DurationMs(CALLBACK_LATE_MS))
     }
 }
