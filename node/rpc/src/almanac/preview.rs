@@ -261,7 +261,11 @@ impl Attempt<'_> {
     fn fee(&self, before: &Record, receipt: &Receipt) -> Wei {
         let charge = before.charge(self.base_fee);
         let environment = Environment::of_header(&self.parent, self.view.chain_id, self.parameters.clone());
-        let ended = RunEnd { outcome: &receipt.outcome, gas_used: receipt.gas_used };
+        let ended = RunEnd {
+            outcome: &receipt.outcome,
+            gas_used: receipt.gas_used,
+            price: receipt.effective_gas_price,
+        };
         let returned = before.body.terms.settle_run(before, charge, ended, environment.moment()).refund;
         charge.checked_sub(returned).unwrap_or_default()
     }
