@@ -139,14 +139,15 @@ impl SharedPool {
         let mut pool = self.lock();
         let now = made.block.header.timestamp;
         pool.on_block(now, next_base_fee, changed_accounts(&made.output.diff));
-        // Keep those that a full block or a low cap kept out: they may be included later. Other rules stay
-        // broken.
+        // Keep those that a full block, a low cap or the order of runs kept out: they may be included later. Other
+        // rules stay broken.
         for (hash, error) in &made.refused {
             if !matches!(
                 error,
                 TransactionError::DoesNotFit { .. }
                     | TransactionError::BlockCountFull { .. }
                     | TransactionError::FeeCapBelowBaseFee { .. }
+                    | TransactionError::BehindRuns { .. }
             ) {
                 pool.remove(*hash);
             }

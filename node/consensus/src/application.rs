@@ -9,7 +9,9 @@ use crate::{
 use alloy_primitives::{Address, B256, BlockHash, TxHash};
 use almanac_exec::{
     BlockBody, BlockError, BlockInput, BlockOutput, Environment, Fault, HeaderMismatch, Rules, StateFault,
-    TransactionError, check_header, environment::read_parameters, execute, prefetch, recover_unknown,
+    TransactionError, check_header,
+    environment::{base_fee_after, read_parameters},
+    execute, prefetch, recover_unknown,
 };
 use almanac_primitives::{
     Block, ConsensusContext, Genesis, Header, RecoveredTransaction, StateKey, StateReadError, TimestampMs,
@@ -346,10 +348,11 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
 
     /// The earliest time at which anything becomes due after `tip`.
     pub async fn next_due(&self, tip: &Tip<S::Batch>) -> Result<Option<TimestampMs>, ApplicationError> {
-        let agenda = self.agenda.clone();
+        let (agenda, parent) = (self.agenda.clone(), tip.header.clone());
         let next = with_reader(&tip.state, &[], move |state| {
             let parameters = read_parameters(state).map_err(BlockError::State)?;
-            match agenda.next_due(state, &parameters) {
+            let base_fee = base_fee_after(&parent, &parameters, state).map_err(BlockError::State)?;
+            match agenda.next_due(state, &parameters, base_fee) {
                 Ok(next) => Ok(next),
                 Err(CalendarError::Read(error)) => Err(StateFault::Read(error).into()),
                 // Nothing to wait for: the next block hits the same error and pauses the lane.

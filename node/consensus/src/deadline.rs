@@ -6,12 +6,12 @@
 use crate::clock::Clock;
 use alloy_primitives::TxHash;
 use almanac_exec::{BlockError, Candidates, Room, TransactionError, TransactionSource};
-use almanac_primitives::{RecoveredTransaction, TimestampMs};
+use almanac_primitives::{DurationMs, RecoveredTransaction, TimestampMs};
 use std::{fmt, sync::Arc};
 
 /// When a proposer stops adding transactions.
 #[derive(Clone, Default)]
-pub struct Deadline(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+pub struct Deadline(Option<Arc<dyn Fn(DurationMs) -> bool + Send + Sync>>);
 
 impl Deadline {
     /// No deadline: only the block's own limits apply.
@@ -19,11 +19,12 @@ impl Deadline {
 
     /// The deadline at `moment` on `clock`.
     pub fn at(clock: impl Clock, moment: TimestampMs) -> Self {
-        Self(Some(Arc::new(move || clock.now() >= moment)))
+        Self(Some(Arc::new(move |needed| clock.now().checked_add(needed).is_none_or(|then| then >= moment))))
     }
 
-    fn has_come(&self) -> bool {
-        self.0.as_ref().is_some_and(|has_come| has_come())
+    /// Whether it has come, or will have come when work of this length is done.
+    fn has_come(&self, needed: DurationMs) -> bool {
+        self.0.as_ref().is_some_and(|has_come| has_come(needed))
     }
 }
 
@@ -32,6 +33,10 @@ impl fmt::Debug for Deadline {
         formatter.write_str(if self.0.is_some() { "Deadline::at" } else { "Deadline::NEVER" })
     }
 }
+
+/// Gas of market runs that a proposer executes in a millisecond: plain work takes about one nanosecond per gas. They
+/// follow the last transaction in any case, so the choice ends earlier where they are many.
+const RUNS_GAS_PER_MS: u64 = 1_000_000;
 
 /// Candidates to try past the deadline while none is taken. So a slow node's blocks are small but not empty,
 /// and a pool full of invalid transactions still comes to an end.
@@ -74,8 +79,8 @@ impl InTime {
         LeftOut { refused: self.candidates.refusals().to_vec(), faulted: self.candidates.faults().to_vec() }
     }
 
-    fn has_time(&mut self) -> bool {
-        if !self.deadline.has_come() {
+    fn has_time(&mut self, room: Room) -> bool {
+        if !self.deadline.has_come(DurationMs(room.runs_gas.0 / RUNS_GAS_PER_MS)) {
             return true;
         }
         let is_allowed = self.taken.is_empty() && self.late_tries_left > 0;
@@ -93,7 +98,7 @@ pub(crate) struct LeftOut {
 
 impl TransactionSource for InTime {
     fn next(&mut self, room: Room) -> Option<RecoveredTransaction> {
-        if self.taken.len() >= self.taken_max || !self.has_time() {
+        if self.taken.len() >= self.taken_max || !self.has_time(room) {
             return None;
         }
         let next = self.candidates.next(room)?;

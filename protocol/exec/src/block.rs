@@ -21,6 +21,7 @@ use crate::{
     footprint::Footprint,
     ledger::SystemLedger,
     machine::{Acted, EvmContext, Machine, Strictness},
+    market::MarketRuns,
     output::{BlockOutput, Executed},
     place::Place,
     prologue, runs,
@@ -28,13 +29,13 @@ use crate::{
     transactions,
 };
 use almanac_primitives::{
-    Gas, GasPrice, Lane, Receipt, RunTransaction, StateRead, Wei,
+    Gas, GasPrice, Receipt, RunTransaction, StateRead, Wei,
     ids::{ID_INDEX_MAX, ScheduleIdError},
 };
 use almanac_schedule::{
     Agenda, GasPool,
     calendar::Entry,
-    life::{Event, LifeEvent},
+    life::{Begun, Event, LifeEvent},
 };
 use revm::{Inspector, inspector::NoOpInspector, state::EvmState};
 
@@ -72,6 +73,7 @@ pub fn observe<'a, I: Inspector<EvmContext<'a>>>(
         reserved_gas_used: Gas::ZERO,
         burned: Wei::ZERO,
         events: Vec::new(),
+        owed: Vec::new(),
     };
 
     let (due, cron) = prologue::run(&mut execution, agenda)?;
@@ -97,7 +99,7 @@ pub struct Observer<'o, I> {
 pub struct Finished<'f> {
     /// Its receipt index.
     pub index: usize,
-    /// Its receipt.
+    /// Its receipt. That of a market run gets its price and the logs of its door at the end of the block.
     pub receipt: &'f Receipt,
     /// The state it touched.
     pub footprint: Footprint,
@@ -127,6 +129,19 @@ pub(crate) struct Execution<'a, 'o, I> {
     pub(crate) reserved_gas_used: Gas,
     pub(crate) burned: Wei,
     pub(crate) events: Vec<LifeEvent>,
+    /// Runs whose price the end of the block decides.
+    pub(crate) owed: Vec<Owed>,
+}
+
+/// A run that has ended and is not settled.
+#[derive(Debug)]
+pub(crate) struct Owed {
+    /// Its receipt index.
+    pub(crate) index: usize,
+    /// How it began.
+    pub(crate) begun: Begun,
+    /// What the ledger holds for it.
+    pub(crate) held: Wei,
 }
 
 impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {
@@ -243,7 +258,7 @@ pub(crate) struct SelectedRun {
 impl SelectedRun {
     /// What it bids per gas for its position in the block. Only the market lane sells positions.
     pub(crate) fn bid(&self) -> GasPrice {
-        GasPrice(self.entry.priority.0.into())
+        GasPrice(self.entry.bid().into())
     }
 }
 
@@ -252,17 +267,6 @@ impl SelectedRun {
 pub(crate) struct DueRuns {
     pub(crate) reserved: Vec<SelectedRun>,
     pub(crate) cron: Vec<SelectedRun>,
-    pub(crate) market: Vec<SelectedRun>,
+    pub(crate) market: MarketRuns,
     pub(crate) spare: Vec<SelectedRun>,
-}
-
-impl DueRuns {
-    pub(crate) fn lane_mut(&mut self, lane: Lane) -> &mut Vec<SelectedRun> {
-        match lane {
-            Lane::Reserved => &mut self.reserved,
-            Lane::Cron => &mut self.cron,
-            Lane::Market => &mut self.market,
-            Lane::Spare => &mut self.spare,
-        }
-    }
 }

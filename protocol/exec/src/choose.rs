@@ -14,6 +14,8 @@ pub struct Room {
     pub bytes_left: usize,
     /// Transactions.
     pub count_left: usize,
+    /// The most gas that runs which follow in any case may use: choosing ends earlier where they need time.
+    pub runs_gas: Gas,
 }
 
 /// Supplies a block with transactions.
@@ -32,6 +34,11 @@ pub trait TransactionSource {
     /// An error ends the block.
     fn faulted(&mut self, _: RecoveredTransaction, error: BlockError) -> Result<(), BlockError> {
         Err(error)
+    }
+
+    /// Whether a transaction may be left out. A body is given as it is.
+    fn is_choosing(&self) -> bool {
+        true
     }
 
     /// Shows the transactions that come next until `show` returns `false`, so that their keys can be
@@ -62,6 +69,10 @@ impl TransactionSource for BlockBody {
 
     fn refused(&mut self, _: RecoveredTransaction, error: TransactionError) -> Result<(), BlockError> {
         Err(BlockError::InvalidTransaction { index: self.offered - 1, error })
+    }
+
+    fn is_choosing(&self) -> bool {
+        false
     }
 
     fn upcoming(&self, show: &mut dyn FnMut(&RecoveredTransaction) -> bool) {

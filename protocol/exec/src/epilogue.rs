@@ -1,7 +1,7 @@
 //! Closes a block: collects the state changes and the header's fields.
 
 use crate::{
-    block::Execution, doors, error::BlockError, machine::EvmContext, output::BlockOutput,
+    block::Execution, doors, error::BlockError, machine::EvmContext, market, output::BlockOutput,
     state::CalendarDamage,
 };
 use alloy_primitives::Bloom;
@@ -9,10 +9,12 @@ use almanac_primitives::block::receipts_root;
 use almanac_schedule::calendar::Queue;
 use revm::Inspector;
 
-/// Gathers the result of a block. Tips were credited and fees burned with each transaction.
+/// Settles the market runs and gathers the result of a block. All other tips and fees were credited and burned with
+/// each transaction.
 pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
-    execution: Execution<'a, '_, I>,
+    mut execution: Execution<'a, '_, I>,
 ) -> Result<BlockOutput, BlockError> {
+    market::settle(&mut execution)?;
     let Execution { machine, environment, transactions, mut receipts, .. } = execution;
     let (diff, damage) = machine.into_state().into_diff()?;
     if let (Some(damage), Some(prologue)) = (damage, receipts.first_mut()) {

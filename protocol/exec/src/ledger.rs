@@ -58,6 +58,13 @@ impl Ledger for SystemLedger<'_, '_> {
         }
     }
 
+    fn take_back(&mut self, from: Address, amount: Wei) -> Result<(), StateFault> {
+        match self.context.journal_mut().transfer(from, LEDGER, amount.0)? {
+            None => Ok(()),
+            Some(_) => Err(StateFault::LedgerShort { amount }),
+        }
+    }
+
     fn move_entry(&mut self) -> Result<(), StateFault> {
         Ok(())
     }

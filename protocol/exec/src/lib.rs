@@ -18,6 +18,7 @@ pub mod error;
 pub mod footprint;
 mod ledger;
 mod machine;
+mod market;
 pub mod output;
 pub mod place;
 mod precompiles;

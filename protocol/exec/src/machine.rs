@@ -13,7 +13,7 @@ use crate::{
 };
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, U256};
-use almanac_primitives::{RecoveredTransaction, addresses::LEDGER};
+use almanac_primitives::{RecoveredTransaction, StateRead, addresses::LEDGER};
 use almanac_schedule::life::Event;
 use revm::{
     Inspector,
@@ -126,6 +126,11 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
 
     pub(crate) fn state(&mut self) -> &mut BlockState<'a> {
         &mut self.evm.ctx.journaled_state.database
+    }
+
+    /// The state that the block started from.
+    pub(crate) fn parent(&self) -> &'a dyn StateRead {
+        self.evm.ctx.journaled_state.database.parent()
     }
 
     pub(crate) fn inspector(&mut self) -> &mut I {

@@ -4,8 +4,8 @@
 //! end settles. Start and end take effect whatever the call's outcome.
 
 use crate::{
-    block::{Execution, SelectedRun},
-    doors,
+    block::{Execution, Owed, SelectedRun},
+    doors::{self, About},
     error::{BlockError, Fault},
     footprint::Footprint,
     ledger::ScheduleFault,
@@ -15,7 +15,9 @@ use crate::{
     validate::{call_gas, least_gas},
 };
 use alloy_primitives::Log;
-use almanac_primitives::{Gas, Halt, Outcome, Receipt, RunTransaction, ScheduleId, Wei, run::RUN_TYPE};
+use almanac_primitives::{
+    Gas, GasPrice, Halt, Outcome, Receipt, RunTransaction, ScheduleId, Wei, run::RUN_TYPE,
+};
 use almanac_schedule::{
     Agenda, GasPool,
     calendar::Entry,
@@ -104,21 +106,24 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
         Ok(Some(begun)) => begun,
         Ok(None) => return Ok(Turn::Cancelled),
         Err(ScheduleFault::Block(BlockError::Fault(fault))) => {
-            return put_aside(execution, run, Wei::ZERO, &fault).map(|()| aside);
+            return put_aside(execution, run, None, &fault).map(|()| aside);
         }
         Err(ScheduleFault::Block(error)) => return Err(error),
         Err(ScheduleFault::Broken(broken)) => {
-            return put_aside(execution, run, Wei::ZERO, &broken).map(|()| aside);
+            return put_aside(execution, run, None, &broken).map(|()| aside);
         }
     };
     let called = match call(execution, &run) {
         Ok(called) => called,
         Err(BlockError::Fault(fault)) => {
-            return put_aside(execution, run, begun.charge, &fault).map(|()| aside);
+            return put_aside(execution, run, Some(&begun), &fault).map(|()| aside);
         }
         Err(error) => return Err(error),
     };
-    let events = settle(execution, &begun, &called)?;
+    if begun.record.body.terms.price_at_end(moment.base_fee, moment.base_fee).is_some() {
+        return finish(execution, run, begun, called).map(|()| aside);
+    }
+    let events = settle(execution, &begun, &called, run.gas_price)?;
     file(execution, run, called, events)?;
     Ok(Turn::Ran { rearmed: begun.record.entry() })
 }
@@ -188,9 +193,10 @@ fn settle<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     begun: &Begun,
     called: &Called,
+    price: GasPrice,
 ) -> Result<Vec<Event>, BlockError> {
     let moment = execution.moment();
-    let ended = RunEnd { outcome: &called.outcome, gas_used: called.gas_used };
+    let ended = RunEnd { outcome: &called.outcome, gas_used: called.gas_used, price };
     let reason: Box<dyn Display> =
         match execution.act(|ledger| Ok(life::settle(ledger, begun, ended, moment)?)) {
             Ok(events) => return Ok(events),
@@ -204,20 +210,48 @@ fn settle<'a, I: Inspector<EvmContext<'a>>>(
     Ok(vec![quarantined(id, &*reason)])
 }
 
-/// Quarantines a schedule that cannot run because of a fault of our own, and returns the charge of its run.
+/// Ends the schedule of a run whose price the end of the block decides, and records the run.
+fn finish<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    run: RunTransaction,
+    begun: Begun,
+    called: Called,
+) -> Result<(), BlockError> {
+    let (moment, index) = (execution.moment(), execution.next_index());
+    let reason: Box<dyn Display> =
+        match execution.act(|ledger| Ok(life::finish(ledger, &begun, &called.outcome, moment)?)) {
+            Ok(held) => {
+                execution.owed.push(Owed { index, begun, held });
+                return file(execution, run, called, vec![]);
+            }
+            Err(ScheduleFault::Block(BlockError::Fault(fault))) => fault,
+            Err(ScheduleFault::Block(error)) => return Err(error),
+            Err(ScheduleFault::Broken(broken)) => Box::new(broken),
+        };
+    // The call takes effect. The charge is returned, because nobody can tell what it owes.
+    let (id, charged) = (begun.record.id, begun.charge);
+    execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
+    file(execution, run, called, vec![quarantined(id, &*reason)])
+}
+
+/// Quarantines a schedule that cannot run because of a fault of our own, and returns what its run was given, if it
+/// had begun.
 fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     run: RunTransaction,
-    charged: Wei,
+    begun: Option<&Begun>,
     reason: &dyn Display,
 ) -> Result<(), BlockError> {
     let id = run.schedule_ref.schedule;
-    execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
+    execution.act::<_, BlockError>(|ledger| {
+        let returned = begun.map_or(Ok(Wei::ZERO), |begun| life::unspent(ledger, begun))?;
+        Ok(life::quarantine(ledger, id, returned)?)
+    })?;
     let called = unmade(execution, &run, Halt::Other, Gas::ZERO);
     file(execution, run, called, vec![quarantined(id, reason)])
 }
 
-fn quarantined(id: ScheduleId, reason: &dyn Display) -> Event {
+pub(crate) fn quarantined(id: ScheduleId, reason: &dyn Display) -> Event {
     Event { id, door: None, what: What::Quarantined { reason: reason.to_string() } }
 }
 
@@ -230,7 +264,7 @@ fn file<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<(), BlockError> {
     let Called { outcome, gas_used, mut logs, events: inner, footprint } = called;
     execution.use_gas(pool(run.lane), gas_used);
-    logs.extend(events.iter().filter_map(|event| doors::event_log(event, &outcome)));
+    logs.extend(events.iter().filter_map(|event| doors::event_log(event, &About::of(&outcome))));
     execution.tell(inner);
     execution.tell(events);
     let receipt = Receipt {

@@ -12,11 +12,13 @@ use crate::{
     error::{BlockError, StateFault},
     ledger::{ScheduleFault, SystemLedger},
     machine::EvmContext,
+    market::{self, MarketRuns},
 };
 use alloy_primitives::{Log, U256};
 use almanac_primitives::{
     Gas, Lane, RunTransaction, StateKey, Wei,
     addresses::{LEDGER, PARAMETERS},
+    codec::DecodeError,
     params::{CRON_BLOCK_EXHAUSTIONS_MAX, LANE_BLOCK_RUNS_MAX, Parameter},
 };
 use almanac_schedule::{
@@ -27,14 +29,15 @@ use almanac_schedule::{
     life::{self, Event, What},
     looks_max,
     mark::{self, Mark},
+    market::{is_paused, is_shut},
     record::{Broken, Head, Record, head_slot},
     runs_max,
 };
 use revm::{Database, Inspector};
-use std::{collections::VecDeque, ops::ControlFlow};
+use std::{collections::VecDeque, fmt::Display, ops::ControlFlow};
 
 /// Records to fetch at a time. If the budget ends early, up to this many were fetched for nothing.
-const ANNOUNCED_SCHEDULES: usize = 64;
+pub(crate) const ANNOUNCED_SCHEDULES: usize = 64;
 
 /// Due entries to read from the calendar at a time.
 const PAGE: usize = LANE_BLOCK_RUNS_MAX;
@@ -62,6 +65,10 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
     let mut selection = Selection::default();
     let mut reserved_gas = Gas::ZERO;
     for lane in Lane::ALL {
+        if lane == Lane::Market {
+            selection.runs.market = select_market(execution, agenda, &mut selection)?;
+            continue;
+        }
         if is_held(lane, &execution.environment.parameters) {
             continue;
         }
@@ -71,12 +78,8 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
         let mut runs = Vec::new();
         match walk.open(execution, agenda, &mut runs, &mut selection.events) {
             Ok(()) => {}
-            Err(WalkError::Block(error)) => return Err(error),
-            Err(WalkError::Calendar(CalendarError::Read(error))) => {
-                return Err(StateFault::Read(error).into());
-            }
-            Err(WalkError::Calendar(broken)) => {
-                selection.logs.extend(pause(execution, lane, &broken)?);
+            Err(error) => {
+                selection.logs.extend(error.pause(execution, lane)?);
                 // Cron jobs wait until governance resumes the lane. Runs that are marked already must take place: no
                 // later block would run them, and nobody could cancel them.
                 if lane == Lane::Cron {
@@ -84,17 +87,40 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
                 }
             }
         }
-        *selection.runs.lane_mut(lane) = runs;
         match lane {
             Lane::Reserved => {
-                let gas = selection.runs.reserved.iter().map(|selected| selected.run.gas_limit.0);
-                reserved_gas = Gas(gas.sum());
+                reserved_gas = Gas(runs.iter().map(|selected| selected.run.gas_limit.0).sum());
+                selection.runs.reserved = runs;
             }
-            Lane::Cron => selection.cron = Some(walk),
-            Lane::Market | Lane::Spare => {}
+            Lane::Cron => {
+                selection.runs.cron = runs;
+                selection.cron = Some(walk);
+            }
+            Lane::Spare => selection.runs.spare = runs,
+            Lane::Market => {}
         }
     }
     Ok(selection)
+}
+
+/// Selects in the market lane, which has rules of its own. A shutdown refunds although the door is switched off.
+fn select_market<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    agenda: &dyn Agenda,
+    selection: &mut Selection,
+) -> Result<MarketRuns, BlockError> {
+    let parameters = &execution.environment.parameters;
+    let is_held = if is_shut(parameters) { is_paused(parameters) } else { is_held(Lane::Market, parameters) };
+    if is_held {
+        return Ok(MarketRuns::default());
+    }
+    match market::select(execution, agenda, selection) {
+        Ok(runs) => Ok(runs),
+        Err(error) => {
+            selection.logs.extend(error.pause(execution, Lane::Market)?);
+            Ok(MarketRuns::default())
+        }
+    }
 }
 
 /// A block's walk through a lane, in the lane's order, within bounds.
@@ -119,10 +145,29 @@ pub(crate) struct Walk {
 }
 
 /// Why a walk cannot continue.
-enum WalkError {
+pub(crate) enum WalkError {
     /// The calendar is invalid: a fault of the lane, not of the block.
     Calendar(CalendarError),
+    /// What the lane remembers is invalid.
+    Lane(DecodeError),
     Block(BlockError),
+}
+
+impl WalkError {
+    /// Pauses a lane that cannot be read until governance resumes it. User transactions continue. Every other error is
+    /// the block's.
+    fn pause<'a, I: Inspector<EvmContext<'a>>>(
+        self,
+        execution: &mut Execution<'a, '_, I>,
+        lane: Lane,
+    ) -> Result<Option<Log>, BlockError> {
+        match self {
+            Self::Block(error) => Err(error),
+            Self::Calendar(CalendarError::Read(error)) => Err(StateFault::Read(error).into()),
+            Self::Calendar(broken) => pause(execution, lane, &broken),
+            Self::Lane(broken) => pause(execution, lane, &broken),
+        }
+    }
 }
 
 impl<E: Into<BlockError>> From<E> for WalkError {
@@ -349,7 +394,7 @@ impl Walk {
             Err(WalkError::Calendar(CalendarError::Read(error))) => Err(StateFault::Read(error).into()),
             // A later block hits the error at its start and pauses the lane. The runs selected before it must
             // run, because the mark may move past them.
-            Ok(()) | Err(WalkError::Calendar(_)) => Ok(runs),
+            Ok(()) | Err(WalkError::Calendar(_) | WalkError::Lane(_)) => Ok(runs),
         }
     }
 
@@ -378,7 +423,7 @@ impl Walk {
 }
 
 /// Prefetches the next values in parallel, instead of waiting for the disk once per read.
-fn announce<'a, I: Inspector<EvmContext<'a>>, const N: usize>(
+pub(crate) fn announce<'a, I: Inspector<EvmContext<'a>>, const N: usize>(
     execution: &mut Execution<'a, '_, I>,
     entries: &[Entry],
     keys: impl Fn(&Entry) -> [StateKey; N],
@@ -456,10 +501,8 @@ fn end<'a, I: Inspector<EvmContext<'a>>>(
                 life::skip(ledger, record, until)?;
                 None
             }
-            Decision::Wait { until } => {
-                life::wait(ledger, record, until)?;
-                None
-            }
+            // Only the market lane has places to wait.
+            Decision::Wait => None,
             Decision::End(end) => Some(life::end_without_run(ledger, &record, end, moment)?),
             // Its turn is over: it could not pay then.
             Decision::Run { .. } => Some(life::end_without_run(ledger, &record, End::OutOfMoney, moment)?),
@@ -473,14 +516,14 @@ fn end<'a, I: Inspector<EvmContext<'a>>>(
 }
 
 /// The record behind an entry of the calendar.
-fn read(ledger: &mut SystemLedger<'_, '_>, entry: Entry) -> Result<Record, ScheduleFault> {
+pub(crate) fn read(ledger: &mut SystemLedger<'_, '_>, entry: Entry) -> Result<Record, ScheduleFault> {
     let record = ledger::load(ledger, entry.schedule)?;
-    let record = record.filter(|record| record.entry() == Some(entry));
+    let record = record.filter(|record: &Record| record.head.entries(record.id).any(|place| place == entry));
     record.ok_or(ScheduleFault::Broken(Broken::NotDue { entry }))
 }
 
 /// Quarantines a schedule that cannot run because of a fault of our own. The others continue.
-fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
+pub(crate) fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     entry: Entry,
     broken: &Broken,
@@ -496,13 +539,12 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     Ok(Event { id, door: None, what })
 }
 
-/// Pauses a lane that cannot be read until governance resumes it. User transactions continue.
+/// Sets the switch of a lane's door.
 fn pause<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     lane: Lane,
-    broken: &CalendarError,
+    broken: &dyn Display,
 ) -> Result<Option<Log>, BlockError> {
-    // Only a lane with a door can have due runs.
     let door = Queue::of_lane(lane).door();
     let Some(paused) = door.and_then(|door| door.switches().paused) else { return Ok(None) };
     let paused = (PARAMETERS, U256::from(paused.slot), Parameter::slot_value(1));

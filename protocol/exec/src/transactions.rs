@@ -1,13 +1,13 @@
 //! The user transactions of a block, with the market lane merged in by price.
 
 use crate::{
-    block::{Execution, SelectedRun},
+    block::Execution,
     choose::{Room, TransactionSource},
     error::{BlockError, Fault},
     machine::{EvmContext, MachineError},
+    market::MarketRuns,
     output::{self, Executed},
     prefetch::{Lookahead, announce_paid},
-    runs::run_one,
     validate::{Sender, TransactionError, check_inclusion},
 };
 use alloy_consensus::Transaction as _;
@@ -19,21 +19,22 @@ use almanac_primitives::{
 };
 use almanac_schedule::GasPool;
 use revm::{Inspector, context_interface::result::ExecutionResult};
-use std::collections::VecDeque;
 
 /// Executes the source's transactions in its order. Before each, executes the market runs with a strictly
-/// higher price; at the end, the rest of the market runs.
+/// higher bid; at the end, the rest of the market runs.
+///
+/// A proposer may leave out a transaction after runs went ahead of it. Nobody else sees that transaction, so what
+/// follows must be what would also follow without it: `ahead` is the lowest bid that went ahead, and transactions that
+/// pay as much are left for a later block (AIP125-14).
 pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     source: &mut dyn TransactionSource,
-    market: Vec<SelectedRun>,
+    mut market: MarketRuns,
 ) -> Result<(), BlockError> {
-    let mut market = VecDeque::from(market);
     let mut body = BlockBodySize::default();
     let mut lookahead = Lookahead::default();
-    // The lowest price of the runs executed since the last transaction of the body.
     let mut ahead: Option<GasPrice> = None;
-    while let Some(candidate) = source.next(body.room(execution.shared_gas_left())) {
+    while let Some(candidate) = source.next(body.room(execution.shared_gas_left(), market.gas())) {
         lookahead.step(execution.machine.state().parent(), &candidate, source);
         let (cap, base_fee) = (candidate.transaction().fee_cap(), execution.environment.base_fee);
         // A transaction without a price (fee cap below the base fee) cannot be ordered among the runs, and must
@@ -42,45 +43,35 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
             source.refused(candidate, TransactionError::FeeCapBelowBaseFee { cap, base_fee })?;
             continue;
         };
-        // Runs were executed ahead of a transaction that was then rejected and is not in the body. A verifier
-        // would put a transaction that pays at least as much before those runs, so the choice ends at one.
-        // Cheaper ones may still follow.
-        if ahead.is_some_and(|ahead| price >= ahead) {
-            break;
+        if let Some(ahead) = ahead.filter(|ahead| price >= *ahead) {
+            source.refused(candidate, TransactionError::BehindRuns { price, ahead })?;
+            continue;
         }
-        let dearer = run_dearer(execution, &mut market, Some(price))?;
-        ahead = ahead.into_iter().chain(dearer).min();
-        match include(execution, &candidate, &mut body) {
+        // One that fails anyway must not pull runs ahead of itself either. The runs may make it fail, or make it valid:
+        // a body is checked after them.
+        let moves_runs = market.highest().is_some_and(|bid| bid > price);
+        let is_valid = if moves_runs && source.is_choosing() {
+            check(execution, &candidate, &body).map(|_| ())
+        } else {
+            Ok(())
+        };
+        let included = match is_valid {
+            Ok(()) => {
+                let dearer = market.run_above(execution, Some(price))?;
+                ahead = ahead.into_iter().chain(dearer).min();
+                include(execution, &candidate, &mut body)
+            }
+            Err(error) => Err(error),
+        };
+        match included {
             Ok(()) => ahead = None,
             Err(IncludeError::Refused(error)) => source.refused(candidate, error)?,
             Err(IncludeError::Faulted(error)) => source.faulted(candidate, error)?,
             Err(IncludeError::Block(error)) => return Err(error),
         }
     }
-    run_dearer(execution, &mut market, None)?;
+    market.run_above(execution, None)?;
     Ok(())
-}
-
-/// Executes the market runs that pay more than `price` (all of them, if it is `None`) while gas is left.
-/// Returns the lowest price among them.
-fn run_dearer<'a, I: Inspector<EvmContext<'a>>>(
-    execution: &mut Execution<'a, '_, I>,
-    market: &mut VecDeque<SelectedRun>,
-    price: Option<GasPrice>,
-) -> Result<Option<GasPrice>, BlockError> {
-    let mut lowest: Option<GasPrice> = None;
-    while let Some(selected) =
-        market.pop_front_if(|selected| price.is_none_or(|price| selected.bid() > price))
-    {
-        // A run that does not fit stays due; cheaper runs after it must not overtake it.
-        if selected.run.gas_limit > execution.shared_gas_left() {
-            market.clear();
-            break;
-        }
-        lowest = lowest.into_iter().chain([selected.bid()]).min();
-        run_one(execution, selected)?;
-    }
-    Ok(lowest)
 }
 
 /// How full the body is.
@@ -91,9 +82,10 @@ struct BlockBodySize {
 }
 
 impl BlockBodySize {
-    fn room(&self, gas_left: Gas) -> Room {
+    fn room(&self, gas_left: Gas, runs_gas: Gas) -> Room {
         Room {
             gas_left,
+            runs_gas,
             bytes_left: BLOCK_BODY_BYTES_MAX - self.bytes,
             count_left: BLOCK_TRANSACTIONS_MAX - self.count,
         }
@@ -115,17 +107,28 @@ impl From<TransactionError> for IncludeError {
     }
 }
 
+/// Checks a transaction on the present state. Returns its bytes in the body.
+fn check<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    candidate: &RecoveredTransaction,
+    body: &BlockBodySize,
+) -> Result<usize, IncludeError> {
+    let bytes = check_room(candidate, body.room(execution.shared_gas_left(), Gas::ZERO))?;
+    let sender = Sender::of(execution.machine.state(), candidate.sender())
+        .map_err(|fault| IncludeError::Faulted(fault.into()))?;
+    let base_fee = execution.environment.base_fee;
+    check_inclusion(candidate.transaction(), candidate.sender(), &sender, base_fee)?;
+    Ok(bytes)
+}
+
 fn include<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     candidate: &RecoveredTransaction,
     body: &mut BlockBodySize,
 ) -> Result<(), IncludeError> {
     let transaction = candidate.transaction();
-    let bytes = check_room(candidate, body.room(execution.shared_gas_left()))?;
-    let sender = Sender::of(execution.machine.state(), candidate.sender())
-        .map_err(|fault| IncludeError::Faulted(fault.into()))?;
+    let bytes = check(execution, candidate, body)?;
     let base_fee = execution.environment.base_fee;
-    check_inclusion(transaction, candidate.sender(), &sender, base_fee)?;
     announce_paid(execution.machine.state().parent(), candidate);
     let is_watched = execution.is_watched();
     execution.name_next().map_err(IncludeError::Block)?;
@@ -201,7 +204,7 @@ mod tests {
     fn both_sides_of_every_limit_of_a_body() {
         let candidate = candidate(21_000);
         let size = block_body_bytes(candidate.transaction());
-        let room = Room { gas_left: Gas(21_000), bytes_left: size, count_left: 1 };
+        let room = Room { gas_left: Gas(21_000), bytes_left: size, count_left: 1, runs_gas: Gas(7) };
         assert_eq!(check_room(&candidate, room), Ok(size));
         assert_eq!(
             check_room(&candidate, Room { count_left: 0, ..room }),
@@ -220,12 +223,18 @@ mod tests {
 
     #[test]
     fn a_body_counts_what_it_holds() {
-        let empty = BlockBodySize::default().room(Gas(7));
+        let empty = BlockBodySize::default().room(Gas(7), Gas(5));
         assert_eq!(
             empty,
-            Room { gas_left: Gas(7), bytes_left: BLOCK_BODY_BYTES_MAX, count_left: BLOCK_TRANSACTIONS_MAX }
+            Room {
+                gas_left: Gas(7),
+                bytes_left: BLOCK_BODY_BYTES_MAX,
+                count_left: BLOCK_TRANSACTIONS_MAX,
+                runs_gas: Gas(5)
+            }
         );
-        let full = BlockBodySize { bytes: BLOCK_BODY_BYTES_MAX, count: BLOCK_TRANSACTIONS_MAX }.room(Gas(0));
-        assert_eq!(full, Room { gas_left: Gas(0), bytes_left: 0, count_left: 0 });
+        let full = BlockBodySize { bytes: BLOCK_BODY_BYTES_MAX, count: BLOCK_TRANSACTIONS_MAX };
+        let nothing = Room { gas_left: Gas(0), bytes_left: 0, count_left: 0, runs_gas: Gas(0) };
+        assert_eq!(full.room(Gas(0), Gas(0)), nothing);
     }
 }

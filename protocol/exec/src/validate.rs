@@ -176,6 +176,14 @@ pub enum TransactionError {
         /// Body bytes left.
         bytes_left: usize,
     },
+    /// Runs went ahead of a transaction that was then left out, and this one would have to precede them.
+    #[error("pays {price}, and a run that bids {ahead} has already run: it can only be in a later block")]
+    BehindRuns {
+        /// Its price.
+        price: GasPrice,
+        /// The lowest bid of the runs.
+        ahead: GasPrice,
+    },
     /// The block has the maximum number of transactions.
     #[error("the block has its full number of transactions, {max}")]
     BlockCountFull {

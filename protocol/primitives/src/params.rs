@@ -156,6 +156,19 @@ const COLD_READ_GAS: u64 = 2_100;
 /// What Ethereum asks for reading such a slot and then changing it, where it was not empty (EIP-2929).
 pub const SLOT_CHANGE_GAS: u64 = 5_000;
 
+/// Most gas that a market run may ever ask for: a block without user transactions holds it beside a full cron lane,
+/// whatever governance sets (AIP125-08).
+pub const MARKET_RUN_GAS_LARGEST: u64 = 5_000_000;
+
+/// Least gas that a market run may ask for, calldata aside: what an empty transaction costs (AIP125-08).
+pub const MARKET_RUN_GAS_LEAST: u64 = 21_000;
+
+/// Most blocks that a scheduled transaction may wait for a price: its deposit is locked as long (AIP125-11).
+pub const MARKET_EXPIRY_BLOCKS_LARGEST: u64 = 1_000;
+
+/// Times of scheduled transactions are multiples of this (AIP125-03).
+pub const MARKET_STEP_MS: u64 = 100;
+
 /// Largest calldata of a run. Bounds what a pending schedule occupies.
 pub const RUN_INPUT_BYTES_MAX: usize = 16 * 1024;
 
@@ -503,6 +516,111 @@ pub const CALLBACK_SEARCH_READS_MAX: Parameter = Parameter {
     reason: "FLIP330-07: bounds the work of a search after the parts of a second changed",
 };
 
+/// Whether scheduled transactions are taken and run: 1 is on, 0 off.
+pub const MARKET_ENABLED: Parameter = Parameter {
+    slot: 0x130,
+    name: "market_enabled",
+    default: 1,
+    min: 0,
+    max: 1,
+    reason: "AIP125-24: the feature flag of the AIP-125 door; off, scheduled transactions can be cancelled, nothing else",
+};
+
+/// Whether scheduled transactions are paused: 1 is paused.
+pub const MARKET_PAUSED: Parameter = Parameter {
+    slot: 0x131,
+    name: "market_paused",
+    default: 0,
+    min: 0,
+    max: 1,
+    reason: "AIP125-20: set by governance, or by the chain itself when the lane cannot be read; unset by governance",
+};
+
+/// Whether the door is shut down: 1 refunds everything that is pending.
+pub const MARKET_SHUTDOWN: Parameter = Parameter {
+    slot: 0x132,
+    name: "market_shutdown",
+    default: 0,
+    min: 0,
+    max: 1,
+    reason: "AIP125-21: no inserts, and pending ones are refunded in batches; back at 0 the door opens again",
+};
+
+/// Most scheduled transactions that one block gets ready.
+pub const MARKET_READY_MAX: Parameter = Parameter {
+    slot: 0x133,
+    name: "market_ready_max",
+    default: 1_000,
+    min: 1,
+    max: 4_000,
+    reason: "AIP125-10: the source's GET_READY_TRANSACTIONS_LIMIT; at its 100 a few refundable bids deny the lane",
+};
+
+/// Most scheduled transactions that one block meets for the first time.
+pub const MARKET_LOOKS_MAX: Parameter = Parameter {
+    slot: 0x134,
+    name: "market_looks_max",
+    default: 1_000,
+    min: 1,
+    max: 4_000,
+    reason: "AIP125-10: bounds the work of a block before it knows who can pay; the others are met by the next block",
+};
+
+/// Most scheduled transactions that expire in one block.
+pub const MARKET_EXPIRIES_MAX: Parameter = Parameter {
+    slot: 0x135,
+    name: "market_expiries_max",
+    default: 100,
+    min: 1,
+    max: 1_000,
+    reason: "AIP125-11: refunds that nobody pays for in their block are bounded; the others follow in later blocks",
+};
+
+/// Most scheduled transactions that a shutdown refunds in one block.
+pub const MARKET_SHUTDOWN_BATCH: Parameter = Parameter {
+    slot: 0x136,
+    name: "market_shutdown_batch",
+    default: 200,
+    min: 1,
+    max: 1_000,
+    reason: "AIP125-21: no run uses these blocks, so a batch may be larger than the expiries of a block",
+};
+
+/// Blocks that a due scheduled transaction waits for a price, unless its order says otherwise.
+pub const MARKET_EXPIRY_BLOCKS: Parameter = Parameter {
+    slot: 0x137,
+    name: "market_expiry_blocks",
+    default: 100,
+    min: 1,
+    max: MARKET_EXPIRY_BLOCKS_LARGEST,
+    reason: "AIP125-11: the source's about 100 blocks; fixed at insert, so that later changes surprise nobody",
+};
+
+/// Most gas that one market run may ask for.
+pub const MARKET_RUN_GAS_MAX: Parameter = Parameter {
+    slot: 0x138,
+    name: "market_run_gas_max",
+    default: MARKET_RUN_GAS_LARGEST,
+    min: MARKET_RUN_GAS_LEAST,
+    max: MARKET_RUN_GAS_LARGEST,
+    reason: "AIP125-08: what does not fit waits, so no run may be larger than what a block can always hold",
+};
+
+/// Largest calldata of a scheduled transaction.
+pub const MARKET_INPUT_BYTES_MAX: Parameter = Parameter {
+    slot: 0x139,
+    name: "market_input_bytes_max",
+    default: RUN_INPUT_BYTES_MAX as u64,
+    min: 0,
+    max: RUN_INPUT_BYTES_MAX as u64,
+    reason: "AIP125-08: bounds what a pending scheduled transaction occupies",
+};
+
+const _: () = assert!(
+    MARKET_RUN_GAS_LARGEST <= BLOCK_GAS_MAX.min / 2,
+    "cron takes at most half of a block, so the largest market run always fits the other half"
+);
+
 const _: () = assert!(
     CRON_BLOCK_EXHAUSTIONS_MAX.default * SCHEDULE_ENDING_GAS <= CRON_BLOCK_GAS_DEFAULT,
     "what ends in a block was paid for like a full lane"
@@ -514,7 +632,7 @@ const _: () = assert!(
 );
 
 /// All parameters, in slot order.
-pub const PARAMETERS: [Parameter; 29] = [
+pub const PARAMETERS: [Parameter; 39] = [
     BLOCK_GAS_MAX,
     BASE_FEE_FLOOR_WEI,
     CRON_BLOCK_GAS_MAX,
@@ -544,6 +662,16 @@ pub const PARAMETERS: [Parameter; 29] = [
     CALLBACK_LOW_EFFORT_MAX,
     CALLBACK_SEARCH_SECONDS_MAX,
     CALLBACK_SEARCH_READS_MAX,
+    MARKET_ENABLED,
+    MARKET_PAUSED,
+    MARKET_SHUTDOWN,
+    MARKET_READY_MAX,
+    MARKET_LOOKS_MAX,
+    MARKET_EXPIRIES_MAX,
+    MARKET_SHUTDOWN_BATCH,
+    MARKET_EXPIRY_BLOCKS,
+    MARKET_RUN_GAS_MAX,
+    MARKET_INPUT_BYTES_MAX,
 ];
 
 const _: () = {

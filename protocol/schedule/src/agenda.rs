@@ -1,7 +1,10 @@
 //! The interface through which a block asks the calendar what is due.
 
-use crate::calendar::{Calendar, CalendarError, Entry, Queue};
-use almanac_primitives::{Lane, StateRead, TimestampMs, params::Parameters};
+use crate::{
+    calendar::{Calendar, CalendarError, Entry, Queue},
+    doors::market::{MarketLane, Phase, is_paused, is_shut},
+};
+use almanac_primitives::{GasPrice, Lane, StateRead, TimestampMs, params::Parameters};
 
 /// What is due according to the state of the parent block.
 ///
@@ -20,12 +23,13 @@ pub trait Agenda: Send + Sync {
         count_max: usize,
     ) -> Result<Vec<Entry>, CalendarError>;
 
-    /// The earliest time at which anything becomes due, or `None` if nothing is scheduled. Ignores lanes that
-    /// are paused.
+    /// The earliest time at which a block has something to do, or `None` if nothing is scheduled. Ignores lanes that
+    /// are paused. What waits for a price counts if its bid reaches the base fee of the next block.
     fn next_due(
         &self,
         state: &dyn StateRead,
         parameters: &Parameters,
+        base_fee: GasPrice,
     ) -> Result<Option<TimestampMs>, CalendarError>;
 }
 
@@ -54,8 +58,29 @@ impl Agenda for CalendarAgenda {
         &self,
         state: &dyn StateRead,
         parameters: &Parameters,
+        base_fee: GasPrice,
     ) -> Result<Option<TimestampMs>, CalendarError> {
+        if has_work_now(state, parameters, base_fee)? {
+            return Ok(Some(TimestampMs(0)));
+        }
         let queues = Queue::TIMED.into_iter().filter(|queue| !queue.is_held(parameters));
         Calendar::new(state).next_due(&queues.collect::<Vec<_>>())
     }
+}
+
+/// Whether the next block has market work whatever its time: a run that waits and can pay, or refunds of a shutdown.
+fn has_work_now(
+    state: &dyn StateRead,
+    parameters: &Parameters,
+    base_fee: GasPrice,
+) -> Result<bool, CalendarError> {
+    if is_shut(parameters) {
+        let is_over = MarketLane::read(state)?.is_ok_and(|lane| lane.phase == Phase::ShutDown);
+        return Ok(!is_paused(parameters) && !is_over);
+    }
+    if Queue::Waiting.is_held(parameters) {
+        return Ok(false);
+    }
+    let highest = Calendar::new(state).highest_bid()?;
+    Ok(highest.is_some_and(|bid| u128::from(bid) >= base_fee.0))
 }

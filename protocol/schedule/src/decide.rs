@@ -47,11 +47,8 @@ pub enum Decision {
         /// What follows this run.
         again: NextRun,
     },
-    /// It waits for a better price and expires at `until`, in the unit of its door.
-    Wait {
-        /// When it expires.
-        until: u64,
-    },
+    /// It waits for a better price, as long as its terms allow.
+    Wait,
     /// It does not run now and becomes due again later.
     Skip {
         /// The later time.
@@ -141,6 +138,8 @@ pub struct RunEnd<'o> {
     pub outcome: &'o Outcome,
     /// Gas it used.
     pub gas_used: Gas,
+    /// Price per gas, as its receipt shows it.
+    pub price: GasPrice,
 }
 
 /// How an amount of a schedule's money is split. The parts add up to the amount.

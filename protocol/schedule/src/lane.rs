@@ -3,9 +3,10 @@
 use almanac_primitives::{
     Gas, Lane,
     params::{
-        BLOCK_GAS_MAX, CALLBACK_EFFORT_LARGEST, CALLBACK_EFFORT_LEAST, CRON_BLOCK_GAS_MAX,
-        CRON_RUN_GAS_LARGEST, CRON_RUN_GAS_MIN, EFFORT_GAS, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX,
-        LANE_LOOK_GAS, Parameters, RESERVED_BLOCK_GAS_MAX, SPARE_BLOCK_GAS_MAX, SPARE_BLOCK_LOOKS_MAX,
+        CALLBACK_EFFORT_LARGEST, CALLBACK_EFFORT_LEAST, CRON_BLOCK_GAS_MAX, CRON_RUN_GAS_LARGEST,
+        CRON_RUN_GAS_MIN, EFFORT_GAS, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX, LANE_LOOK_GAS,
+        MARKET_LOOKS_MAX, MARKET_READY_MAX, MARKET_RUN_GAS_LARGEST, Parameters, RESERVED_BLOCK_GAS_MAX,
+        SPARE_BLOCK_GAS_MAX, SPARE_BLOCK_LOOKS_MAX,
     },
 };
 
@@ -48,7 +49,8 @@ pub fn runs_max(lane: Lane, parameters: &Parameters) -> u64 {
     match lane {
         Lane::Reserved => booked_runs_max(parameters),
         Lane::Spare => SPARE_BLOCK_LOOKS_MAX,
-        Lane::Cron | Lane::Market => grown(lane, parameters, LANE_BLOCK_RUNS_MAX as u64, CRON_RUN_GAS_MIN),
+        Lane::Market => parameters.get(MARKET_READY_MAX),
+        Lane::Cron => grown(parameters, LANE_BLOCK_RUNS_MAX as u64, CRON_RUN_GAS_MIN),
     }
 }
 
@@ -65,18 +67,16 @@ pub fn looks_max(lane: Lane, parameters: &Parameters, failed_views: u64, least: 
         // All that is booked runs, so looks are paid for like runs; one more, to meet the one that does not fit.
         Lane::Reserved => return booked_runs_max(parameters).saturating_add(1),
         Lane::Spare => return SPARE_BLOCK_LOOKS_MAX,
-        Lane::Cron | Lane::Market => {}
+        // Every one that it meets leaves the queue of those that nobody has met, so a look is paid for once.
+        Lane::Market => return halved(parameters.get(MARKET_LOOKS_MAX), failed_views, least),
+        Lane::Cron => {}
     }
-    halved(grown(lane, parameters, LANE_BLOCK_LOOKS_MAX as u64, LANE_LOOK_GAS), failed_views, least)
+    halved(grown(parameters, LANE_BLOCK_LOOKS_MAX as u64, LANE_LOOK_GAS), failed_views, least)
 }
 
-/// A bound that grows with the lane's gas, one per `gas_each`, and is at least `floor`.
-fn grown(lane: Lane, parameters: &Parameters, floor: u64, gas_each: u64) -> u64 {
-    match lane {
-        Lane::Cron => floor.max(parameters.get(CRON_BLOCK_GAS_MAX) / gas_each),
-        // No door leads to this lane yet.
-        Lane::Market | Lane::Reserved | Lane::Spare => floor,
-    }
+/// A bound that grows with the gas of the cron lane, one per `gas_each`, and is at least `floor`.
+fn grown(parameters: &Parameters, floor: u64, gas_each: u64) -> u64 {
+    floor.max(parameters.get(CRON_BLOCK_GAS_MAX) / gas_each)
 }
 
 /// A bound on a block's due work: halved for each consecutive failed view after the first, but at least
@@ -91,25 +91,16 @@ fn run_gas_largest(lane: Lane) -> Gas {
     match lane {
         Lane::Cron => Gas(CRON_RUN_GAS_LARGEST),
         Lane::Reserved | Lane::Spare => Gas(CALLBACK_EFFORT_LARGEST * EFFORT_GAS),
-        // A run larger than the smallest possible block could wait forever.
-        Lane::Market => Gas(BLOCK_GAS_MAX.min),
+        Lane::Market => Gas(MARKET_RUN_GAS_LARGEST),
     }
 }
 
 /// The most gas that a block may contain: the gas that users and lanes share, plus the separate capacity of
-/// lanes. A lane without a door contributes nothing.
+/// lanes.
 pub fn block_gas(parameters: &Parameters) -> Gas {
-    let own = Lane::ALL.into_iter().filter(|lane| has_door(*lane) && pool(*lane) == GasPool::Reserved);
+    let own = Lane::ALL.into_iter().filter(|lane| pool(*lane) == GasPool::Reserved);
     let own = own.map(|lane| budget(lane, parameters, Gas::ZERO, 0).0).max().unwrap_or(0);
     Gas(parameters.block_gas_max().0.saturating_add(own))
-}
-
-/// Whether a system contract creates runs for this lane.
-fn has_door(lane: Lane) -> bool {
-    match lane {
-        Lane::Reserved | Lane::Cron | Lane::Spare => true,
-        Lane::Market => false,
-    }
 }
 
 /// Gas that the runs of a lane may still request in a block.
@@ -158,6 +149,7 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use almanac_primitives::params::BLOCK_GAS_MAX;
 
     fn taken(gas: &[u64], budget: u64) -> Vec<u64> {
         let mut budget = Budget::new(Gas(budget));
@@ -206,7 +198,7 @@ mod tests {
         assert_eq!(after(Lane::Cron, &[0, 1, 2, 3, 4, 5, 6]), cron);
         let reserved = [73_500_000, 73_500_000, 36_750_000, 20_997_900, 20_997_900];
         assert_eq!(after(Lane::Reserved, &[0, 1, 2, 3, 4]), reserved);
-        assert_eq!(after(Lane::Market, &[0, 1, 2, 5]), [120_000_000, 120_000_000, 60_000_000, 10_000_000]);
+        assert_eq!(after(Lane::Market, &[0, 1, 2, 5]), [120_000_000, 120_000_000, 60_000_000, 7_500_000]);
         assert_eq!(after(Lane::Spare, &[0, 9]), [10_500_000; 2], "one run may be as large");
     }
 
@@ -215,7 +207,7 @@ mod tests {
     fn a_halt_of_any_length_leaves_the_largest_single_run() {
         let parameters = Parameters::default();
         for failed in [63, 64, 65, 66, 128, 129, 1 << 32, (1 << 32) + 1, u64::MAX - 1, u64::MAX] {
-            let least = [(Lane::Cron, 5_000_000), (Lane::Reserved, 20_997_900), (Lane::Market, 10_000_000)];
+            let least = [(Lane::Cron, 5_000_000), (Lane::Reserved, 20_997_900), (Lane::Market, 5_000_000)];
             for (lane, least) in least {
                 assert_eq!(budget(lane, &parameters, Gas::ZERO, failed), Gas(least), "{lane:?} {failed}");
             }
@@ -252,7 +244,7 @@ mod tests {
         let after = |failed| looks_max(Lane::Cron, &largest, failed, 64);
         assert_eq!([1, 2, 3, 8, 9, 10, u64::MAX].map(after), [24_000, 12_000, 6_000, 187, 93, 64, 64]);
         let bounds = |lane| (runs_max(lane, &largest), looks_max(lane, &largest, 0, 64));
-        assert_eq!(bounds(Lane::Market), (1_000, 6_000));
+        assert_eq!(bounds(Lane::Market), (1_000, 1_000));
         assert_eq!(bounds(Lane::Reserved), (3_181, 3_182), "as many of the smallest as a second can book");
         assert_eq!(bounds(Lane::Spare), (100, 100));
     }

@@ -3,7 +3,7 @@
 //! There are two implementations: the EVM's journal in `exec`, where a revert undoes everything and the caller
 //! of a door pays for each access; and [`MemoryLedger`], for tests.
 
-use crate::record::{Broken, Record, escrow_slot, head_slot};
+use crate::record::{Body, Broken, Record, escrow_slot, head_slot, name_slot};
 use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::{ScheduleId, Wei};
 use std::collections::BTreeMap;
@@ -27,6 +27,9 @@ pub trait Ledger {
 
     /// Pays from the ledger's balance. A credit, not a call, so the recipient cannot reject it.
     fn credit(&mut self, to: Address, amount: Wei) -> Result<(), Self::Error>;
+
+    /// Takes money back that a run was given and did not use.
+    fn take_back(&mut self, from: Address, amount: Wei) -> Result<(), Self::Error>;
 
     /// Burns money from the ledger's balance.
     fn burn(&mut self, amount: Wei) -> Result<(), Self::Error>;
@@ -66,8 +69,16 @@ pub(crate) fn save<L: Ledger>(ledger: &mut L, record: &Record) -> Result<(), L::
     ledger.store(escrow_slot(record.id), record.escrow.0)
 }
 
-/// Removes a record and its body.
-pub(crate) fn remove<L: Ledger>(ledger: &mut L, id: ScheduleId) -> Result<(), L::Error> {
+/// Removes a record, its body and its other name.
+pub(crate) fn remove<L: Ledger>(ledger: &mut L, id: ScheduleId, body: &Body) -> Result<(), L::Error> {
+    if let Some(name) = body.terms.hash_name() {
+        ledger.store(name_slot(name), U256::ZERO)?;
+    }
+    remove_nameless(ledger, id)
+}
+
+/// Removes a record that has no other name.
+pub(crate) fn remove_nameless<L: Ledger>(ledger: &mut L, id: ScheduleId) -> Result<(), L::Error> {
     ledger.store(head_slot(id), U256::ZERO)?;
     ledger.store(escrow_slot(id), U256::ZERO)
 }
@@ -112,6 +123,11 @@ impl Ledger for MemoryLedger {
 
     fn credit(&mut self, to: Address, amount: Wei) -> Result<(), Self::Error> {
         *self.credits.entry(to).or_default() += amount.0;
+        Ok(())
+    }
+
+    fn take_back(&mut self, from: Address, amount: Wei) -> Result<(), Self::Error> {
+        *self.credits.entry(from).or_default() -= amount.0;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! An agenda with a single schedule, so that a simulated block runs only that one.
 
-use almanac_primitives::{ScheduleId, StateRead, TimestampMs, params::Parameters};
+use almanac_primitives::{GasPrice, ScheduleId, StateRead, TimestampMs, params::Parameters};
 use almanac_schedule::{
     Agenda, Record,
     calendar::{CalendarError, Entry, Queue},
@@ -29,13 +29,18 @@ impl Agenda for OneSchedule {
         from: Option<Entry>,
         count_max: usize,
     ) -> Result<Vec<Entry>, CalendarError> {
-        let entry = self.record(state)?.and_then(|record| record.entry());
-        let due = entry.filter(|entry| entry.queue == queue && entry.at <= until);
+        let entries = self.record(state)?.into_iter().flat_map(|record| record.head.entries(record.id));
+        let due = entries.filter(|entry| entry.queue == queue && entry.at <= until);
         let due = due.filter(|entry| from.is_none_or(|from| from <= *entry));
-        Ok(due.into_iter().take(count_max).collect())
+        Ok(due.take(count_max).collect())
     }
 
-    fn next_due(&self, state: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
+    fn next_due(
+        &self,
+        state: &dyn StateRead,
+        _: &Parameters,
+        _: GasPrice,
+    ) -> Result<Option<TimestampMs>, CalendarError> {
         Ok(self.record(state)?.and_then(|record| record.entry()).map(|entry| entry.due()))
     }
 }

@@ -257,7 +257,11 @@ impl Attempt<'_> {
     /// The final cost of a run: what it was charged, without what returns.
     fn fee(&self, before: &Record, receipt: &Receipt, moment: Moment) -> Wei {
         let charge = before.charge(self.base_fee);
-        let ended = RunEnd { outcome: &receipt.outcome, gas_used: receipt.gas_used };
+        let ended = RunEnd {
+            outcome: &receipt.outcome,
+            gas_used: receipt.gas_used,
+            price: receipt.effective_gas_price,
+        };
         let returned = before.body.terms.settle_run(before, charge, ended, moment).refund;
         charge.checked_sub(returned).unwrap_or_default()
     }

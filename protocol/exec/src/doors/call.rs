@@ -1,9 +1,12 @@
 //! One call of a system contract: the caller, the input, and metered access to state.
 
-use super::storage::{Slot, SlotValue};
+use super::{
+    About,
+    storage::{Slot, SlotValue},
+};
 use crate::{error::StateFault, machine::EvmContext, place::Place, told};
 use alloy_primitives::{Address, Bytes, Log, U256};
-use alloy_sol_types::{SolError, SolEvent, SolInterface, SolValue, TopicList};
+use alloy_sol_types::{SolError, SolEvent, SolInterface, SolType, SolValue, TopicList, abi::token::TokenSeq};
 use almanac_primitives::{Outcome, addresses::is_system, params::Parameters};
 use almanac_schedule::{decide::Moment, life::Event};
 use revm::{
@@ -226,7 +229,12 @@ impl<'c, 'a> DoorCall<'c, 'a> {
     /// Reports an event of a schedule: to the block's list of events, and as a log of its door, priced like
     /// LOG.
     pub(super) fn tell(&mut self, event: Event) -> Result<(), DoorError> {
-        if let Some(log) = super::event_log(&event, &Outcome::Success) {
+        self.tell_about(event, &About::of(&Outcome::Success))
+    }
+
+    /// The same, for doors whose logs say more than the event.
+    pub(super) fn tell_about(&mut self, event: Event, about: &About<'_>) -> Result<(), DoorError> {
+        if let Some(log) = super::event_log(&event, about) {
             self.charge_log(log.topics().len(), log.data.data.len())?;
             self.context.journal_mut().log(log);
         }
@@ -244,6 +252,16 @@ impl<'c, 'a> DoorCall<'c, 'a> {
     pub(super) fn answer<T: SolValue>(&mut self, value: &T) -> Result<Bytes, DoorError> {
         self.charge_words(value.abi_encoded_size(), WORD_GAS)?;
         Ok(value.abi_encode().into())
+    }
+
+    /// Encodes several results, as a function with several return values does. They are paid for first.
+    pub(super) fn answer_all<T>(&mut self, values: &T) -> Result<Bytes, DoorError>
+    where
+        T: SolValue,
+        for<'t> <T::SolType as SolType>::Token<'t>: TokenSeq<'t>,
+    {
+        self.charge_words(values.abi_encoded_size(), WORD_GAS)?;
+        Ok(values.abi_encode_params().into())
     }
 
     /// Whether the gas covers work that may become necessary.

@@ -1,14 +1,15 @@
 //! The FLIP-330 callback scheduler.
 
 use super::{
+    About,
     call::{CALL_GAS, DoorCall, DoorError, revert},
     schedules,
 };
 use crate::validate::{call_gas, least_gas};
 use alloy_primitives::{Address, Bytes, Log, U256, keccak256};
-use alloy_sol_types::{SolCall as _, SolError as _, SolEvent as _};
+use alloy_sol_types::{SolCall as _, SolEvent as _};
 use almanac_primitives::{
-    Gas, Outcome, ScheduleId, TimestampMs, Wei,
+    Gas, ScheduleId, TimestampMs, Wei,
     addresses::CALLBACKS,
     params::{
         CALLBACK_DATA_BYTES_MAX, CALLBACK_EFFORT_MAX, CALLBACK_LOW_EFFORT_MAX, CALLBACK_SEARCH_READS_MAX,
@@ -16,7 +17,7 @@ use almanac_primitives::{
     },
 };
 use almanac_schedule::{
-    Failure, Ledger as _,
+    Failure,
     callback::{Admitted, Order, OrderError, Priority, admit},
     capacity::{self, Class, NextFree, NoRoom, Reach},
     decide::End,
@@ -135,7 +136,9 @@ fn schedule(
     let priority = priority_of(order.priority);
     let Plan { admitted, second } =
         plan(call, &order.data, order.timestamp, priority, order.executionEffort)?;
-    take_fee(call, admitted.fee)?;
+    schedules::take_exactly(call, admitted.fee, |given, needed| {
+        revert(ICallbackScheduler::FeeTooLow { given: given.0, needed: needed.0 })
+    })?;
     let id = call.next_id()?;
     let input = handler_input(id.0, &order.data);
     let body = Body {
@@ -154,16 +157,6 @@ fn schedule(
     call.tell(event)?;
     let timestamp = predicted(priority, second);
     call.answer(&ScheduledCallback { id: id.0, timestamp, status: ICallbackScheduler::Status::Scheduled })
-}
-
-/// Takes the fee out of the value that came with the call, and returns the rest at once.
-fn take_fee(call: &mut DoorCall<'_, '_>, fee: Wei) -> Result<(), DoorError> {
-    let (given, caller) = (call.take_escrow()?, call.caller());
-    match given.checked_sub(fee) {
-        None => Err(revert(ICallbackScheduler::FeeTooLow { given: given.0, needed: fee.0 })),
-        Some(Wei::ZERO) => Ok(()),
-        Some(rest) => call.credit(caller, rest),
-    }
 }
 
 fn estimate(
@@ -198,10 +191,7 @@ fn cancel(call: &mut DoorCall<'_, '_>, id: u64) -> Result<Bytes, DoorError> {
         };
         thrown(failure, refused)
     })?;
-    let refunded = match event.what {
-        What::Ended { refunded, .. } => refunded,
-        _ => Wei::ZERO,
-    };
+    let refunded = schedules::refunded(&event);
     call.tell(event)?;
     call.answer(&refunded.0)
 }
@@ -289,7 +279,7 @@ fn priority_shown(priority: Priority) -> ICallbackScheduler::Priority {
 }
 
 /// FLIP330-22: what the door says of something that happened to a callback.
-pub(super) fn event_log(event: &Event, outcome: &Outcome) -> Option<Log> {
+pub(super) fn event_log(event: &Event, about: &About<'_>) -> Option<Log> {
     let id = event.id.0;
     let data = match event.what {
         What::Created { owner, target: handler, due, gas_limit, priority, .. } => {
@@ -312,7 +302,8 @@ pub(super) fn event_log(event: &Event, outcome: &Outcome) -> Option<Log> {
             ICallbackScheduler::CallbackExecuted { id }.encode_log_data()
         }
         What::Executed { is_success: false, .. } => {
-            ICallbackScheduler::CallbackFailed { id, reason: reason(outcome) }.encode_log_data()
+            ICallbackScheduler::CallbackFailed { id, reason: schedules::reason(about.outcome) }
+                .encode_log_data()
         }
         What::Ended { end: End::Cancelled, refunded, .. } => {
             ICallbackScheduler::CallbackCanceled { id, refunded: refunded.0 }.encode_log_data()
@@ -328,15 +319,6 @@ pub(super) fn event_log(event: &Event, outcome: &Outcome) -> Option<Log> {
 /// The effort of a callback, whose gas is always a multiple of it.
 fn effort(gas_limit: Gas) -> u64 {
     gas_limit.0 / EFFORT_GAS
-}
-
-/// Why a run failed: what its handler reverted with, or in Solidity's form what stopped it.
-fn reason(outcome: &Outcome) -> Bytes {
-    match outcome {
-        Outcome::Success => Bytes::new(),
-        Outcome::Reverted(data) => data.clone(),
-        Outcome::Halted(halt) => alloy_sol_types::Revert::from(halt.to_string()).abi_encode().into(),
-    }
 }
 
 fn no_capacity(room: &NoRoom) -> DoorError {

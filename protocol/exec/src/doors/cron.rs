@@ -1,12 +1,13 @@
 //! The ARC-21 cron registry. It shares its address with Ethereum's ecAdd.
 
 use super::{
+    About,
     call::{CALL_GAS, DoorCall, DoorError, revert},
     schedules,
 };
 use alloy_primitives::{Address, Bytes, Log, U256, keccak256};
 use alloy_sol_types::{SolCall as _, SolEvent, SolInterface};
-use almanac_primitives::{Lane, Outcome, ScheduleId, TimestampMs, Wei, addresses::CRON_REGISTRY};
+use almanac_primitives::{Lane, ScheduleId, TimestampMs, Wei, addresses::CRON_REGISTRY};
 use almanac_schedule::{
     Failure,
     cron::{Admitted, Order, OrderError, SELECTOR_BYTES, admit},
@@ -187,7 +188,7 @@ fn known_id(id: U256) -> Result<ScheduleId, DoorError> {
 }
 
 /// The registry's log of an event. The end of a single run is its `JobExecuted`.
-pub(super) fn event_log(event: &Event, _: &Outcome) -> Option<Log> {
+pub(super) fn event_log(event: &Event, _: &About<'_>) -> Option<Log> {
     let id = U256::from(event.id.0);
     let data = match event.what {
         What::Created { owner, target, due, .. } => {

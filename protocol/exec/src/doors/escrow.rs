@@ -107,6 +107,11 @@ impl Ledger for DoorCall<'_, '_> {
         }
     }
 
+    /// Only runs are given money, and no door ends one.
+    fn take_back(&mut self, _: Address, amount: Wei) -> Result<(), DoorError> {
+        Err(StateFault::LedgerShort { amount }.into())
+    }
+
     fn burn(&mut self, amount: Wei) -> Result<(), DoorError> {
         self.credit(BURN, amount)
     }

@@ -14,6 +14,7 @@ mod cron;
 mod developer;
 mod escrow;
 mod ledger;
+mod market;
 mod parameters;
 #[cfg(test)]
 mod probe;
@@ -28,12 +29,14 @@ pub(crate) use developer::IDeveloper;
 use crate::{error::StateFault, machine::EvmContext, place::Place};
 use alloy_primitives::{Address, Bytes, Log};
 use almanac_primitives::{
-    Lane, Outcome,
-    addresses::{CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, may_be_system},
+    GasPrice, Lane, Outcome, Wei,
+    addresses::{
+        CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS, may_be_system,
+    },
 };
 use almanac_schedule::{
     life::{Event, What},
-    record::Door,
+    record::{Door, Record},
 };
 use call::DoorCall;
 use revm::interpreter::CallInputs;
@@ -65,7 +68,27 @@ struct Schedules {
     /// Its number, name and switches.
     door: Door,
     /// Translates an event of one of its schedules into its log.
-    event_log: fn(&Event, &Outcome) -> Option<Log>,
+    event_log: fn(&Event, &About<'_>) -> Option<Log>,
+}
+
+/// What a log says beyond its event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About<'r> {
+    /// The outcome of the run.
+    pub(crate) outcome: &'r Outcome,
+    /// The schedule, for doors whose logs name it by more than its id.
+    pub(crate) record: Option<&'r Record>,
+    /// What a run paid per gas.
+    pub(crate) price: GasPrice,
+    /// What of its deposit returned.
+    pub(crate) refunded: Wei,
+}
+
+impl<'r> About<'r> {
+    /// Nothing but an outcome.
+    pub(crate) fn of(outcome: &'r Outcome) -> Self {
+        Self { outcome, record: None, price: GasPrice(0), refunded: Wei::ZERO }
+    }
 }
 
 /// All system contracts.
@@ -81,6 +104,12 @@ const TABLE: &[SystemContract] = &[
         answers: Answers::All,
         call: callbacks::call,
         schedules: Some(Schedules { door: Door::Callback, event_log: callbacks::event_log }),
+    },
+    SystemContract {
+        address: SCHEDULED_TRANSACTIONS,
+        answers: Answers::All,
+        call: market::call,
+        schedules: Some(Schedules { door: Door::Market, event_log: market::event_log }),
     },
     SystemContract { address: PARAMETERS, answers: Answers::All, call: parameters::call, schedules: None },
     SystemContract { address: LEDGER, answers: Answers::All, call: ledger::call, schedules: None },
@@ -132,11 +161,16 @@ pub(crate) fn call(
 
 /// The log of an event: its door's, or the ledger's if a fault quarantined the schedule. `None` if the door's
 /// interface has no log for it.
-pub(crate) fn event_log(event: &Event, outcome: &Outcome) -> Option<Log> {
+pub(crate) fn event_log(event: &Event, about: &About<'_>) -> Option<Log> {
     if let What::Quarantined { reason } = &event.what {
         return Some(ledger::quarantine_log(event.id, reason));
     }
-    (schedules_of(event.door?)?.event_log)(event, outcome)
+    (schedules_of(event.door?)?.event_log)(event, about)
+}
+
+/// The log of a shutdown of the market door that begins or is complete.
+pub(crate) fn shutdown_log(complete: bool) -> Log {
+    market::shutdown_log(complete)
 }
 
 /// The log of changes that contradicted the calendar.

@@ -64,7 +64,10 @@ fn every_lane_has_its_place_and_every_run_its_receipt() {
         let planted = runs.iter().find(|run| run.schedule_ref == executed.schedule_ref).unwrap();
         assert_eq!(*executed, RunTransaction { gas_price: base_fee(&output), ..planted.clone() });
         assert_eq!(receipt.schedule_ref, Some(executed.schedule_ref));
-        assert_eq!(receipt.effective_gas_price, executed.gas_price);
+        // AIP125-15: a market run pays what the highest user transaction pays.
+        let top = GasPrice(fee + 4);
+        let price = if executed.lane == Lane::Market { top } else { executed.gas_price };
+        assert_eq!(receipt.effective_gas_price, price);
         assert_eq!(receipt.outcome, Outcome::Success);
         assert_eq!(count_of(&chain.state, executed.from), U256::from(1));
     }
@@ -144,7 +147,6 @@ fn a_budget_is_used_to_the_last_unit_and_not_beyond() {
     let budgets = [
         (Lane::Reserved, RESERVED_BLOCK_GAS_DEFAULT),
         (Lane::Cron, CRON_BLOCK_GAS_DEFAULT),
-        (Lane::Market, 30_000_000),
         (Lane::Spare, SPARE_BLOCK_GAS_DEFAULT),
     ];
     for (lane, budget) in budgets {
@@ -179,14 +181,9 @@ fn spare_gets_what_reserved_runs_left() {
 
 #[test]
 fn what_does_not_fit_comes_first_in_the_next_block() {
-    for lane in [Lane::Reserved, Lane::Cron, Lane::Market, Lane::Spare] {
+    // In the market lane, gas that is not used is free for the next one: `aip125_blocks`.
+    for (lane, gas) in [(Lane::Reserved, 30_000_000), (Lane::Cron, 6_000_000), (Lane::Spare, 4_000_000)] {
         let mut chain = TestChain::new();
-        let gas = match lane {
-            Lane::Reserved => 30_000_000,
-            Lane::Cron => 6_000_000,
-            Lane::Market => 12_000_000,
-            Lane::Spare => 4_000_000,
-        };
         // Two fit a block; the small last one would fit each of them.
         let mut runs: Vec<_> = (1..=5).map(|id| run(id, lane, owner(id), COUNTER, gas)).collect();
         runs.push(run(6, lane, owner(6), COUNTER, 100_000));
@@ -214,7 +211,7 @@ fn outside(output: &BlockOutput) -> Vec<StateChange> {
 
 #[test]
 fn a_run_that_fails_is_a_receipt_and_changes_nothing_for_the_others() {
-    for lane in [Lane::Reserved, Lane::Cron, Lane::Market, Lane::Spare] {
+    for lane in [Lane::Reserved, Lane::Cron, Lane::Spare] {
         let with = |value: u64, run: RunTransaction| RunTransaction { value: Wei(U256::from(value)), ..run };
         let good = [run(1, lane, owner(1), COUNTER, 100_000), run(8, lane, owner(1), COUNTER, 100_000)];
         let bad = vec![
@@ -470,8 +467,9 @@ impl Agenda for AskedAgenda {
         &self,
         state: &dyn StateRead,
         parameters: &Parameters,
+        base_fee: GasPrice,
     ) -> Result<Option<TimestampMs>, CalendarError> {
-        CalendarAgenda.next_due(state, parameters)
+        CalendarAgenda.next_due(state, parameters, base_fee)
     }
 }
 
@@ -486,15 +484,22 @@ fn each_lane_is_asked_for_a_bounded_number() {
     let (output, _) = build(&chain, vec![]);
 
     let asked = agenda.0.lock().unwrap().clone();
-    let once = Lane::ALL.map(|lane| {
-        let count = if lane == Lane::Spare { SPARE_BLOCK_LOOKS_MAX as usize } else { LANE_BLOCK_RUNS_MAX };
-        (Queue::of_lane(lane), now, count)
-    });
-    let ends = (Queue::Kept, TimestampMs(1), usize::try_from(BLOCK_SWEEPS_MAX).unwrap());
+    let cheapest = TimestampMs(u64::MAX - u64::try_from(base_fee(&output).0).unwrap());
     assert_eq!(
         asked,
-        [&once[..1], &once, &[ends]].concat(),
-        "the full lane a second time, page by page; then the ends that are over at block 1"
+        [
+            // The full lane a second time, page by page.
+            (Queue::Reserved, now, LANE_BLOCK_RUNS_MAX),
+            (Queue::Reserved, now, LANE_BLOCK_RUNS_MAX),
+            (Queue::Cron, now, LANE_BLOCK_RUNS_MAX),
+            // Does anything wait at all? Then those that can pay, and those that are due.
+            (Queue::Expiring, TimestampMs(u64::MAX), 1),
+            (Queue::Waiting, cheapest, 1_000),
+            (Queue::Market, now, 1_000),
+            (Queue::Spare, now, SPARE_BLOCK_LOOKS_MAX as usize),
+            // The ends that are over at block 1.
+            (Queue::Kept, TimestampMs(1), usize::try_from(BLOCK_SWEEPS_MAX).unwrap()),
+        ]
     );
     assert_eq!(ran(&output).len(), LANE_BLOCK_RUNS_MAX + 1, "FLIP330-11: only gas bounds booked runs");
 }

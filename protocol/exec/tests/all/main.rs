@@ -1,5 +1,7 @@
 //! All integration tests of this crate as one program: linking many takes longer than running them.
 
+mod aip125_blocks;
+mod aip125_door;
 mod arc21_blocks;
 mod arc21_registry;
 mod arc21_source;

@@ -2,9 +2,9 @@
 
 use crate::support::{contracts::*, runs::*, *};
 use alloy_consensus::TxEip1559;
-use alloy_primitives::{Bytes, TxKind, U256};
+use alloy_primitives::{Bytes, TxKind};
 use almanac_exec::{BlockBody, BlockError, Executed, TransactionError, execute};
-use almanac_primitives::{GasPrice, Lane, Receipt, RecoveredTransaction, RunTransaction, Wei, run::RUN_TYPE};
+use almanac_primitives::{GasPrice, Lane, Receipt, RecoveredTransaction, RunTransaction, run::RUN_TYPE};
 use proptest::prelude::*;
 
 /// AIP125-14: scheduled {500, 200, 300} and user [400, 100, 250] give 500, 400, 300, 200, 100, 250.
@@ -87,21 +87,34 @@ proptest! {
     }
 }
 
-/// A run that leaves its owner with too little for the transaction behind it.
-fn draining(chain: &TestChain, id: u64, from: Person, price: u128) -> RunTransaction {
-    let value = chain.balance(from.address) - U256::from(1);
-    RunTransaction { value: Wei(value), from: from.address, ..priced(id, price) }
+/// A chain on which the first two people can be emptied by a call of themselves: their accounts delegate.
+fn with_delegates() -> TestChain {
+    let mut genesis = genesis();
+    for n in [0, 1] {
+        let account = genesis.allocations.get_mut(&person(n).address).unwrap();
+        account.code = [&[0xef, 0x01, 0x00], DESTRUCTIBLE.as_slice()].concat().into();
+    }
+    TestChain::from_genesis(&genesis)
+}
+
+/// A run that leaves its owner with nothing for the transaction behind it.
+fn draining(id: u64, from: Person, price: u128) -> RunTransaction {
+    RunTransaction {
+        gas_price: GasPrice(price),
+        input: to(NOWHERE, &[]),
+        ..run(id, Lane::Market, from.address, from.address, 200_000)
+    }
 }
 
 /// Runs go ahead of a transaction, which then is refused because of what they did. Whatever is chosen next must
 /// stand behind them for a verifier too, who never sees the refused one.
 #[test]
 fn what_follows_a_transaction_that_its_own_run_emptied() {
-    let mut chain = TestChain::new();
+    let mut chain = with_delegates();
     let at = |steps| price(&chain, steps);
-    let runs = vec![draining(&chain, 1, person(0), at(500)), priced(2, at(450)), priced(3, at(100))];
-    let refused = paying(person(0), 0, at(400), NOWHERE, 21_000);
-    let cheaper = paying(person(1), 0, at(300), NOWHERE, 21_000);
+    let runs = vec![draining(1, person(0), at(500)), priced(2, at(450)), priced(3, at(100))];
+    let refused = paying(person(0), 1, at(400), NOWHERE, 21_000);
+    let cheaper = paying(person(1), 1, at(300), NOWHERE, 21_000);
     let dearer_behind_it = paying(person(2), 0, at(900), NOWHERE, 21_000);
     chain.plant_runs(&runs);
 
@@ -124,13 +137,14 @@ fn what_follows_a_transaction_that_its_own_run_emptied() {
 
 /// One that pays as much as a run that went ahead would, in a body without the refused one, stand before it.
 #[test]
-fn the_choice_ends_where_a_verifier_would_order_differently() {
+fn aip125_14_what_a_verifier_would_order_differently_is_left_for_later() {
     for (steps, is_chosen) in [(449, true), (450, false), (500, false), (501, false)] {
-        let mut chain = TestChain::new();
-        let at = |steps| price(&chain, steps);
-        let runs = vec![draining(&chain, 1, person(0), at(500)), priced(2, at(450))];
-        let refused = paying(person(0), 0, at(400), NOWHERE, 21_000);
-        let next = paying(person(1), 0, at(steps), NOWHERE, 21_000);
+        let mut chain = with_delegates();
+        let base = base_fee_next(&chain);
+        let at = |steps| base + u128::from(steps as u64) * 1_000_000;
+        let runs = vec![draining(1, person(0), at(500)), priced(2, at(450))];
+        let refused = paying(person(0), 1, at(400), NOWHERE, 21_000);
+        let next = paying(person(1), 1, at(steps), NOWHERE, 21_000);
         chain.plant_runs(&runs);
 
         // By construction: a body with it alone puts it before a run which had already gone ahead.
@@ -142,9 +156,14 @@ fn the_choice_ends_where_a_verifier_would_order_differently() {
         let last_run = place(run_receipt(&verified, 2).transaction_hash);
         assert_eq!(place(next.hash()) > last_run, is_chosen);
 
-        let produced = chain.produce(vec![refused, next]);
-        assert_eq!(produced.refused.len(), 1, "the next one is not to blame");
-        assert_eq!(produced.output.block_body().count(), usize::from(is_chosen), "at {steps}");
+        let (price, ahead) = (GasPrice(at(steps)), GasPrice(at(450)));
+        // The choice goes on behind it.
+        let last = paying(person(2), 0, at(1), NOWHERE, 21_000);
+        let produced = chain.produce(vec![refused, next, last]);
+        let left: Vec<_> = produced.refused[1..].iter().map(|(_, error)| error.clone()).collect();
+        let expected = if is_chosen { vec![] } else { vec![TransactionError::BehindRuns { price, ahead }] };
+        assert_eq!(left, expected, "at {steps}");
+        assert_eq!(produced.output.block_body().count(), 1 + usize::from(is_chosen), "at {steps}");
         assert_eq!(ran(&produced.output), [1, 2], "and all runs ran");
         chain.replay();
     }
@@ -153,16 +172,12 @@ fn the_choice_ends_where_a_verifier_would_order_differently() {
 /// Several refused in a row: the cheapest run that went ahead of any of them is the bound.
 #[test]
 fn refused_transactions_in_a_row_keep_the_lowest_bound() {
-    let mut chain = TestChain::new();
+    let mut chain = with_delegates();
     let at = |steps| price(&chain, steps);
-    let runs = vec![
-        draining(&chain, 1, person(0), at(500)),
-        draining(&chain, 2, person(1), at(300)),
-        priced(3, at(100)),
-    ];
+    let runs = vec![draining(1, person(0), at(500)), draining(2, person(1), at(300)), priced(3, at(100))];
     let candidates = vec![
-        paying(person(0), 0, at(400), NOWHERE, 21_000),
-        paying(person(1), 0, at(200), NOWHERE, 21_000),
+        paying(person(0), 1, at(400), NOWHERE, 21_000),
+        paying(person(1), 1, at(200), NOWHERE, 21_000),
         paying(person(2), 0, at(299), NOWHERE, 21_000),
         paying(person(3), 0, at(600), NOWHERE, 21_000),
     ];
@@ -192,7 +207,7 @@ fn a_transaction_without_a_price_moves_nothing() {
 }
 
 #[test]
-fn a_market_run_waits_where_the_gas_that_is_left_does_not_suffice() {
+fn aip125_14_a_market_run_waits_where_the_gas_that_is_left_does_not_suffice() {
     let mut chain = TestChain::new();
     let fee = price(&chain, 0);
     let large = RunTransaction {
@@ -208,8 +223,8 @@ fn a_market_run_waits_where_the_gas_that_is_left_does_not_suffice() {
     assert_eq!(ran(&output), [1, 2], "exactly enough is left");
 
     let output = chain.produce(vec![first(10_000_001)]).output;
-    assert_eq!(ran(&output), [0u64; 0], "one unit too little, and the small one does not overtake");
-    assert_eq!(ran(&chain.produce(vec![]).output), [1, 2], "they come first in the next block");
+    assert_eq!(ran(&output), [2], "one unit too little, and the small one goes on");
+    assert_eq!(ran(&chain.produce(vec![]).output), [1], "it waited for the next block");
     chain.replay();
 }
 
@@ -239,12 +254,12 @@ fn a_run_that_does_not_fit_and_a_refused_transaction() {
 /// A body is checked with its runs among it: one that the runs made impossible voids the block.
 #[test]
 fn a_body_with_a_transaction_that_a_run_emptied_is_invalid() {
-    let mut chain = TestChain::new();
+    let mut chain = with_delegates();
     let fee = price(&chain, 400);
-    let drain = draining(&chain, 1, person(0), fee + 1);
+    let drain = draining(1, person(0), fee + 1);
     chain.plant_runs(&[drain]);
     let body: Vec<RecoveredTransaction> =
-        [paying(person(1), 0, fee, NOWHERE, 21_000), paying(person(0), 0, fee, NOWHERE, 21_000)]
+        [paying(person(1), 1, fee, NOWHERE, 21_000), paying(person(0), 1, fee, NOWHERE, 21_000)]
             .map(recovered)
             .into();
     let error = execute(&chain.state, &*chain.agenda, &chain.input(), &mut BlockBody::new(body)).unwrap_err();

@@ -22,7 +22,7 @@ use almanac_exec::{BlockInput, Environment, Executed, TransactionError, recover}
 use almanac_primitives::{
     Account, Gas, GasPrice, Genesis, Halt, Lane, Outcome, Receipt, RunTransaction, ScheduleId, ScheduleRef,
     StateKey, TimestampMs, UserTransaction, Wei,
-    addresses::{CALLBACKS, CRON_REGISTRY, LEDGER, PARAMETERS, SYSTEM_ACCOUNTS},
+    addresses::{CALLBACKS, CRON_REGISTRY, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS, SYSTEM_ACCOUNTS},
     params::PARAMETERS as ALL_PARAMETERS,
 };
 use almanac_schedule::testing::record;
@@ -124,7 +124,7 @@ fn look_over(chain: &TestChain, produced: &Produced) {
         assert_eq!(Receipt::decode(&receipt.encode()).unwrap(), *receipt);
         // Of a run that failed, its door tells.
         let is_told = receipt.schedule_ref.is_some();
-        let is_doors = |log: &Log| is_told && log.address == CRON_REGISTRY;
+        let is_doors = |log: &Log| is_told && [CRON_REGISTRY, SCHEDULED_TRANSACTIONS].contains(&log.address);
         assert!(receipt.outcome.is_success() || receipt.logs.iter().all(is_doors));
     }
     assert_eq!(sum, output.gas_used.0 + output.reserved_gas_used.0);

@@ -48,6 +48,9 @@ fn tested_by(error: &TransactionError) -> &'static str {
         TransactionError::SenderHasCode { .. } => "contracts_do_not_sign",
         TransactionError::DoesNotFit { .. } => "a_block_is_full_of_gas_or_of_bytes",
         TransactionError::BlockCountFull { .. } => "a_block_is_full_of_transactions",
+        TransactionError::BehindRuns { .. } => {
+            "market_order::aip125_14_what_a_verifier_would_order_differently_is_left_for_later"
+        }
     }
 }
 
@@ -629,7 +632,14 @@ fn a_block_is_full_of_transactions() {
     assert!(BLOCK_TRANSACTIONS_MAX as u64 * 21_000 > BLOCK_GAS_MAX.max);
     let offer = |count_left, gas_left| {
         let mut source = Candidates::new(vec![recovered(transfer(person(0), 0, person(1).address, 1))]);
-        source.next(Room { gas_left: Gas(gas_left), bytes_left: BLOCK_BODY_BYTES_MAX, count_left }).is_some()
+        source
+            .next(Room {
+                gas_left: Gas(gas_left),
+                bytes_left: BLOCK_BODY_BYTES_MAX,
+                count_left,
+                runs_gas: Gas(0),
+            })
+            .is_some()
     };
     assert!(offer(1, 21_000));
     assert!(!offer(0, 21_000), "no place");

@@ -7,7 +7,7 @@ use almanac_schedule::{
     Calendar, Record,
     calendar::Queue,
     capacity::{Booked, Booking, Bookings, Class, bookings_slot},
-    record::{Status, schedule_of_head_slot},
+    record::{Status, name_slot, named_by, schedule_of_head_slot},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,8 +52,9 @@ pub fn check(state: &MapState) {
     let listed: Vec<_> = Queue::ALL.into_iter().flat_map(of).collect();
     assert_eq!(listed, expected, "the calendar says what the records say");
     check_bookings(state, &records);
+    check_names(state, &records);
     assert!(
-        records.iter().all(|record| record.head.status != Status::Running),
+        records.iter().all(|record| !matches!(record.head.status, Status::Running | Status::Processed)),
         "nothing runs between blocks"
     );
 }
@@ -77,6 +78,20 @@ fn check_bookings(state: &MapState, records: &[Record]) {
     let of_capacity = |key: &&StateKey| matches!(key, StateKey::Slot(LEDGER, slot) if is_capacity(*slot));
     let slots = state.0.keys().filter(of_capacity).count();
     assert!(slots == 0 || !expected.is_empty(), "{slots} slots of capacity are left over");
+}
+
+/// Every hash that leads to a schedule leads to one that exists, and no schedule lacks its hash.
+fn check_names(state: &MapState, records: &[Record]) {
+    let named =
+        records.iter().filter_map(|record| Some((name_slot(record.body.terms.hash_name()?), record.id)));
+    let expected: BTreeMap<U256, ScheduleId> = named.collect();
+    let stored = state.0.iter().filter_map(|(key, value)| match key {
+        StateKey::Slot(LEDGER, slot) if slot.bit(255) => Some((*slot, decode_slot(value).unwrap())),
+        _ => None,
+    });
+    let stored: BTreeMap<U256, ScheduleId> =
+        stored.map(|(slot, word)| (slot, named_by(word).expect("a name leads somewhere"))).collect();
+    assert_eq!(stored, expected, "names and schedules belong to each other");
 }
 
 /// Whether a slot of the ledger holds bookings or hints.

@@ -5,6 +5,7 @@ pub mod artifacts;
 pub mod callbacks;
 pub mod cron;
 pub mod ledger;
+pub mod market;
 pub mod runs;
 
 pub use almanac_primitives::testing::*;

@@ -16,7 +16,10 @@ use almanac_primitives::{
     ScheduleId, TimestampMs,
     codec::{DecodeError, Reader},
 };
-use std::{cmp::Ordering, fmt};
+use std::{
+    cmp::{Ordering, Reverse},
+    fmt,
+};
 
 /// Length of an encoded entry.
 pub const ENTRY_BYTES: usize = 25;
@@ -67,6 +70,24 @@ impl Entry {
     /// When the run is due; only meaningful in queues ordered by time.
     pub fn due(&self) -> TimestampMs {
         TimestampMs(self.at)
+    }
+
+    /// What a market run bids per gas. Those that wait are sorted by it.
+    pub fn bid(&self) -> u64 {
+        match self.queue {
+            Queue::Waiting => u64::MAX - self.at,
+            _ => self.priority.0,
+        }
+    }
+
+    /// Sorts the market's due entries of both its queues: the highest bid, then the oldest, then the first that was
+    /// made.
+    pub fn market_order(&self) -> impl Ord + use<> {
+        let due = match self.queue {
+            Queue::Waiting => u64::MAX - self.priority.0,
+            _ => self.at,
+        };
+        (Reverse(self.bid()), due, self.schedule)
     }
 
     pub(super) fn key(&self) -> Key {

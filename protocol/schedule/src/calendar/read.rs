@@ -50,7 +50,7 @@ impl Calendar<'_> {
     ) -> Result<Vec<Entry>, CalendarError> {
         let mut tree = Tree::open(self.state)?;
         // Most queues of most blocks: the anchor alone knows.
-        if tree.anchor.first(queue) > until {
+        if tree.anchor.count(queue) == 0 || tree.anchor.first(queue) > until {
             return Ok(vec![]);
         }
         let from = from.map_or(Key::at(queue, 0), |entry| entry.key());
@@ -65,6 +65,12 @@ impl Calendar<'_> {
             .filter(|queue| anchor.count(**queue) > 0)
             .map(|queue| TimestampMs(anchor.first(*queue)))
             .min())
+    }
+
+    /// The highest bid that waits, or `None` if nothing waits. Reads only the head.
+    pub fn highest_bid(&self) -> Result<Option<u64>, CalendarError> {
+        let anchor = Tree::open(self.state)?.anchor;
+        Ok((anchor.count(Queue::Waiting) > 0).then(|| u64::MAX - anchor.first(Queue::Waiting)))
     }
 
     /// The entry that becomes due first in any queue, or `None` if nothing is scheduled. At the same time, the

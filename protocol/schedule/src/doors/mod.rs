@@ -6,6 +6,7 @@
 
 pub mod callback;
 pub mod cron;
+pub mod market;
 mod rules;
 
 pub use rules::{Fact, Rules};
@@ -17,6 +18,7 @@ use almanac_primitives::{
 };
 use callback::CallbackTerms;
 use cron::CronTerms;
+use market::BidTerms;
 use std::ops::Deref;
 
 /// The interface through which a schedule was created.
@@ -27,6 +29,8 @@ pub enum Door {
     Cron = 1,
     /// FLIP-330 callbacks.
     Callback = 2,
+    /// AIP-125 scheduled transactions.
+    Market = 3,
 }
 
 /// The door-specific terms of a schedule, fixed at creation. One variant per door.
@@ -36,17 +40,20 @@ pub enum Terms {
     Cron(CronTerms),
     /// FLIP-330.
     Callback(CallbackTerms),
+    /// AIP-125.
+    Market(BidTerms),
 }
 
 impl Door {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Cron, Self::Callback];
+    pub const ALL: [Self; 3] = [Self::Cron, Self::Callback, Self::Market];
 
     /// The static properties of the door.
     pub fn profile(self) -> &'static Profile {
         match self {
             Self::Cron => &cron::PROFILE,
             Self::Callback => &callback::PROFILE,
+            Self::Market => &market::PROFILE,
         }
     }
 
@@ -71,7 +78,7 @@ impl Terms {
     pub fn cron(&self) -> Option<&CronTerms> {
         match self {
             Self::Cron(terms) => Some(terms),
-            Self::Callback(_) => None,
+            Self::Callback(_) | Self::Market(_) => None,
         }
     }
 
@@ -79,7 +86,15 @@ impl Terms {
     pub fn callback(&self) -> Option<&CallbackTerms> {
         match self {
             Self::Callback(terms) => Some(terms),
-            Self::Cron(_) => None,
+            Self::Cron(_) | Self::Market(_) => None,
+        }
+    }
+
+    /// Those of AIP-125, if they are.
+    pub fn market(&self) -> Option<&BidTerms> {
+        match self {
+            Self::Market(terms) => Some(terms),
+            Self::Cron(_) | Self::Callback(_) => None,
         }
     }
 }
@@ -92,6 +107,7 @@ impl Deref for Terms {
         match self {
             Self::Cron(terms) => terms,
             Self::Callback(terms) => terms,
+            Self::Market(terms) => terms,
         }
     }
 }

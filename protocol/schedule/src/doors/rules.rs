@@ -6,6 +6,7 @@ use crate::{
     decide::{Decision, End, Moment, RunEnd, Settlement},
     record::{Head, Record},
 };
+use alloy_primitives::B256;
 use almanac_primitives::{DurationMs, GasPrice, Wei, codec::Writer};
 use std::fmt::Debug;
 
@@ -66,6 +67,32 @@ pub trait Rules: Debug {
 
     /// The room that a schedule has booked and holds until it begins or ends.
     fn booking(&self, _: &Record) -> Option<Booking> {
+        None
+    }
+
+    /// Whether a due schedule may wait for a better price.
+    fn may_wait(&self) -> bool {
+        false
+    }
+
+    /// Whether the escrow holds the value of the call, which the run's sender then gets as the run begins.
+    fn holds_value(&self) -> bool {
+        false
+    }
+
+    /// A hash under which its door finds a schedule, beside its id.
+    fn hash_name(&self) -> Option<B256> {
+        None
+    }
+
+    /// Its owner's epoch at its creation. A later one has cancelled it.
+    fn epoch(&self) -> Option<u64> {
+        None
+    }
+
+    /// The price per gas of a run whose price is known at the end of the block only, given the highest price that a
+    /// user transaction of the block pays. `None` for doors whose runs are settled as they end.
+    fn price_at_end(&self, _base_fee: GasPrice, _top: GasPrice) -> Option<GasPrice> {
         None
     }
 

@@ -9,9 +9,9 @@ use crate::{
     decide::{End, Moment},
     doors::Door,
     ledger::{Failure, Ledger, load, save},
-    record::{Body, Head, LastRun, Record, Status, escrow_slot, head_slot},
+    record::{Body, Head, LastRun, Record, Status, escrow_slot, head_slot, name_slot, name_word, named_by},
 };
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256};
 use almanac_primitives::{Lane, ScheduleId, TimestampMs, Wei, params::SCHEDULE_ENDING_GAS};
 
 /// Why a schedule cannot be cancelled.
@@ -120,13 +120,16 @@ fn keep<L: Ledger>(ledger: &mut L, record: &Record) -> Result<Event, L::Error> {
     prepay(ledger, record)?;
     ledger.keep_body(record.id, record.body.encode())?;
     save(ledger, record)?;
+    if let Some(name) = record.body.terms.hash_name() {
+        ledger.store(name_slot(name), name_word(record.id))?;
+    }
     let Head { lane, due, priority, .. } = record.head;
     let (owner, target, gas_limit) = (record.body.owner, record.body.call().to, record.body.gas_limit);
     Ok(Event::of(record.id, &record.body, What::Created { owner, target, lane, due, gas_limit, priority }))
 }
 
-/// Takes the price of what happens to a schedule where nobody pays: its end, the release of its room, and where ends
-/// are kept, two more changes of the calendar.
+/// Takes the price of what happens to a schedule where nobody pays: its end, the release of its room, where ends
+/// are kept two more changes of the calendar, and where it may wait one more.
 fn prepay<L: Ledger>(ledger: &mut L, record: &Record) -> Result<(), L::Error> {
     ledger.prepay(SCHEDULE_ENDING_GAS)?;
     if record.body.terms.booking(record).is_some() {
@@ -134,6 +137,9 @@ fn prepay<L: Ledger>(ledger: &mut L, record: &Record) -> Result<(), L::Error> {
     }
     if record.body.terms.keeps_ends() {
         ledger.move_entry()?;
+        ledger.move_entry()?;
+    }
+    if record.body.terms.may_wait() {
         ledger.move_entry()?;
     }
     Ok(())
@@ -155,6 +161,11 @@ pub fn look_up<L: Ledger, R>(
     id: ScheduleId,
 ) -> Result<Option<Record>, Failure<R, L::Error>> {
     Ok(load(ledger, id)?.filter(|record: &Record| record.body.door() == door))
+}
+
+/// The schedule that a door's hash leads to, if there is one.
+pub fn find_name<L: Ledger>(ledger: &mut L, name: B256) -> Result<Option<ScheduleId>, L::Error> {
+    Ok(named_by(ledger.load(name_slot(name))?))
 }
 
 /// Cancels a schedule for its owner. Its door's rules define the refund.

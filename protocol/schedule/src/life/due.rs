@@ -4,9 +4,9 @@ use super::{Event, end::end};
 use crate::{
     decide::{End, Moment},
     ledger::{Failure, Ledger, save},
-    record::{Record, Status},
+    record::{Head, Record, Status, head_slot},
 };
-use almanac_primitives::TimestampMs;
+use almanac_primitives::{ScheduleId, TimestampMs};
 
 /// Ends a schedule without a run and settles its escrow.
 pub fn end_without_run<L: Ledger, R>(
@@ -25,10 +25,15 @@ pub fn skip<L: Ledger>(ledger: &mut L, mut record: Record, until: TimestampMs) -
     save(ledger, &record)
 }
 
-/// Lets a due schedule wait for a better price until it expires at `until`, in its door's unit.
-pub fn wait<L: Ledger>(ledger: &mut L, mut record: Record, until: u64) -> Result<(), L::Error> {
-    record.head.status = Status::Waiting;
-    record.head.until = until;
+/// Lets a pending schedule wait for a better price, from `now` of its lane's clock for as long as its head says. Does
+/// nothing to any other.
+pub fn wait<L: Ledger>(ledger: &mut L, id: ScheduleId, now: u64) -> Result<(), L::Error> {
+    let Ok(mut head) = Head::from_word(ledger.load(head_slot(id))?) else { return Ok(()) };
+    if head.status != Status::Pending {
+        return Ok(());
+    }
+    head.status = Status::Waiting;
+    head.until = now.saturating_add(head.until);
     ledger.move_entry()?;
-    save(ledger, &record)
+    ledger.store(head_slot(id), head.to_word())
 }

@@ -4,8 +4,8 @@ use super::{Event, event::What, process::release};
 use crate::{
     calendar::Entry,
     decide::{End, Moment, Settlement},
-    ledger::{Failure, Ledger, remove, save},
-    record::{Broken, Head, Record, head_slot},
+    ledger::{Failure, Ledger, remove, remove_nameless, save},
+    record::{Body, Broken, Head, Record, head_slot},
 };
 use alloy_primitives::Address;
 use almanac_primitives::Wei;
@@ -32,7 +32,7 @@ pub(super) fn end<L: Ledger, R>(
 fn close<L: Ledger>(ledger: &mut L, record: &Record, end: End, moment: Moment) -> Result<(), L::Error> {
     ledger.move_entry()?;
     if !record.body.terms.keeps_ends() {
-        return remove(ledger, record.id);
+        return remove(ledger, record.id, &record.body);
     }
     let mut ended = record.clone();
     ended.head.status = end.status();
@@ -50,7 +50,11 @@ pub fn sweep<L: Ledger>(ledger: &mut L, entry: Entry) -> Result<bool, L::Error> 
         return Ok(false);
     }
     ledger.move_entry()?;
-    remove(ledger, id)?;
+    match ledger.body(id)?.map(|body| Body::decode(&body)) {
+        Some(Ok(body)) => remove(ledger, id, &body)?,
+        // A fault of our own, and its other name is lost with it.
+        Some(Err(_)) | None => remove_nameless(ledger, id)?,
+    }
     Ok(true)
 }
 

@@ -5,9 +5,11 @@
 //!                 │                 ↑
 //!                 ├── process ──→ Processed            where a door marks runs before they begin
 //!                 ├── skip ────→ Pending at a later time   missed times, by the schedule's own policy
-//!                 ├── wait ────→ Waiting                   for a better price
+//!                 ├── wait ────→ Waiting ──→ begin         for a better price
 //!                 ├── cancel, end_without_run ─→ ended     what is left is divided by the door's rules
 //!                 └── quarantine → Quarantined             a fault of our own; cancel still refunds
+//!
+//!   (call) ──→ finish ──→ ended, and settle_finished at the end of the block where only that knows the price
 //!
 //!   ended ──→ gone at once, or readable until `sweep`
 //! ```
@@ -19,16 +21,21 @@ mod begin;
 mod change;
 mod due;
 mod end;
+mod epoch;
 mod event;
+mod finish;
 mod process;
 mod settle;
 
 pub use begin::{Begun, begin};
 pub use change::{
-    CancelError, NewSchedule, TopUpError, cancel, create, create_booked, find, look_up, quarantine, top_up,
+    CancelError, NewSchedule, TopUpError, cancel, create, create_booked, find, find_name, look_up,
+    quarantine, top_up,
 };
 pub use due::{end_without_run, skip, wait};
 pub use end::sweep;
+pub use epoch::{epoch, is_stale, raise_epoch};
 pub use event::{Event, LifeEvent, What};
+pub use finish::{finish, settle_finished, unspent};
 pub use process::process;
 pub use settle::settle;

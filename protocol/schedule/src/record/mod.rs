@@ -23,7 +23,7 @@ use crate::{
     calendar::{Entry, Priority, Queue},
     capacity::NotBooked,
 };
-use alloy_primitives::{Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
 use almanac_primitives::{
     GasPrice, Lane, RunTransaction, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError,
     TimestampMs, Wei, addresses::LEDGER, codec::DecodeError, state::decode_slot,
@@ -124,6 +124,29 @@ pub fn escrow_slot(id: ScheduleId) -> U256 {
     slot(id, ESCROW_FIELD)
 }
 
+/// Slot of the ledger that leads from the hash by which a door finds a schedule to its id. The hash is the slot, but for
+/// its first bit, which no other slot of the ledger has.
+pub fn name_slot(name: B256) -> U256 {
+    U256::from_be_bytes(name.0) | NAME_BIT
+}
+
+/// What such a slot holds for a schedule: never zero, which is no name.
+pub fn name_word(id: ScheduleId) -> U256 {
+    U256::from_limbs([id.0, 1, 0, 0])
+}
+
+/// The schedule that such a slot leads to.
+pub fn named_by(word: U256) -> Option<ScheduleId> {
+    let [id, is_set, ..] = word.into_limbs();
+    (is_set == 1).then_some(ScheduleId(id))
+}
+
+/// Slot of the ledger that holds the epoch of a door's owner. Its last limb is neither zero nor has the first bit.
+pub fn epoch_slot(door: Door, owner: Address) -> U256 {
+    let [low, middle, high, _] = U256::from_be_slice(owner.as_slice()).into_limbs();
+    U256::from_limbs([low, middle, high, door as u64])
+}
+
 /// The schedule whose head is in this slot of the ledger, if it is a head slot.
 pub fn schedule_of_head_slot(slot: U256) -> Option<ScheduleId> {
     let [field, id, kind, rest] = slot.into_limbs();
@@ -132,6 +155,8 @@ pub fn schedule_of_head_slot(slot: U256) -> Option<ScheduleId> {
 
 const HEAD_FIELD: u64 = 0;
 const ESCROW_FIELD: u64 = 1;
+
+const NAME_BIT: U256 = U256::from_limbs([0, 0, 0, 1 << 63]);
 
 /// Distinguishes slots of records from other slots of the ledger.
 const RECORD_KIND: u64 = 1;

@@ -95,7 +95,7 @@ fn begin(ledger: &mut MemoryLedger, number: u64, now: TimestampMs) -> Begun {
 }
 
 fn settle(ledger: &mut MemoryLedger, begun: &Begun, outcome: &Outcome, gas_used: u64) -> Vec<Event> {
-    let ended = RunEnd { outcome, gas_used: Gas(gas_used) };
+    let ended = RunEnd { outcome, gas_used: Gas(gas_used), price: FEE };
     life::settle(ledger, begun, ended, at(START)).unwrap()
 }
 
@@ -314,7 +314,7 @@ proptest! {
                         Decision::End(end) => {
                             life::end_without_run::<_, Infallible>(&mut ledger, &found, end, at(now)).unwrap();
                         }
-                        Decision::Wait { .. } => prop_assert!(false, "no job waits for a price"),
+                        Decision::Wait => prop_assert!(false, "no job waits for a price"),
                         Decision::Skip { until } => {
                             prop_assert!(until > now);
                             life::skip(&mut ledger, found, until).unwrap();

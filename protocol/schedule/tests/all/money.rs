@@ -11,6 +11,7 @@ use almanac_schedule::{
     cron::Charge,
     decide::{Decision, End, Moment, RunEnd, Settlement, decide},
     doors::{Door, Terms},
+    market::BidTerms,
     record::{Head, Status},
     testing,
 };
@@ -68,6 +69,7 @@ fn rows(door: Door) -> Vec<Row> {
             runs.into_iter().chain(ends).collect()
         }
         Door::Callback => callback_rows(),
+        Door::Market => market_rows(),
     }
 }
 
@@ -100,6 +102,62 @@ fn callback_rows() -> Vec<Row> {
     let others = End::ALL.into_iter().filter(|end| *end != End::Cancelled);
     rows.extend(others.map(|end| row(&high, 0, When::Ends(end), [0, 0, LEFT])));
     rows
+}
+
+/// The gas used burns at the price of the block, all else returns; whatever ends it without a run, all of it returns.
+fn market_rows() -> Vec<Row> {
+    let row = |status, when, burn, refund| Row {
+        record: bidding(status),
+        late_ms: 0,
+        when,
+        burn,
+        fee_recipient: 0,
+        refund,
+    };
+    let run = |gas_used, burn| {
+        [Status::Pending, Status::Waiting]
+            .map(|status| row(status, When::Run { gas_used }, burn, BID * GAS.0 - burn))
+    };
+    // The table's price is 7.
+    let runs = [run(1_001, 7_007), run(1_000, 7_000), run(1, 7), run(0, 0)].into_iter().flatten();
+    let ends = End::ALL.into_iter().flat_map(|end| {
+        [Status::Pending, Status::Waiting, Status::Quarantined]
+            .map(|status| row(status, When::Ends(end), 0, LEFT))
+    });
+    runs.chain(ends).collect()
+}
+
+/// What it pays per gas at most.
+const BID: u64 = 9;
+
+fn bidding(status: Status) -> Record {
+    let mut record = job(Charge::GasLimit);
+    record.head = Head { status, lane: Lane::Market, priority: BID, ..record.head };
+    let txn_id = alloy_primitives::B256::repeat_byte(4);
+    record.body.terms =
+        Terms::Market(BidTerms { scheduled_ms: 1_000, bid: BID, expiry_blocks: 100, epoch: 0, txn_id });
+    record.escrow = wei(BID * GAS.0);
+    record
+}
+
+/// AIP125-15: the price is the highest of the block's user transactions, between the base fee and the bid.
+#[test]
+fn aip125_15_the_price_is_between_the_base_fee_and_the_bid() {
+    let terms = bidding(Status::Pending).body.terms;
+    let price = |top| terms.price_at_end(BASE_FEE, GasPrice(top));
+    let expected = [(0, 7), (6, 7), (7, 7), (8, 8), (9, 9), (10, 9), (u128::MAX, 9)];
+    for (top, paid) in expected {
+        assert_eq!(price(top), Some(GasPrice(paid)), "top {top}");
+    }
+}
+
+/// AIP125-15: one below the base fee waits.
+#[test]
+fn aip125_15_a_bid_below_the_base_fee_waits() {
+    let record = bidding(Status::Pending);
+    let at = |base_fee| decide(&record, Moment { base_fee: GasPrice(base_fee), ..moment(0) });
+    assert!(matches!(at(9), Decision::Run { price: GasPrice(9), .. }), "GASPRICE is the base fee");
+    assert_eq!(at(10), Decision::Wait);
 }
 
 /// Gas of 11 effort at 7 wei, and a fee that is no multiple of it.
@@ -155,7 +213,7 @@ fn divided(record: &Record, late_ms: u64, when: When) -> (Wei, Settlement) {
             let Decision::Run { charge, .. } = decide(record, moment) else { panic!("it runs") };
             let expected = if record.body.door() == Door::Cron { wei(CHARGE) } else { record.escrow };
             assert_eq!(charge, expected, "the charge before the call");
-            let ended = RunEnd { outcome: &Outcome::Success, gas_used: Gas(gas_used) };
+            let ended = RunEnd { outcome: &Outcome::Success, gas_used: Gas(gas_used), price: BASE_FEE };
             (charge, record.body.terms.settle_run(record, charge, ended, moment))
         }
         When::Ends(end) => {

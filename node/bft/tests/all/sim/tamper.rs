@@ -1,7 +1,7 @@
 //! An agenda that is not the calendar's: what a proposer would execute by who cheats with due runs.
 
 use crate::sim::liar::Lie;
-use almanac_primitives::{StateRead, TimestampMs, params::Parameters};
+use almanac_primitives::{GasPrice, StateRead, TimestampMs, params::Parameters};
 use almanac_schedule::{
     Agenda, CalendarAgenda,
     calendar::{CalendarError, Entry, Queue},
@@ -34,7 +34,8 @@ impl Agenda for Tampered {
         &self,
         state: &dyn StateRead,
         parameters: &Parameters,
+        base_fee: GasPrice,
     ) -> Result<Option<TimestampMs>, CalendarError> {
-        CalendarAgenda.next_due(state, parameters)
+        CalendarAgenda.next_due(state, parameters, base_fee)
     }
 }

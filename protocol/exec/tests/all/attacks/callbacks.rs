@@ -6,7 +6,7 @@ use crate::support::{callbacks::*, *};
 use alloy_primitives::{Address, TxKind, U256, address};
 use alloy_sol_types::SolCall;
 use almanac_primitives::{
-    StateRead, TimestampMs,
+    GasPrice, StateRead, TimestampMs,
     addresses::{
         BLOCK_HASH_HISTORY, BURN, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER,
         PARAMETERS as PARAMETERS_DOOR,
@@ -201,7 +201,12 @@ impl Agenda for BreaksBehindTheFirstPage {
         }
     }
 
-    fn next_due(&self, _: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
+    fn next_due(
+        &self,
+        _: &dyn StateRead,
+        _: &Parameters,
+        _: GasPrice,
+    ) -> Result<Option<TimestampMs>, CalendarError> {
         Ok(None)
     }
 }

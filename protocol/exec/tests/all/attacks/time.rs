@@ -6,7 +6,7 @@ use alloy_primitives::{Bytes, U256};
 use alloy_sol_types::{SolCall, SolError};
 use almanac_exec::{BlockError, Call, Candidates, Environment, execute, simulate};
 use almanac_primitives::{
-    Gas, Genesis, Outcome, StateRead, TimestampMs,
+    Gas, GasPrice, Genesis, Outcome, StateRead, TimestampMs,
     addresses::CRON_REGISTRY,
     ids::ID_NTH_MAX,
     params::{Parameters, SCHEDULE_AHEAD_SECONDS_MAX},
@@ -148,7 +148,12 @@ impl Agenda for Tampered {
         Ok(due)
     }
 
-    fn next_due(&self, _: &dyn StateRead, _: &Parameters) -> Result<Option<TimestampMs>, CalendarError> {
+    fn next_due(
+        &self,
+        _: &dyn StateRead,
+        _: &Parameters,
+        _: GasPrice,
+    ) -> Result<Option<TimestampMs>, CalendarError> {
         Ok(None)
     }
 }

@@ -61,6 +61,10 @@ impl Ledger for Counting {
         unreachable!("capacity is no money")
     }
 
+    fn take_back(&mut self, _: Address, _: Wei) -> Result<(), Infallible> {
+        unreachable!("capacity is no money")
+    }
+
     fn burn(&mut self, _: Wei) -> Result<(), Infallible> {
         unreachable!("capacity is no money")
     }
