@@ -1,7 +1,6 @@
 //! Admits transactions to the pool: checks every rule that needs no block, then local policy.
 
 use crate::application::MadeBlock;
-use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, KECCAK256_EMPTY, TxHash};
 use almanac_exec::{
     BlockError, Rules, Sender, StateFault, TransactionError, check_floor, check_submission,
@@ -116,7 +115,7 @@ impl SharedPool {
             if included.contains(&candidate.hash()) {
                 continue;
             }
-            let gas = candidate.transaction().envelope().gas_limit();
+            let gas = candidate.transaction().gas_limit();
             let wide_gas = if gas > block_gas / WIDE_PART { gas } else { 0 };
             match wide_gas_left.checked_sub(wide_gas) {
                 Some(left) if !set_aside.contains_key(&candidate.hash()) => {

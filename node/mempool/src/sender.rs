@@ -13,7 +13,6 @@
 //! recomputed.
 
 use crate::offer::Offer;
-use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, TxHash, U256};
 use almanac_primitives::{RecoveredTransaction, TimestampMs, UserTransaction, Wei};
 use std::collections::{BTreeMap, BTreeSet, btree_map};
@@ -61,15 +60,14 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(crate) fn new(transaction: &UserTransaction, sender: Address, arrival: u64) -> Self {
-        let envelope = transaction.envelope();
-        let gas_cost = U256::from(envelope.gas_limit()) * U256::from(transaction.fee_cap().0);
+        let gas_cost = U256::from(transaction.gas_limit()) * U256::from(transaction.fee_cap().0);
         Self {
             hash: transaction.hash(),
             slot: Slot { sender, nonce: transaction.nonce() },
             offer: Offer::new(transaction, arrival),
             bytes: transaction.encoded().len(),
-            gas: envelope.gas_limit(),
-            cost: Wei(gas_cost.saturating_add(envelope.value())),
+            gas: transaction.gas_limit(),
+            cost: Wei(gas_cost.saturating_add(transaction.value())),
         }
     }
 }

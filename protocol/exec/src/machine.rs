@@ -11,8 +11,7 @@ use crate::{
     state::{Balances, BlockState},
     validate::SPEC,
 };
-use alloy_consensus::Transaction as _;
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, TxKind, U256};
 use almanac_primitives::{RecoveredTransaction, addresses::LEDGER};
 use almanac_schedule::life::Event;
 use revm::{
@@ -262,7 +261,7 @@ fn block_env(environment: &Environment) -> BlockEnv {
 
 /// A user transaction as revm takes it.
 fn tx_env(recovered: &RecoveredTransaction) -> TxEnv {
-    let tx = recovered.transaction().envelope();
+    let tx = recovered.transaction();
     let signed = tx.authorization_list().unwrap_or_default();
     let authorization_list = signed
         .iter()
@@ -273,17 +272,17 @@ fn tx_env(recovered: &RecoveredTransaction) -> TxEnv {
         })
         .collect();
     TxEnv {
-        tx_type: tx.tx_type().into(),
+        tx_type: tx.transaction_type(),
         caller: recovered.sender(),
         gas_limit: tx.gas_limit(),
-        gas_price: tx.max_fee_per_gas(),
-        kind: tx.kind(),
+        gas_price: tx.fee_cap().0,
+        kind: tx.to().map_or(TxKind::Create, TxKind::Call),
         value: tx.value(),
         data: tx.input().clone(),
         nonce: tx.nonce(),
         chain_id: tx.chain_id(),
         access_list: tx.access_list().cloned().unwrap_or_default(),
-        gas_priority_fee: tx.max_priority_fee_per_gas(),
+        gas_priority_fee: tx.tip_cap().map(|tip| tip.0),
         authorization_list,
         ..TxEnv::default()
     }

@@ -10,7 +10,6 @@ use crate::{
     runs::run_one,
     validate::{Sender, TransactionError, check_inclusion},
 };
-use alloy_consensus::Transaction as _;
 use alloy_primitives::Address;
 use almanac_primitives::{
     Gas, GasPrice, Receipt, RecoveredTransaction,
@@ -145,7 +144,7 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
     let contract_address = created_address(&executed.result);
     let (outcome, logs) = output::outcome(executed.result);
     let receipt = Receipt {
-        transaction_type: transaction.envelope().tx_type().into(),
+        transaction_type: transaction.transaction_type(),
         transaction_hash: transaction.hash(),
         outcome,
         gas_used,
@@ -164,7 +163,7 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
 
 fn check_room(candidate: &RecoveredTransaction, room: Room) -> Result<usize, TransactionError> {
     let transaction = candidate.transaction();
-    let (gas, bytes) = (Gas(transaction.envelope().gas_limit()), block_body_bytes(transaction));
+    let (gas, bytes) = (Gas(transaction.gas_limit()), block_body_bytes(transaction));
     if room.count_left == 0 {
         return Err(TransactionError::BlockCountFull { max: BLOCK_TRANSACTIONS_MAX });
     }

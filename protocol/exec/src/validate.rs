@@ -5,7 +5,6 @@ use crate::{
     error::StateFault,
     state::{BlockState, is_developer},
 };
-use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, U256};
 use almanac_primitives::{
     Gas, GasPrice, StateRead, UserTransaction, Wei, addresses::is_system, params::INIT_CODE_BYTES_MAX,
@@ -189,7 +188,7 @@ pub fn check_static(transaction: &UserTransaction, rules: &Rules) -> Result<(), 
     if let Some(sender) = transaction.impersonated() {
         check_impersonation(sender, rules)?;
     }
-    let tx = transaction.envelope();
+    let tx = transaction;
     if let Some(given) = tx.chain_id()
         && given != rules.chain_id
     {
@@ -207,10 +206,10 @@ pub fn check_static(transaction: &UserTransaction, rules: &Rules) -> Result<(), 
     if tx.authorization_list().is_some_and(|list| list.is_empty()) {
         return Err(TransactionError::EmptyAuthorizationList);
     }
-    if let Some(tip) = tx.max_priority_fee_per_gas()
-        && tip > tx.max_fee_per_gas()
+    if let Some(tip) = tx.tip_cap()
+        && tip > tx.fee_cap()
     {
-        return Err(TransactionError::TipAboveFeeCap { tip: GasPrice(tip), cap: transaction.fee_cap() });
+        return Err(TransactionError::TipAboveFeeCap { tip, cap: tx.fee_cap() });
     }
     let needed = intrinsic_gas(transaction);
     if tx.gas_limit() < needed {
@@ -318,18 +317,17 @@ impl Sender {
 
 /// The most that a transaction can cost its sender: value plus gas limit times fee cap.
 pub fn cost_max(transaction: &UserTransaction) -> Result<Wei, TransactionError> {
-    let tx = transaction.envelope();
     // The EVM computes the cost of gas in 128 bits and rejects what overflows, whatever the sender's balance.
-    u128::from(tx.gas_limit())
+    u128::from(transaction.gas_limit())
         .checked_mul(transaction.fee_cap().0)
-        .and_then(|gas| U256::from(gas).checked_add(tx.value()))
+        .and_then(|gas| U256::from(gas).checked_add(transaction.value()))
         .map(Wei)
         .ok_or(TransactionError::CostOverflow)
 }
 
 /// The lowest gas limit that a transaction may have.
 pub(crate) fn intrinsic_gas(transaction: &UserTransaction) -> u64 {
-    let tx = transaction.envelope();
+    let tx = transaction;
     let (accounts, slots) = tx.access_list().map_or((0, 0), |list| {
         (list.len() as u64, list.iter().map(|item| item.storage_keys.len() as u64).sum())
     });

@@ -8,7 +8,11 @@ use crate::{params::TRANSACTION_BYTES_MAX, units::GasPrice};
 use alloy_consensus::{
     EthereumTxEnvelope, EthereumTypedTransaction, Transaction as _, TxEip4844, transaction::SignerRecoverable,
 };
-use alloy_eips::eip2718::{Decodable2718, Encodable2718};
+use alloy_eips::{
+    eip2718::{Decodable2718, Encodable2718},
+    eip2930::AccessList,
+    eip7702::SignedAuthorization,
+};
 use alloy_primitives::{Address, B256, Bytes, Signature, TxHash, U256, keccak256};
 use std::sync::Arc;
 
@@ -32,10 +36,16 @@ pub struct UserTransaction(Arc<Inner>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Inner {
-    envelope: Envelope,
-    impersonated: Option<Address>,
+    content: Content,
     encoded: Bytes,
     hash: TxHash,
+}
+
+/// What the bytes are.
+#[derive(Debug, PartialEq, Eq)]
+enum Content {
+    /// One of Ethereum's kinds, signed or in an impersonated sender's name.
+    Ethereum { envelope: Envelope, impersonated: Option<Address> },
 }
 
 /// Why bytes are not a transaction that this chain takes.
@@ -125,7 +135,8 @@ impl UserTransaction {
         // Whoever looks at the envelope alone finds the same hash, also where more than the envelope is hashed.
         let signature = *envelope.signature();
         let envelope = Envelope::new_unchecked(envelope.into_typed_transaction(), signature, hash);
-        Self(Arc::new(Inner { envelope, impersonated, encoded: encoded.into(), hash }))
+        let content = Content::Ethereum { envelope, impersonated };
+        Self(Arc::new(Inner { content, encoded: encoded.into(), hash }))
     }
 
     /// The canonical EIP-2718 encoding.
@@ -138,30 +149,93 @@ impl UserTransaction {
         self.0.hash
     }
 
-    /// The transaction itself. Of an impersonated one, what stands for the signature means nothing.
-    pub fn envelope(&self) -> &Envelope {
-        &self.0.envelope
+    /// One of Ethereum's kinds as alloy knows it. Of an impersonated one, what stands for the signature means nothing.
+    pub fn envelope(&self) -> Option<&Envelope> {
+        let Content::Ethereum { envelope, .. } = &self.0.content;
+        Some(envelope)
     }
 
     /// In whose name it was made, where that is not for a signature to say.
     pub fn impersonated(&self) -> Option<Address> {
-        self.0.impersonated
+        let Content::Ethereum { impersonated, .. } = &self.0.content;
+        *impersonated
+    }
+
+    /// Its EIP-2718 type; of an impersonated one, that of the kind inside.
+    pub fn transaction_type(&self) -> u8 {
+        let Content::Ethereum { envelope, .. } = &self.0.content;
+        envelope.tx_type().into()
+    }
+
+    /// The chain it is for; `None` is any.
+    pub fn chain_id(&self) -> Option<u64> {
+        let Content::Ethereum { envelope, .. } = &self.0.content;
+        envelope.chain_id()
     }
 
     /// The sender's sequence number.
     pub fn nonce(&self) -> u64 {
-        self.0.envelope.nonce()
+        let Content::Ethereum { envelope, .. } = &self.0.content;
+        envelope.nonce()
+    }
+
+    /// Gas that it may use.
+    pub fn gas_limit(&self) -> u64 {
+        let Content::Ethereum { envelope, .. } = &self.0.content;
+        envelope.gas_limit()
+    }
+
+    /// The account it calls; `None` if it creates a contract.
+    pub fn to(&self) -> Option<Address> {
+        let Content::Ethereum { envelope, .. } = &self.0.content;
+        envelope.to()
+    }
+
+    /// Whether it creates a contract at its top level.
+    pub fn is_create(&self) -> bool {
+        self.to().is_none()
+    }
+
+    /// What it moves out of the sender's balance, fees apart.
+    pub fn value(&self) -> U256 {
+        let Content::Ethereum { envelope, .. } = &self.0.content;
+        envelope.value()
+    }
+
+    /// Calldata or init code.
+    pub fn input(&self) -> &Bytes {
+        let Content::Ethereum { envelope, .. } = &self.0.content;
+        envelope.input()
+    }
+
+    /// Accounts and slots that it pays for ahead (EIP-2930).
+    pub fn access_list(&self) -> Option<&AccessList> {
+        let Content::Ethereum { envelope, .. } = &self.0.content;
+        envelope.access_list()
+    }
+
+    /// Delegations that it brings (EIP-7702); `None` in other kinds.
+    pub fn authorization_list(&self) -> Option<&[SignedAuthorization]> {
+        let Content::Ethereum { envelope, .. } = &self.0.content;
+        envelope.authorization_list()
     }
 
     /// The most it pays per gas.
     pub fn fee_cap(&self) -> GasPrice {
-        GasPrice(self.0.envelope.max_fee_per_gas())
+        let Content::Ethereum { envelope, .. } = &self.0.content;
+        GasPrice(envelope.max_fee_per_gas())
+    }
+
+    /// The most it pays per gas beyond the base fee; `None` in kinds with a single price.
+    pub fn tip_cap(&self) -> Option<GasPrice> {
+        let Content::Ethereum { envelope, .. } = &self.0.content;
+        envelope.max_priority_fee_per_gas().map(GasPrice)
     }
 
     /// What it pays per gas beyond `base_fee`, or `None` where its cap is below that.
     pub fn tip_at(&self, base_fee: GasPrice) -> Option<GasPrice> {
         let room = self.fee_cap().0.checked_sub(base_fee.0)?;
-        Some(GasPrice(self.0.envelope.max_priority_fee_per_gas().map_or(room, |tip| tip.min(room))))
+        Some(GasPrice(self.tip_cap().map_or(room, |tip| tip.0.min(room))))
     }
 
     /// What it pays per gas in a block with this base fee.
@@ -192,12 +266,10 @@ pub struct SignedTransaction {
 impl SignedTransaction {
     /// Recovers the sender, at the price of one signature. Whether the chain takes impersonated ones is not asked here.
     pub fn recover(transaction: UserTransaction) -> Result<Self, SignatureError> {
-        let sender = match transaction.impersonated() {
-            Some(sender) => sender,
-            None => transaction
-                .envelope()
-                .recover_signer()
-                .map_err(|_| SignatureError { hash: transaction.hash() })?,
+        let Content::Ethereum { envelope, impersonated } = &transaction.0.content;
+        let sender = match impersonated {
+            Some(sender) => *sender,
+            None => envelope.recover_signer().map_err(|_| SignatureError { hash: transaction.hash() })?,
         };
         Ok(Self { transaction, sender })
     }
@@ -214,7 +286,7 @@ impl SignedTransaction {
 
     /// How many signatures [`recover_authorities`](Self::recover_authorities) recovers.
     pub fn authorizations(&self) -> usize {
-        self.transaction.envelope().authorization_list().map_or(0, <[_]>::len)
+        self.transaction.authorization_list().map_or(0, <[_]>::len)
     }
 
     /// Recovers every authority of EIP-7702, at the price of a signature each.
@@ -222,7 +294,6 @@ impl SignedTransaction {
         let Self { transaction, sender } = self;
         // An authorisation with a bad signature is skipped in execution, it does not void the transaction.
         let authorities = transaction
-            .envelope()
             .authorization_list()
             .unwrap_or_default()
             .iter()

@@ -206,7 +206,7 @@ fn transaction(attempt: &Attempt, request: TransactionRequest, call: &Call) -> R
 
 fn receipt(transaction: &UserTransaction, result: &CallResult, used: Gas) -> Receipt {
     Receipt {
-        transaction_type: transaction.envelope().tx_type().into(),
+        transaction_type: transaction.transaction_type(),
         transaction_hash: transaction.hash(),
         outcome: result.outcome.clone(),
         gas_used: result.gas_used,

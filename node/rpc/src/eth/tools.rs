@@ -176,11 +176,10 @@ impl ToolsApiServer for Eth {
     async fn txpool_inspect(&self) -> RpcResult<Answer<PoolContent<String>>> {
         let pool = self.admission.pool().clone();
         let line = |waiting: &RecoveredTransaction| {
-            use alloy_consensus::Transaction as _;
-            let transaction = waiting.transaction().envelope();
+            let transaction = waiting.transaction();
             let to = transaction.to().map_or("contract creation".to_owned(), |to| to.to_string());
             let (value, gas) = (transaction.value(), transaction.gas_limit());
-            format!("{to}: {value} wei + {gas} gas × {} wei", transaction.max_fee_per_gas())
+            format!("{to}: {value} wei + {gas} gas × {} wei", transaction.fee_cap().0)
         };
         self.heavy.answer(ONE_SENDER, move || content(&pool, line)).await
     }

@@ -106,7 +106,7 @@ fn user(
     price: Option<u128>,
 ) -> RpcTransaction {
     RpcTransaction::User(Box::new(Transaction {
-        inner: Recovered::new_unchecked(transaction.envelope().clone(), from),
+        inner: Recovered::new_unchecked(transaction.envelope().expect("one of Ethereum's kinds").clone(), from),
         block_hash: place.as_ref().map(|place| place.hash),
         block_number: place.as_ref().map(|place| place.number),
         transaction_index: place.map(|place| place.index as u64),

@@ -135,7 +135,7 @@ impl DatabaseRef for Source {
 }
 
 fn tx_env(recovered: &RecoveredTransaction) -> TxEnv {
-    let tx = recovered.transaction().envelope();
+    let tx = recovered.transaction().envelope().unwrap();
     TxEnv {
         tx_type: tx.tx_type().into(),
         caller: recovered.sender(),

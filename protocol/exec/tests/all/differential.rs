@@ -373,7 +373,7 @@ fn block_env(environment: &Environment) -> BlockEnv {
 }
 
 fn tx_env(transaction: &UserTransaction, sender: Address) -> TxEnv {
-    let tx = transaction.envelope();
+    let tx = transaction.envelope().unwrap();
     let mut builder = TxEnv::builder()
         .tx_type(Some(tx.tx_type().into()))
         .caller(sender)

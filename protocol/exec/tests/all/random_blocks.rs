@@ -116,7 +116,7 @@ fn look_over(chain: &TestChain, produced: &Produced) {
         let limit = match executed {
             Executed::Prologue(_) => 0,
             Executed::Run(run) => run.gas_limit.0,
-            Executed::User(user) => alloy_consensus::Transaction::gas_limit(user.transaction().envelope()),
+            Executed::User(user) => user.transaction().gas_limit(),
         };
         assert!(receipt.gas_used.0 <= limit);
         sum += receipt.gas_used.0;

@@ -137,7 +137,7 @@ fn only_a_developers_chain_takes_what_nobody_signed() {
         let output = accepted(&developer, &transaction);
         assert_eq!(output.receipts[1].transaction_hash, transaction.hash());
         assert_eq!(output.transactions[1].from(), sender);
-        assert_eq!(output.receipts[1].transaction_type, u8::from(transaction.envelope().tx_type()));
+        assert_eq!(output.receipts[1].transaction_type, u8::from(transaction.envelope().unwrap().tx_type()));
     }
     // The other rules hold for them too.
     let too_high = impersonate(sender, legacy(1, person(1).address, 1));
@@ -359,7 +359,7 @@ fn signatures_are_low_s() {
     let good = sign(tx.clone(), person(0).secret);
     accepted(&chain, &good);
 
-    let signature = *good.envelope().as_eip1559().unwrap().signature();
+    let signature = *good.envelope().unwrap().as_eip1559().unwrap().signature();
     let high = Signature::new(signature.r(), ORDER - signature.s(), !signature.v());
     let zero = Signature::new(U256::ZERO, signature.s(), signature.v());
     let beyond = Signature::new(U256::MAX, signature.s(), signature.v());

@@ -43,7 +43,7 @@ fn make_decoders() -> Vec<Decoder> {
     vec![
         decoder(
             "transaction",
-            |bytes| Some(UserTransaction::decode(bytes).ok()?.envelope().encoded_2718()),
+            |bytes| Some(UserTransaction::decode(bytes).ok()?.envelope().unwrap().encoded_2718()),
             Kind::ALL.map(|kind| crate::samples::signed(kind).encoded().to_vec()).to_vec(),
             many(|draw| draw.transaction().encoded().to_vec()),
         ),

@@ -203,7 +203,7 @@ impl Vectors {
         });
         self.generated("transaction", GENERATED_VALUES, |draw| {
             let transaction = draw.transaction();
-            assert_eq!(transaction.envelope().encoded_2718(), transaction.encoded().to_vec());
+            assert_eq!(transaction.envelope().unwrap().encoded_2718(), transaction.encoded().to_vec());
             transaction.encoded().to_vec()
         });
         self.generated("block", GENERATED_BLOCKS, |draw| {

@@ -30,7 +30,7 @@ fn it_survives_its_encoding_alone_and_in_a_block() {
         let transaction = impersonated(kind);
         assert_eq!(UserTransaction::decode(transaction.encoded()), Ok(transaction.clone()));
         assert_eq!(transaction.hash(), keccak256(transaction.encoded()));
-        assert_eq!(transaction.hash(), *transaction.envelope().tx_hash());
+        assert_eq!(transaction.hash(), *transaction.envelope().unwrap().tx_hash());
         assert_ne!(transaction.hash(), signed(kind).hash());
         let block = Block { transactions: vec![signed(kind), transaction], ..crate::samples::block() };
         assert_eq!(Block::decode(&block.encode()), Ok(block));

@@ -39,9 +39,9 @@ fn every_kind_survives_its_encoding() {
         let transaction = signed(kind);
         let again = decode(transaction.encoded()).unwrap();
         assert_eq!(again, transaction, "{kind:?}");
-        assert_eq!(again.envelope().encoded_2718(), transaction.encoded().to_vec(), "{kind:?}");
+        assert_eq!(again.envelope().unwrap().encoded_2718(), transaction.encoded().to_vec(), "{kind:?}");
         assert_eq!(transaction.hash(), keccak256(transaction.encoded()), "{kind:?}");
-        assert_eq!(transaction.hash(), *transaction.envelope().tx_hash(), "{kind:?}");
+        assert_eq!(transaction.hash(), *transaction.envelope().unwrap().tx_hash(), "{kind:?}");
         assert_eq!(transaction.nonce(), 9);
     }
 }
@@ -84,7 +84,7 @@ fn a_legacy_transaction_may_lack_a_chain_id() {
     let Unsigned::Legacy(mut legacy) = unsigned(Kind::Legacy) else { unreachable!() };
     legacy.chain_id = None;
     let transaction = signed_by(Unsigned::Legacy(legacy), ALICE);
-    assert_eq!(transaction.envelope().chain_id(), None);
+    assert_eq!(transaction.envelope().unwrap().chain_id(), None);
     assert_eq!(sender_of(transaction.encoded()), Ok(ALICE.address));
 }
 
@@ -317,7 +317,7 @@ fn there_is_one_way_to_write_each_item() {
         for (flaw, body) in flawed {
             let changed = [&head[..], &body].concat();
             // A zero in front of calldata is no flaw: it makes another transaction, properly written.
-            if decode(&changed).is_ok_and(|transaction| transaction.envelope().input()[..] == [0]) {
+            if decode(&changed).is_ok_and(|transaction| transaction.envelope().unwrap().input()[..] == [0]) {
                 calldata_changed += 1;
                 assert_ne!(sender_of(&changed), Ok(ALICE.address));
                 continue;
@@ -444,7 +444,7 @@ fn the_other_half_of_a_signature_is_refused() {
     for kind in Kind::ALL {
         let malleated = with_signature(kind, |good| Signature::new(good.r(), N - good.s(), !good.v()));
         let transaction = decode(&malleated).unwrap();
-        let unchecked = transaction.envelope().recover_signer_unchecked().unwrap();
+        let unchecked = transaction.envelope().unwrap().recover_signer_unchecked().unwrap();
         assert_eq!(unchecked, ALICE.address, "{kind:?}: without the rule it would pass");
 
         let hash = transaction.hash();
@@ -678,7 +678,7 @@ fn recovery_never_panics() {
     let mut draw = Draw::new("recovery");
     for _ in 0..2_000 {
         let transaction = draw.transaction();
-        let authorisations = transaction.envelope().authorization_list().unwrap_or_default().len();
+        let authorisations = transaction.envelope().unwrap().authorization_list().unwrap_or_default().len();
         if let Ok(recovered) = RecoveredTransaction::recover(transaction) {
             assert_eq!(recovered.authorities().len(), authorisations);
         }
