@@ -22,10 +22,11 @@ const GAP: usize = 8;
 /// `WINDOW` whose sender and target are not among the last `GAP`, or the dearest if there is none. Each sender's stay
 /// in order.
 pub(crate) fn spread(by_price: &[RecoveredTransaction]) -> Vec<RecoveredTransaction> {
-    let order = order(by_price.iter().map(|candidate| Parties {
-        sender: candidate.sender(),
-        target: candidate.transaction().to(),
-    }));
+    let order = order(
+        by_price
+            .iter()
+            .map(|candidate| Parties { sender: candidate.sender(), target: candidate.transaction().to() }),
+    );
     order.into_iter().map(|index| by_price[index].clone()).collect()
 }
 

@@ -18,6 +18,7 @@ pub mod error;
 pub mod footprint;
 mod ledger;
 mod machine;
+mod native;
 pub mod output;
 pub mod place;
 mod precompiles;
@@ -41,6 +42,7 @@ pub use environment::{BlockInput, Environment};
 pub use error::{BlockError, Fault, StateFault};
 pub use footprint::Footprint;
 pub use machine::EvmContext;
+pub use native::rules::{check_enabled, check_expiration, check_parties};
 pub use output::{BlockOutput, Executed, HeaderMismatch, check_header};
 pub use place::Place;
 pub use prefetch::prefetch;
@@ -51,4 +53,5 @@ pub use simulate::{
 };
 pub use validate::{
     Rules, Sender, TransactionError, check_floor, check_inclusion, check_static, check_submission, cost_max,
+    payer_cost_max,
 };

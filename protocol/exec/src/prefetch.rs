@@ -70,6 +70,13 @@ pub(crate) fn announce_paid(state: &dyn StateRead, transaction: &RecoveredTransa
 fn push_ahead(keys: &mut Vec<StateKey>, transaction: &RecoveredTransaction) {
     keys.push(StateKey::Account(transaction.sender()));
     keys.extend(transaction.transaction().to().map(StateKey::Account));
+    if let Some(native) = transaction.transaction().native() {
+        let further = native.calls.iter().filter_map(|call| call.to).take(LIST_KEYS_AHEAD);
+        keys.extend(further.chain(native.fee_payer).map(StateKey::Account));
+        if transaction.transaction().is_orderless() {
+            keys.push(StateKey::Nonce(native.sender, native.nonce));
+        }
+    }
     keys.extend(list_keys(transaction).take(LIST_KEYS_AHEAD));
 }
 

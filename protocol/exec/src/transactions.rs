@@ -5,6 +5,10 @@ use crate::{
     choose::{Room, TransactionSource},
     error::{BlockError, Fault},
     machine::{EvmContext, MachineError},
+    native::{
+        keys::AuthError,
+        rules::{check_enabled, check_expiration, check_native},
+    },
     output::{self, Executed},
     prefetch::{Lookahead, announce_paid},
     runs::run_one,
@@ -12,7 +16,7 @@ use crate::{
 };
 use alloy_primitives::Address;
 use almanac_primitives::{
-    Gas, GasPrice, Receipt, RecoveredTransaction,
+    Gas, GasPrice, Receipt, RecoveredTransaction, ReplayProtector,
     block::block_body_bytes,
     params::{BLOCK_BODY_BYTES_MAX, BLOCK_TRANSACTIONS_MAX},
 };
@@ -114,6 +118,15 @@ impl From<TransactionError> for IncludeError {
     }
 }
 
+impl From<AuthError> for IncludeError {
+    fn from(error: AuthError) -> Self {
+        match error {
+            AuthError::Rule(error) => Self::Refused(error),
+            AuthError::State(fault) => Self::Faulted(fault.into()),
+        }
+    }
+}
+
 fn include<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     candidate: &RecoveredTransaction,
@@ -124,11 +137,22 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
     let sender = Sender::of(execution.machine.state(), candidate.sender())
         .map_err(|fault| IncludeError::Faulted(fault.into()))?;
     let base_fee = execution.environment.base_fee;
+    check_enabled(transaction, &execution.environment.parameters)?;
+    check_expiration(transaction, execution.environment.timestamp)?;
     check_inclusion(transaction, candidate.sender(), &sender, base_fee)?;
+    let native = match transaction.native() {
+        Some(native) => Some((native, check_native(execution.machine.state(), candidate, native)?)),
+        None => None,
+    };
     announce_paid(execution.machine.state().parent(), candidate);
     let is_watched = execution.is_watched();
     execution.name_next().map_err(IncludeError::Block)?;
-    let executed = execution.machine.transact_user(candidate, is_watched).map_err(|error| match error {
+    let machine = &mut execution.machine;
+    let executed = match native {
+        Some((native, gas)) => machine.transact_native(candidate, native, gas, is_watched),
+        None => machine.transact_user(candidate, is_watched),
+    };
+    let executed = executed.map_err(|error| match error {
         MachineError::State(fault) => IncludeError::Faulted(fault.into()),
         MachineError::Fault(fault) => IncludeError::Faulted(fault.into()),
         // It passed our rules, so the EVM must accept it: if the two disagree, our rules are wrong.
@@ -140,6 +164,9 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
     let burned =
         execution.weigh(executed.balances, gas_used.cost(base_fee)).map_err(IncludeError::Faulted)?;
     execution.commit(executed.changes, burned).map_err(IncludeError::Block)?;
+    if let ReplayProtector::Nonce { nonce, expiration } = transaction.replay_protector() {
+        execution.machine.state().use_nonce((candidate.sender(), nonce), expiration);
+    }
     execution.use_gas(GasPool::Shared, gas_used);
     let contract_address = created_address(&executed.result);
     let (outcome, logs) = output::outcome(executed.result);
@@ -151,6 +178,7 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
         cumulative_gas_used: execution.cumulative_gas,
         effective_gas_price: transaction.price_at(base_fee).expect("the cap was checked"),
         contract_address,
+        failed_call: executed.failed_call,
         schedule_ref: None,
         logs,
     };
@@ -193,7 +221,11 @@ mod tests {
         let tx = TxLegacy { gas_limit, ..Default::default() };
         let signature = sign_message(B256::repeat_byte(1), tx.signature_hash()).unwrap();
         let bytes = tx.into_signed(signature).encoded_2718();
-        RecoveredTransaction::recover(UserTransaction::decode(&bytes).unwrap()).unwrap()
+        RecoveredTransaction::recover(
+            UserTransaction::decode(&bytes).unwrap(),
+            &almanac_primitives::Chain::default(),
+        )
+        .unwrap()
     }
 
     #[test]

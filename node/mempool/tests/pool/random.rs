@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const CONFIG: PoolConfig = PoolConfig {
     sender_count_max: 3,
     delegated_count_max: 2,
+    orderless_sender_count_max: 3,
     count_max: 6,
     bytes_max: 1_300,
     parked_sender_count_max: 2,

@@ -235,7 +235,7 @@ impl Attempt<'_> {
         let after_parent = TimestampMs(self.parent.timestamp.0.saturating_add(1));
         let timestamp = record.head.due.unwrap_or(self.earliest).max(self.earliest).max(after_parent);
         let input = BlockInput {
-            chain_id: self.view.chain_id,
+            chain: self.view.chain,
             parent_hash: self.parent.hash(),
             timestamp,
             fee_recipient: self.parent.fee_recipient,
@@ -260,7 +260,7 @@ impl Attempt<'_> {
     /// The final cost of a run: what it was charged, without what returns.
     fn fee(&self, before: &Record, receipt: &Receipt) -> Wei {
         let charge = before.charge(self.base_fee);
-        let environment = Environment::of_header(&self.parent, self.view.chain_id, self.parameters.clone());
+        let environment = Environment::of_header(&self.parent, self.view.chain, self.parameters.clone());
         let ended = RunEnd { outcome: &receipt.outcome, gas_used: receipt.gas_used };
         let returned = before.body.terms.settle_run(before, charge, ended, environment.moment()).refund;
         charge.checked_sub(returned).unwrap_or_default()

@@ -77,7 +77,7 @@ impl Attempt {
         } else {
             block.block.header.clone()
         };
-        let environment = Environment::of_header(&header, view.chain_id, parameters);
+        let environment = Environment::of_header(&header, view.chain, parameters);
         // Contracts see the block that was named, as on other nodes; but the first block that can still take a
         // transaction after it is the next one.
         let next = block.block.header.number.saturating_add(1);

@@ -110,7 +110,7 @@ pub(crate) struct SenderContent<T: Clone> {
 #[jsonrpsee::core::async_trait]
 impl ToolsApiServer for Eth {
     fn chain_id(&self) -> RpcResult<U64> {
-        Ok(U64::from(self.view.chain_id))
+        Ok(U64::from(self.view.chain.id))
     }
 
     fn syncing(&self) -> RpcResult<bool> {
@@ -130,7 +130,7 @@ impl ToolsApiServer for Eth {
     }
 
     fn net_version(&self) -> RpcResult<String> {
-        Ok(self.view.chain_id.to_string())
+        Ok(self.view.chain.id.to_string())
     }
 
     fn net_listening(&self) -> RpcResult<bool> {

@@ -8,6 +8,7 @@
 //! Charge before work (decision 0017): a caller may combine a long input with almost no gas. No door does work
 //! proportional to anything before it is paid for.
 
+mod accounts;
 mod call;
 mod callbacks;
 mod cron;
@@ -25,11 +26,11 @@ pub use ledger::fault_in;
 pub(crate) use call::{DoorBlock, DoorError, DoorOutcome};
 pub(crate) use developer::IDeveloper;
 
-use crate::{error::StateFault, machine::EvmContext, place::Place};
+use crate::{error::StateFault, machine::EvmContext, place::Position};
 use alloy_primitives::{Address, Bytes, Log};
 use almanac_primitives::{
     Lane, Outcome,
-    addresses::{CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, may_be_system},
+    addresses::{ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, may_be_system},
 };
 use almanac_schedule::{
     life::{Event, What},
@@ -82,6 +83,7 @@ const TABLE: &[SystemContract] = &[
         call: callbacks::call,
         schedules: Some(Schedules { door: Door::Callback, event_log: callbacks::event_log }),
     },
+    SystemContract { address: ACCOUNTS, answers: Answers::All, call: accounts::call, schedules: None },
     SystemContract { address: PARAMETERS, answers: Answers::All, call: parameters::call, schedules: None },
     SystemContract { address: LEDGER, answers: Answers::All, call: ledger::call, schedules: None },
     SystemContract {
@@ -118,7 +120,7 @@ pub(crate) fn call(
     context: &mut EvmContext<'_>,
     inputs: &CallInputs,
     block: &DoorBlock,
-    place: Place,
+    position: Position,
 ) -> Result<Option<DoorOutcome>, StateFault> {
     let Some(contract) = contract_at(inputs.bytecode_address) else { return Ok(None) };
     let is_called = match contract.answers {
@@ -127,7 +129,7 @@ pub(crate) fn call(
         Answers::Some(is_called) => is_called(&inputs.input.as_bytes(context)),
         Answers::OnDeveloperChains => context.journaled_state.database.is_developer()?,
     };
-    Ok(is_called.then(|| DoorCall::run(context, inputs, block, place, contract.call)))
+    Ok(is_called.then(|| DoorCall::run(context, inputs, block, position, contract.call)))
 }
 
 /// The log of an event: its door's, or the ledger's if a fault quarantined the schedule. `None` if the door's

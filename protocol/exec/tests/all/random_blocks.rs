@@ -104,6 +104,7 @@ fn look_over(chain: &TestChain, produced: &Produced) {
             StateKey::Slot(address, _) => assert!(accounts.contains(address), "storage of nobody, {address}"),
             StateKey::Code(hash) => assert_eq!(keccak256(bytes), *hash),
             StateKey::Body(_) | StateKey::Calendar(_) | StateKey::Meta(_) => {}
+            StateKey::Nonce(..) | StateKey::NonceLog(..) | StateKey::AccountKey(_) => {}
         }
     }
     for address in SYSTEM_ACCOUNTS {

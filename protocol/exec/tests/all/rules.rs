@@ -48,12 +48,26 @@ fn tested_by(error: &TransactionError) -> &'static str {
         TransactionError::SenderHasCode { .. } => "contracts_do_not_sign",
         TransactionError::DoesNotFit { .. } => "a_block_is_full_of_gas_or_of_bytes",
         TransactionError::BlockCountFull { .. } => "a_block_is_full_of_transactions",
+        TransactionError::Authenticator(_) => "orderless::signatures_that_prove_nothing_are_refused",
+        TransactionError::KeyNotSatisfied { .. } => "hedera_02_an_account_without_a_record_is_its_own_keys",
+        TransactionError::SignatureSuperfluous { .. } => {
+            "hedera_02_an_account_without_a_record_is_its_own_keys"
+        }
+        TransactionError::KeyRotated { .. } => "orderless_14_the_old_key_is_worth_nothing",
+        TransactionError::FeePayerFunds { .. } => "a_fee_payer_pays_for_gas_and_nothing_else",
+        TransactionError::OrderlessDisabled => {
+            "orderless_11_the_flag_turns_them_off_and_leaves_sequence_numbers"
+        }
+        TransactionError::NonceAlreadyUsed { .. } => "orderless_02_a_stored_pair_is_refused",
+        TransactionError::ExpirationTooFar { .. } | TransactionError::TransactionExpired { .. } => {
+            "orderless_03_expiration_on_both_sides"
+        }
     }
 }
 
 /// Executes a body on the chain's state as a validator does.
 fn verify_body(chain: &TestChain, body: &[UserTransaction]) -> Result<BlockOutput, BlockError> {
-    let senders = recover_all(body, &Rules::read(CHAIN_ID, &chain.state).unwrap())
+    let senders = recover_all(body, &Rules::read(CHAIN, &chain.state).unwrap())
         .map_err(|(index, error)| BlockError::InvalidTransaction { index, error })?;
     execute(&chain.state, &*chain.agenda, &chain.input(), &mut BlockBody::new(senders))
 }
@@ -72,7 +86,7 @@ fn refused(chain: &TestChain, transaction: &UserTransaction, expected: &Transact
     let invalid = BlockError::InvalidTransaction { index: 1, error: expected.clone() };
     assert_eq!(verify_body(chain, &body).unwrap_err(), invalid, "{}", tested_by(expected));
 
-    let rules = Rules::read(CHAIN_ID, &chain.state).unwrap();
+    let rules = Rules::read(CHAIN, &chain.state).unwrap();
     let Ok(candidate) = recover(transaction.clone(), &rules) else {
         // It is nobody's candidate: the rules that need no state keep it out.
         assert_eq!(recover(transaction.clone(), &rules).unwrap_err(), *expected);
