@@ -90,6 +90,7 @@ async fn methods() -> anyhow::Result<(Solo, RpcModule<()>)> {
     let store = MemoryStore::from_genesis(state.clone());
     let (application, tip) = Application::new(&genesis, store, agenda.clone())?;
     let index = Arc::new(Index::in_memory(IndexConfig::archive(), tip.header.clone(), state)?);
+    let chain = application.chain();
     let base_fee = application.next_environment(&tip).await?.base_fee;
     let pool = SharedPool::new(Pool::new(PoolConfig::developer(), base_fee));
     let heads = Heads::new(index.clone());
@@ -98,11 +99,11 @@ async fn methods() -> anyhow::Result<(Solo, RpcModule<()>)> {
     let config = SoloConfig { mode: Mode::OnDemand, fee_recipient: Address::ZERO };
     let (solo, sequencer) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, SystemClock, config);
     tokio::spawn(sequencer);
-    let admission = Admission::new(genesis.chain_id, pool, feed);
+    let admission = Admission::new(chain, pool, feed);
     let controls = solo.controls().clone();
     let next = controls.clone();
     let view =
-        View { chain_id: genesis.chain_id, index, agenda, next_time: Arc::new(move || next.next_time()) };
+        View { chain, index, agenda, next_time: Arc::new(move || next.next_time()) };
     let wallet = Wallet::new(accounts::ACCOUNTS.map(|account| account.secret));
     let heavy = Heavy::new(HeavyLimits::default());
     let served =

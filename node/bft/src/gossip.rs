@@ -249,7 +249,7 @@ mod tests {
     use almanac_mempool::{PoolConfig, SenderState};
     use almanac_primitives::{
         GasPrice, StateKey, StateRead, StateReadError, UserTransaction, Wei,
-        testing::{CHAIN_ID, authorize, eip7702, genesis, person, recovered, sign, transfer},
+        testing::{CHAIN, authorize, eip7702, genesis, person, recovered, sign, transfer},
     };
     use std::{collections::BTreeMap, sync::Arc};
 
@@ -273,7 +273,7 @@ mod tests {
 
     fn admission(config: PoolConfig) -> Admission {
         let state = AtGenesis(Arc::new(genesis().state().unwrap()));
-        Admission::new(CHAIN_ID, SharedPool::new(Pool::new(config, BASE_FEE)), Arc::new(state))
+        Admission::new(CHAIN, SharedPool::new(Pool::new(config, BASE_FEE)), Arc::new(state))
     }
 
     fn message_of(transactions: &[UserTransaction]) -> impl Buf {

@@ -7,7 +7,7 @@ use almanac_consensus::Sink as _;
 use almanac_exec::{BlockBody, BlockInput, Rules, check_header, execute, recover_all};
 use almanac_feed::IndexFeed;
 use almanac_index::Index;
-use almanac_primitives::Block;
+use almanac_primitives::{Block, Chain};
 use almanac_schedule::Agenda;
 use almanac_state::BlockJournal;
 use anyhow::{Context as _, ensure};
@@ -19,14 +19,14 @@ pub(crate) async fn catch_up<E: Context>(
     index: &Arc<Index>,
     archive: &BlockJournal<E>,
     agenda: &dyn Agenda,
-    chain_id: u64,
+    chain: Chain,
     height: u64,
 ) -> anyhow::Result<()> {
     check_same_chain(index, archive).await?;
     let mut progress = Progress::new("indexed", height);
     for number in index.height() + 1..=height {
         let archived = archive.get(number).await?.with_context(|| format!("block {number} is missing"))?;
-        feed(index, archived.block, agenda, chain_id)
+        feed(index, archived.block, agenda, chain)
             .with_context(|| format!("block {number} cannot be indexed"))?;
         progress.report(number);
     }
@@ -62,10 +62,10 @@ async fn check_same_chain<E: Context>(index: &Index, archive: &BlockJournal<E>) 
     Ok(())
 }
 
-fn feed(index: &Arc<Index>, block: Block, agenda: &dyn Agenda, chain_id: u64) -> anyhow::Result<()> {
+fn feed(index: &Arc<Index>, block: Block, agenda: &dyn Agenda, chain: Chain) -> anyhow::Result<()> {
     let (parent, state) = (index.tip(), index.tip_state());
-    let input = BlockInput::of_block(&block, parent.block.header.clone(), chain_id)?;
-    let rules = Rules::read(chain_id, &state)?;
+    let input = BlockInput::of_block(&block, parent.block.header.clone(), chain)?;
+    let rules = Rules::read(chain, &state)?;
     let senders = recover_all(&block.transactions, &rules)
         .map_err(|(at, error)| anyhow::Error::new(error).context(format!("transaction {at}")))?;
     let output = execute(&state, agenda, &input, &mut BlockBody::new(senders))?;

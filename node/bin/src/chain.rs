@@ -5,7 +5,7 @@ use alloy_primitives::B256;
 use almanac_consensus::{Application, Sink, Tip};
 use almanac_feed::IndexFeed;
 use almanac_index::{Index, IndexConfig};
-use almanac_primitives::{Genesis, Header};
+use almanac_primitives::{Chain as ChainId, Genesis, Header};
 use almanac_schedule::CalendarAgenda;
 use almanac_state::{
     BlockArchive, BlockJournal, MemoryStore, QmdbConfig, QmdbStore, SealedBatch as _, SignedBlock, StateStore,
@@ -76,6 +76,7 @@ pub(crate) async fn on_disk<E: Context + Spawner>(
 ) -> anyhow::Result<Chain<QmdbStore<E>>> {
     let state = genesis.state()?;
     let origin = genesis_header(context, genesis).await?;
+    let chain = ChainId { id: genesis.chain_id, genesis: origin.hash() };
     let first = floor.unwrap_or(&origin).clone();
     let mut config = QmdbConfig::new(PARTITION);
     config.page_cache_bytes = keeping.state_cache_bytes.unwrap_or(config.page_cache_bytes);
@@ -94,9 +95,10 @@ pub(crate) async fn on_disk<E: Context + Spawner>(
     );
     let index = Arc::new(Index::open(place, keeping.index, origin, state)?);
     catch_up::drop_above(&index, archived)?;
-    catch_up::catch_up(&index, &archive, &CalendarAgenda, genesis.chain_id, store.height()).await?;
+    catch_up::catch_up(&index, &archive, &CalendarAgenda, chain, store.height()).await?;
     let header = header_at(&archive, &first, store.height()).await?;
-    let (application, tip) = Application::resume(genesis, store, Arc::new(CalendarAgenda), header)?;
+    let (application, tip) =
+        Application::resume(genesis, chain.genesis, store, Arc::new(CalendarAgenda), header)?;
     let mut chain = Chain { application, tip, index, disk: None };
     replay(&mut chain, &archive, archived).await?;
     let (archive, store) = (Arc::new(archive), chain.application.store().clone());
@@ -114,10 +116,11 @@ pub(crate) async fn index_from_blocks<E: Context + Spawner>(
     keeping: IndexConfig,
 ) -> anyhow::Result<(u64, B256)> {
     let origin = genesis_header(context, genesis).await?;
+    let chain = ChainId { id: genesis.chain_id, genesis: origin.hash() };
     let archive = BlockJournal::open(context.child("blocks"), &QmdbConfig::new(PARTITION)).await?;
     let index = Arc::new(Index::open(place, keeping, origin, genesis.state()?)?);
     let height = archive.height().await?;
-    catch_up::catch_up(&index, &archive, &CalendarAgenda, genesis.chain_id, height).await?;
+    catch_up::catch_up(&index, &archive, &CalendarAgenda, chain, height).await?;
     index.sync()?;
     Ok((height, index.digest()?))
 }

@@ -5,7 +5,7 @@ use crate::log_switch::LogSwitch;
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::BlockOutput;
 use almanac_index::{Index, IndexedBlock};
-use almanac_primitives::Block;
+use almanac_primitives::{Block, Chain};
 use almanac_priority::{lower_thread, off_first_processor};
 use almanac_schedule::Agenda;
 use almanac_trace::{Console, Limits, Replay, TraceError};
@@ -31,11 +31,11 @@ impl ConsoleLines {
     pub(crate) fn start(
         index: Arc<Index>,
         agenda: Arc<dyn Agenda>,
-        chain_id: u64,
+        chain: Chain,
         lines: LogSwitch,
     ) -> std::io::Result<Self> {
         let (blocks, waiting) = sync_channel(WAITING_MAX);
-        let look = move || print_all(&waiting, &index, &*agenda, chain_id);
+        let look = move || print_all(&waiting, &index, &*agenda, chain);
         thread::Builder::new().name("console".to_owned()).spawn(look)?;
         Ok(Self { blocks, lines })
     }
@@ -59,12 +59,12 @@ impl Sink for ConsoleLines {
 /// Gas of a transaction that calls no code.
 const PLAIN_GAS: u64 = 21_000;
 
-fn print_all(waiting: &Receiver<u64>, index: &Index, agenda: &dyn Agenda, chain_id: u64) {
+fn print_all(waiting: &Receiver<u64>, index: &Index, agenda: &dyn Agenda, chain: Chain) {
     lower_thread();
     for number in waiting {
         // A block that was taken back meanwhile, or whose state is gone, has nothing to say.
         let Ok(Some(block)) = index.block(number) else { continue };
-        match off_first_processor(|| lines(index, agenda, chain_id, &block)) {
+        match off_first_processor(|| lines(index, agenda, chain, &block)) {
             Ok(lines) => lines.iter().for_each(|line| tracing::info!("  console.log · {line}")),
             Err(error) => tracing::debug!("cannot trace console.log of block {number}: {error}"),
         }
@@ -74,9 +74,9 @@ fn print_all(waiting: &Receiver<u64>, index: &Index, agenda: &dyn Agenda, chain_
 fn lines(
     index: &Index,
     agenda: &dyn Agenda,
-    chain_id: u64,
+    chain: Chain,
     block: &IndexedBlock,
 ) -> Result<Vec<String>, TraceError> {
-    let Some(replay) = Replay::new(index, agenda, chain_id, block)? else { return Ok(Vec::new()) };
+    let Some(replay) = Replay::new(index, agenda, chain, block)? else { return Ok(Vec::new()) };
     Ok(replay.all(&Console, Limits::BLOCK)?.into_iter().flatten().collect())
 }

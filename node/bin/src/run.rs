@@ -179,13 +179,13 @@ where
     };
     let height = tip.header.number;
     let Setup { mode, log, .. } = setup;
-    let (chain_id, agenda) = (application.chain_id(), Arc::new(CalendarAgenda));
-    let console = match ConsoleLines::start(index.clone(), agenda, chain_id, log.clone()) {
+    let (chain, agenda) = (application.chain(), Arc::new(CalendarAgenda));
+    let console = match ConsoleLines::start(index.clone(), agenda, chain, log.clone()) {
         Ok(console) => console,
         Err(error) => return tell(ready, Err(error.into())),
     };
     let source = disk.as_ref().map(|disk| BackupSource::new(index.clone(), disk.archive.clone()));
-    let services = Services::new(chain_id, index, Pool::new(PoolConfig::developer(), base_fee));
+    let services = Services::new(chain, index, Pool::new(PoolConfig::developer(), base_fee));
     let mut sinks = services.sinks(log);
     sinks.push(Arc::new(console));
     sinks.extend(disk.map(|disk| disk.pruning));

@@ -9,7 +9,7 @@ use almanac_consensus::{Admission, SharedPool, Sink};
 use almanac_feed::IndexFeed;
 use almanac_index::Index;
 use almanac_mempool::Pool;
-use almanac_primitives::TimestampMs;
+use almanac_primitives::{Chain, TimestampMs};
 use almanac_rpc::{
     Server, ServerConfig,
     heads::Heads,
@@ -23,7 +23,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 /// What services answer from.
 pub(crate) struct Services {
-    pub(crate) chain_id: u64,
+    pub(crate) chain: Chain,
     pub(crate) index: Arc<Index>,
     pub(crate) pool: Arc<SharedPool>,
     pub(crate) heads: Arc<Heads>,
@@ -47,11 +47,11 @@ pub(crate) struct Face<'a> {
 
 impl Services {
     /// Services of the chain in `index`, whose pending transactions are in `pool`.
-    pub(crate) fn new(chain_id: u64, index: Arc<Index>, pool: Pool) -> Self {
+    pub(crate) fn new(chain: Chain, index: Arc<Index>, pool: Pool) -> Self {
         let (pool, heads) = (SharedPool::new(pool), Heads::new(index.clone()));
         let feed = Arc::new(IndexFeed(index.clone()));
-        let admission = Admission::new(chain_id, pool.clone(), feed.clone());
-        Self { chain_id, index, pool, heads, admission, feed }
+        let admission = Admission::new(chain, pool.clone(), feed.clone());
+        Self { chain, index, pool, heads, admission, feed }
     }
 
     /// What has to hear of committed blocks. The index is first: a client that hears of a block finds it there.
@@ -72,10 +72,11 @@ impl Services {
         face: Face<'_>,
     ) -> anyhow::Result<Serving> {
         let Face { kind, client_version, next_time, role, counters } = face;
-        let (chain_id, index) = (self.chain_id, self.index.clone());
+        let (chain, index) = (self.chain, self.index.clone());
+        self.admission.keep_time(next_time.clone());
         let heavy = Heavy::new(HeavyLimits::default());
         let served = Served {
-            view: View { chain_id, index, agenda: Arc::new(CalendarAgenda), next_time },
+            view: View { chain, index, agenda: Arc::new(CalendarAgenda), next_time },
             admission: self.admission.clone(),
             heads: self.heads.clone(),
             heavy: heavy.clone(),

@@ -1,22 +1,25 @@
 //! Admits transactions to the pool: checks every rule that needs no block, then local policy.
 
 use crate::application::MadeBlock;
-use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, KECCAK256_EMPTY, TxHash};
 use almanac_exec::{
-    BlockError, Rules, Sender, StateFault, TransactionError, check_floor, check_submission,
-    environment::read_parameters, recover_sender,
+    BlockError, BlockOutput, Executed, Rules, Sender, StateFault, TransactionError, check_enabled,
+    check_expiration, check_floor, check_parties, check_submission, environment::read_parameters,
+    recover_sender,
 };
 use almanac_mempool::{Insertion, Pool, PoolError, SenderState};
 use almanac_primitives::{
-    Account, GasPrice, RecoveredTransaction, StateDiff, StateKey, StateRead, UserTransaction, Wei,
+    Account, Chain, GasPrice, RecoveredTransaction, ReplayProtector, StateDiff, StateKey, StateRead,
+    TimestampMs, UserTransaction, Wei,
+    addresses::ACCOUNTS,
+    keys::KeyRecord,
     params::{BLOCK_GAS_DEFAULT, BLOCK_TRANSACTIONS_MAX},
     transaction::TransactionDecodeError,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc, Mutex, MutexGuard, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -116,7 +119,7 @@ impl SharedPool {
             if included.contains(&candidate.hash()) {
                 continue;
             }
-            let gas = candidate.transaction().envelope().gas_limit();
+            let gas = candidate.transaction().gas_limit();
             let wide_gas = if gas > block_gas / WIDE_PART { gas } else { 0 };
             match wide_gas_left.checked_sub(wide_gas) {
                 Some(left) if !set_aside.contains_key(&candidate.hash()) => {
@@ -124,7 +127,7 @@ impl SharedPool {
                     open.push(candidate.clone());
                 }
                 // Later ones of the sender would leave a gap.
-                _ => best.skip_sender(candidate.sender()),
+                _ => best.skip_after(candidate),
             }
         }
         open
@@ -139,6 +142,8 @@ impl SharedPool {
         let mut pool = self.lock();
         let now = made.block.header.timestamp;
         pool.on_block(now, next_base_fee, changed_accounts(&made.output.diff));
+        pool.use_nonces(used_nonces(&made.output));
+        pool.forget_signed(rotated_accounts(&made.output.diff));
         // Keep those that a full block, a low cap or the order of runs kept out: they may be included later. Other
         // rules stay broken.
         for (hash, error) in &made.refused {
@@ -148,6 +153,8 @@ impl SharedPool {
                     | TransactionError::BlockCountFull { .. }
                     | TransactionError::FeeCapBelowBaseFee { .. }
                     | TransactionError::BehindRuns { .. }
+                    // A block's time may be behind the clock that admitted it.
+                    | TransactionError::ExpirationTooFar { .. }
             ) {
                 pool.remove(*hash);
             }
@@ -203,6 +210,28 @@ fn changed_accounts(diff: &StateDiff) -> impl Iterator<Item = (Address, SenderSt
     })
 }
 
+/// The pairs of sender and nonce that a block's orderless transactions used.
+fn used_nonces(output: &BlockOutput) -> impl Iterator<Item = (Address, u64)> {
+    output.transactions.iter().filter_map(|executed| match executed {
+        Executed::User(user) => match user.transaction().replay_protector() {
+            ReplayProtector::Nonce { nonce, .. } => Some((user.sender(), nonce)),
+            ReplayProtector::Sequence(_) => None,
+        },
+        Executed::Prologue(_) | Executed::Run(_) => None,
+    })
+}
+
+/// The accounts whose keys a block changed.
+fn rotated_accounts(diff: &StateDiff) -> impl Iterator<Item = Address> {
+    diff.changes().iter().filter_map(|change| match change.key {
+        StateKey::Slot(ACCOUNTS, slot) => Some(KeyRecord::account_of(slot)),
+        _ => None,
+    })
+}
+
+/// The time that a block would have if it came now.
+type NextTime = Arc<dyn Fn() -> TimestampMs + Send + Sync>;
+
 /// Provides the state after the last final block.
 pub trait TipState: Send + Sync {
     /// That state. It does not change while it is held.
@@ -212,9 +241,10 @@ pub trait TipState: Send + Sync {
 /// Admits transactions from any source to the pool.
 #[derive(Clone)]
 pub struct Admission {
-    chain_id: u64,
+    chain: Chain,
     pool: Arc<SharedPool>,
     state: Arc<dyn TipState>,
+    clock: Arc<OnceLock<NextTime>>,
 }
 
 /// Why a transaction is rejected.
@@ -236,8 +266,15 @@ pub enum SubmitError {
 
 impl Admission {
     /// Admission to `pool`, based on the state that `state` provides.
-    pub fn new(chain_id: u64, pool: Arc<SharedPool>, state: Arc<dyn TipState>) -> Self {
-        Self { chain_id, pool, state }
+    pub fn new(chain: Chain, pool: Arc<SharedPool>, state: Arc<dyn TipState>) -> Self {
+        Self { chain, pool, state, clock: Arc::default() }
+    }
+
+    /// Judges expirations by this clock from now on. Without one, the pool drops what has expired with each block, and
+    /// proposers refuse what expires too late.
+    pub fn keep_time(&self, next_time: NextTime) {
+        // A second clock would be the same one.
+        let _ = self.clock.set(next_time);
     }
 
     /// The pool behind it.
@@ -272,11 +309,20 @@ impl Admission {
             return Err(PoolError::AlreadyKnown { hash }.into());
         }
         let state = self.state.tip_state();
-        let floor = read_parameters(&*state)?.base_fee_floor();
+        let parameters = read_parameters(&*state)?;
+        let floor = parameters.base_fee_floor();
         check_floor(&transaction, floor)?;
-        let rules = Rules::read(self.chain_id, &*state)?;
+        check_enabled(&transaction, &parameters)?;
+        if let Some(next_time) = self.clock.get() {
+            check_expiration(&transaction, next_time())?;
+        }
+        let rules = Rules::read(self.chain, &*state)?;
         drop(state);
-        effort.recoveries += 1;
+        // A native transaction names its sender, who must have the money before up to 64 signatures are recovered.
+        if let Some(native) = transaction.native() {
+            self.account(&transaction, native.sender, floor)?;
+        }
+        effort.recoveries += transaction.signature_count().max(1);
         let signed = recover_sender(transaction, &rules)?;
         let authorizations = signed.authorizations();
         if authorizations > 0 {
@@ -289,7 +335,8 @@ impl Admission {
 
         let mut pool = self.pool.lock();
         let account = self.account(recovered.transaction(), recovered.sender(), floor)?;
-        let Insertion { replaced, evicted, .. } = pool.insert(recovered, account)?;
+        let payer_balance = self.check_native(&recovered)?;
+        let Insertion { replaced, evicted, .. } = pool.insert_paid(recovered, account, payer_balance)?;
         drop(pool);
         effort.has_displaced = replaced.is_some() || !evicted.is_empty();
         self.pool.announce(hash);
@@ -310,6 +357,22 @@ impl Admission {
         check_submission(transaction, sender, &account, floor)?;
         let Sender { nonce, balance, has_code, .. } = account;
         Ok(SenderState { nonce, balance, is_delegated: has_code })
+    }
+}
+
+impl Admission {
+    /// Checks the keys of a native transaction, its nonce and its fee payer, whose balance it returns. Call it under
+    /// the pool's lock, as [`account`](Self::account).
+    fn check_native(&self, recovered: &RecoveredTransaction) -> Result<Wei, SubmitError> {
+        if recovered.transaction().native().is_none() {
+            return Ok(Wei::ZERO);
+        }
+        let state = self.state.tip_state();
+        check_parties(&*state, recovered)??;
+        match recovered.transaction().fee_payer() {
+            Some(payer) => Ok(Sender::read(&*state, payer)?.balance),
+            None => Ok(Wei::ZERO),
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use almanac_exec::{
     execute, prefetch, recover_unknown,
 };
 use almanac_primitives::{
-    Block, ConsensusContext, Genesis, Header, RecoveredTransaction, StateKey, StateReadError, TimestampMs,
-    genesis::GenesisError,
+    Block, Chain, ConsensusContext, Genesis, Header, RecoveredTransaction, StateKey, StateReadError,
+    TimestampMs, genesis::GenesisError,
 };
 use almanac_schedule::{Agenda, calendar::CalendarError};
 use almanac_state::{
@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub struct Application<S> {
     store: S,
     agenda: Arc<dyn Agenda>,
-    chain_id: u64,
+    chain: Chain,
     /// Block 0, if the chain started there.
     origin: Option<Header>,
     archive: Option<Arc<dyn BlockArchive>>,
@@ -148,12 +148,13 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         agenda: Arc<dyn Agenda>,
     ) -> Result<(Self, Tip<S::Batch>), ApplicationError> {
         let header = genesis.header(store.tip().commitment())?;
-        Self::resume(genesis, store, agenda, header)
+        Self::resume(genesis, header.hash(), store, agenda, header)
     }
 
-    /// An application over a store with the state after the block with this header.
+    /// An application over a store with the state after the block with this header. `origin` is the hash of block 0.
     pub fn resume(
         genesis: &Genesis,
+        origin: BlockHash,
         store: S,
         agenda: Arc<dyn Agenda>,
         header: Header,
@@ -167,10 +168,11 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
                 found: found.state_root,
             });
         }
+        let chain = Chain { id: genesis.chain_id, genesis: origin };
         let origin = (header.number == 0).then(|| header.clone());
         let tip = Tip { hash: header.hash(), header, state };
-        let (chain_id, narrow) = (genesis.chain_id, Narrow::default());
-        Ok((Self { store, agenda, chain_id, origin, archive: None, pool: None, narrow }, tip))
+        let narrow = Narrow::default();
+        Ok((Self { store, agenda, chain, origin, archive: None, pool: None, narrow }, tip))
     }
 
     /// Resets to block 0 and returns that tip, or `None` without any change if the store cannot reset.
@@ -195,9 +197,9 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         self.pool = Some(pool);
     }
 
-    /// Chain id that transactions must be signed for.
-    pub fn chain_id(&self) -> u64 {
-        self.chain_id
+    /// The chain that transactions must be signed for.
+    pub fn chain(&self) -> Chain {
+        self.chain
     }
 
     /// Builds a block on `parent` from the candidates that pass. Leaves out candidates that cause a fault. If a
@@ -210,7 +212,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
     ) -> Result<MadeBlock<S::Batch>, ApplicationError> {
         let Proposal { timestamp, fee_recipient, consensus, candidates, deadline } = proposal;
         let input = BlockInput {
-            chain_id: self.chain_id,
+            chain: self.chain,
             parent: parent.header.clone(),
             parent_hash: parent.hash,
             timestamp,
@@ -282,7 +284,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
                 parent: parent.hash,
             });
         }
-        let input = BlockInput::of_block(&block, parent.header.clone(), self.chain_id)?;
+        let input = BlockInput::of_block(&block, parent.header.clone(), self.chain)?;
         let rules = self.rules(parent).await?;
         let known = self.pool.as_ref().map(|pool| pool.known(&block.transactions)).unwrap_or_default();
         let senders = recover_unknown(&block.transactions, &rules, &known)
@@ -327,15 +329,15 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
 
     /// Rules for transactions of the next block on `tip`.
     pub async fn rules(&self, tip: &Tip<S::Batch>) -> Result<Rules, ApplicationError> {
-        let chain_id = self.chain_id;
-        let rules = with_reader(&tip.state, &[], move |state| Rules::read(chain_id, state)).await?;
+        let chain = self.chain;
+        let rules = with_reader(&tip.state, &[], move |state| Rules::read(chain, state)).await?;
         Ok(rules.map_err(BlockError::State)?)
     }
 
     /// The environment of the next block on `tip`, if it came a millisecond later.
     pub async fn next_environment(&self, tip: &Tip<S::Batch>) -> Result<Environment, ApplicationError> {
         let input = BlockInput {
-            chain_id: self.chain_id,
+            chain: self.chain,
             parent: tip.header.clone(),
             parent_hash: tip.hash,
             timestamp: TimestampMs(tip.header.timestamp.0.saturating_add(1)),

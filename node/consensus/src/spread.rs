@@ -4,7 +4,6 @@
 //! This is the proposer's policy, not a rule: verifiers accept a body in any order. `docs/block-order.md` describes
 //! it.
 
-use alloy_consensus::Transaction as _;
 use alloy_primitives::Address;
 use almanac_primitives::RecoveredTransaction;
 use std::{
@@ -23,10 +22,11 @@ const GAP: usize = 8;
 /// `WINDOW` whose sender and target are not among the last `GAP`, or the dearest if there is none. Each sender's stay
 /// in order.
 pub(crate) fn spread(by_price: &[RecoveredTransaction]) -> Vec<RecoveredTransaction> {
-    let order = order(by_price.iter().map(|candidate| Parties {
-        sender: candidate.sender(),
-        target: candidate.transaction().envelope().to(),
-    }));
+    let order = order(
+        by_price
+            .iter()
+            .map(|candidate| Parties { sender: candidate.sender(), target: candidate.transaction().to() }),
+    );
     order.into_iter().map(|index| by_price[index].clone()).collect()
 }
 

@@ -255,6 +255,7 @@ impl Feed {
             cumulative_gas_used: Gas(21_000 * (index + 1)),
             effective_gas_price: GasPrice(1),
             contract_address: None,
+            failed_call: None,
             schedule_ref: None,
             logs: vec![Log { address: TOKEN, data: LogData::new_unchecked(topics, data) }],
         };

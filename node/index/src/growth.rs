@@ -70,6 +70,7 @@ fn receipt(run: Option<&RunTransaction>) -> Receipt {
         cumulative_gas_used: Gas(21_000),
         effective_gas_price: GasPrice(7),
         contract_address: None,
+        failed_call: None,
         schedule_ref: run.map(|run| run.schedule_ref),
         logs: Vec::new(),
     }

@@ -63,12 +63,14 @@ pub(crate) enum Part {
     Received = 2,
     /// It is the contract that the transaction created.
     Created = 3,
+    /// Its key signed it, without a sequence number: those of [`Part::Signed`] ascend, these do not.
+    Orderless = 4,
 }
 
 /// The roles of a sender.
-pub(crate) const SENDER: &[Part] = &[Part::Signed, Part::Ran];
+pub(crate) const SENDER: &[Part] = &[Part::Signed, Part::Ran, Part::Orderless];
 /// All roles.
-pub(crate) const ANYONE: &[Part] = &[Part::Signed, Part::Ran, Part::Received, Part::Created];
+pub(crate) const ANYONE: &[Part] = &[Part::Signed, Part::Ran, Part::Received, Part::Created, Part::Orderless];
 
 /// At most `limit` transactions in a range in which an address had one of these roles, each once.
 pub(crate) fn transactions_of(

@@ -79,6 +79,20 @@ fn write_state_key(out: &mut Writer, key: &StateKey) {
             out.u8(5);
             out.u8(*meta as u8);
         }
+        StateKey::Nonce(address, nonce) => {
+            out.u8(6);
+            out.address(*address);
+            out.u64(*nonce);
+        }
+        StateKey::NonceLog(second, part) => {
+            out.u8(7);
+            out.u64(*second);
+            out.u64(*part);
+        }
+        StateKey::AccountKey(address) => {
+            out.u8(8);
+            out.address(*address);
+        }
     }
 }
 

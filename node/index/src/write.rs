@@ -135,15 +135,25 @@ fn transactions(indexed: &IndexedBlock) -> impl Iterator<Item = (Location, TxHas
 fn involved(indexed: &IndexedBlock) -> impl Iterator<Item = (Vec<u8>, TxHash)> {
     let both = transactions(indexed).zip(indexed.receipts.iter().zip(&indexed.parties));
     let by_people = both.filter(|(_, (receipt, _))| receipt.transaction_type != PROLOGUE_TYPE);
-    by_people.flat_map(|((location, hash), (receipt, parties))| {
-        let sender = if parties.run.is_some() { Part::Ran } else { Part::Signed };
+    let mut body = indexed.block.transactions.iter();
+    by_people.flat_map(move |((location, hash), (receipt, parties))| {
+        // Every receipt that is neither the prologue's nor a run's has its transaction in the body, in order.
+        let signed = if parties.run.is_none() { body.next() } else { None };
+        let sender = match signed {
+            Some(signed) if signed.is_orderless() => Part::Orderless,
+            Some(_) => Part::Signed,
+            None if parties.run.is_some() => Part::Ran,
+            None => Part::Signed,
+        };
         let everyone = [
             (Some(parties.from), sender),
             (parties.to, Part::Received),
             (receipt.contract_address, Part::Created),
         ];
+        let batch = signed.and_then(|signed| signed.native()).into_iter().flat_map(|native| &native.calls);
         everyone
             .into_iter()
+            .chain(batch.map(|call| (call.to, Part::Received)))
             .filter_map(move |(address, part)| Some((rows::involved(address?, part, location), hash)))
     })
 }

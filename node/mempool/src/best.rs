@@ -3,7 +3,7 @@
 use crate::fronts::FrontsIter;
 use crate::offer::Rank;
 use crate::pool::Pool;
-use crate::sender::{Pending, Slot};
+use crate::sender::{Pending, Queue, Slot};
 use alloy_primitives::Address;
 use almanac_primitives::RecoveredTransaction;
 use std::collections::{BinaryHeap, HashSet};
@@ -16,7 +16,7 @@ pub struct Best<'a> {
     fronts: FrontsIter<'a>,
     /// What follows the transactions already given out, at most one per sender.
     followers: BinaryHeap<(Rank, Slot)>,
-    skipped: HashSet<Address>,
+    skipped: HashSet<Queue>,
 }
 
 impl<'a> Best<'a> {
@@ -24,10 +24,17 @@ impl<'a> Best<'a> {
         Self { pool, fronts, followers: BinaryHeap::new(), skipped: HashSet::new() }
     }
 
-    /// Skips the rest of this sender: one of its transactions was rejected or does not fit, so those after it
+    /// Skips the rest of this sender's sequence numbers: one of them was rejected or does not fit, so those after it
     /// cannot run in this block.
     pub fn skip_sender(&mut self, sender: Address) {
-        self.skipped.insert(sender);
+        self.skipped.insert(Queue::sequence(sender));
+    }
+
+    /// Skips what cannot run without this one: nothing, if it is orderless.
+    pub fn skip_after(&mut self, transaction: &RecoveredTransaction) {
+        if !transaction.transaction().is_orderless() {
+            self.skip_sender(transaction.sender());
+        }
     }
 
     fn next_pending(&mut self) -> Option<&'a Pending> {
@@ -61,7 +68,7 @@ impl<'a> Iterator for Best<'a> {
         loop {
             let pending = self.next_pending()?;
             let slot = pending.facts.slot;
-            if !self.skipped.contains(&slot.sender) {
+            if !self.skipped.contains(&slot.queue) {
                 self.push_follower(slot);
                 return Some(&pending.transaction);
             }

@@ -11,6 +11,9 @@ pub struct PoolConfig {
     /// The same for a sender with an EIP-7702 delegation: others can spend its funds, and so invalidate all its
     /// transactions with one of theirs.
     pub delegated_count_max: usize,
+    /// Most orderless transactions of one sender. They wait for nothing and expire within a minute, so one account may
+    /// have many (ORDERLESS-16).
+    pub orderless_sender_count_max: usize,
     /// Most transactions in the pool: several full blocks, so that a burst is smoothed rather than lost.
     pub count_max: usize,
     /// Most bytes of encoded transactions in the pool. A decoded one takes a small multiple of its encoding,
@@ -45,6 +48,7 @@ impl PoolConfig {
         Self {
             sender_count_max: 20_000,
             delegated_count_max: 20_000,
+            orderless_sender_count_max: 20_000,
             parked_sender_count_max: 20_000,
             parked_count_max: default.count_max,
             parked_bytes_max: default.bytes_max,
@@ -66,6 +70,7 @@ impl Default for PoolConfig {
         Self {
             sender_count_max: 100,
             delegated_count_max: 4,
+            orderless_sender_count_max: 5_000,
             count_max: 100_000,
             bytes_max: 256 * 1024 * 1024,
             parked_sender_count_max: 64,

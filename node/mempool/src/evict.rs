@@ -8,9 +8,8 @@ use crate::{
     config::PoolConfig,
     error::PoolError,
     offer::{Offer, Price},
-    sender::{Facts, Sender, Slot},
+    sender::{Facts, Queue, Sender, Slot},
 };
-use alloy_primitives::Address;
 use almanac_primitives::GasPrice;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -103,7 +102,7 @@ impl Excess {
 pub(crate) struct Eviction<'a> {
     pub(crate) prices: &'a Prices,
     pub(crate) base_fee: u128,
-    pub(crate) senders: &'a HashMap<Address, Sender>,
+    pub(crate) senders: &'a HashMap<Queue, Sender>,
     /// The transaction to be admitted.
     pub(crate) newcomer: &'a Facts,
     /// Leaves in any case: the one that the newcomer replaces, or the last of a sender whose share is full.
@@ -126,7 +125,7 @@ impl Eviction<'_> {
             if self.leaving == Some(cheapest) {
                 continue;
             }
-            let end = remaining_below.entry(cheapest.sender).or_insert(None);
+            let end = remaining_below.entry(cheapest.queue).or_insert(None);
             while excess.is_over() && end.is_none_or(|end| cheapest.nonce < end) {
                 let victim = self.last_of(cheapest, *end)?;
                 *end = Some(victim.slot.nonce);
@@ -154,7 +153,7 @@ impl Eviction<'_> {
         let Some((price, cheapest)) = self.prices.cheapest(self.base_fee, self.leaving) else {
             return Err(self.too_cheap(Price::Tip(u128::MAX)));
         };
-        if cheapest.sender == self.newcomer.slot.sender {
+        if cheapest.queue == self.newcomer.slot.queue {
             return Err(self.behind(cheapest));
         }
         if self.newcomer.offer.price_at(self.base_fee) <= price {
@@ -165,7 +164,7 @@ impl Eviction<'_> {
 
     /// The last ready transaction that the sender of the cheapest would have, including the newcomer.
     fn last_of(&self, cheapest: Slot, end: Option<u64>) -> Result<&Facts, PoolError> {
-        let sender = &self.senders[&cheapest.sender];
+        let sender = &self.senders[&cheapest.queue];
         let mut last = sender.last_ready_below(end);
         if let Some(facts) = last
             && self.leaving == Some(facts.slot)
@@ -174,14 +173,14 @@ impl Eviction<'_> {
         }
         let last = last.expect("the cheapest itself is left");
         let own = self.newcomer.slot;
-        if own.sender == cheapest.sender && own.nonce > last.slot.nonce {
+        if own.queue == cheapest.queue && own.nonce > last.slot.nonce {
             return Err(self.behind(cheapest));
         }
         Ok(last)
     }
 
-    fn behind(&self, Slot { sender, nonce }: Slot) -> PoolError {
-        let cheapest = self.senders[&sender].get(nonce).expect("what has a price is held");
+    fn behind(&self, Slot { queue, nonce }: Slot) -> PoolError {
+        let cheapest = self.senders[&queue].get(nonce).expect("what has a price is held");
         PoolError::BehindCheapest { nonce, fee_cap: GasPrice(cheapest.facts.offer.fee_cap) }
     }
 

@@ -11,8 +11,10 @@
 //! So there is one ordered list per kind, and a new base fee moves only the fronts for which one of the two
 //! borders lies between the old fee and the new. Two indexes by border find those.
 
-use crate::offer::{Limit, Offer, Rank};
-use alloy_primitives::Address;
+use crate::{
+    offer::{Limit, Offer, Rank},
+    sender::Queue,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, btree_map};
 use std::ops::Range;
@@ -24,11 +26,11 @@ type Key<Price> = (Price, u64);
 #[derive(Clone, Debug)]
 pub(crate) struct Fronts {
     base_fee: u128,
-    offers: HashMap<Address, Offer>,
-    tip_limited: BTreeMap<Key<Reverse<u128>>, Address>,
-    cap_limited: BTreeMap<Key<Reverse<u128>>, Address>,
-    by_full_tip_base_fee: BTreeMap<Key<u128>, Address>,
-    by_fee_cap: BTreeMap<Key<u128>, Address>,
+    offers: HashMap<Queue, Offer>,
+    tip_limited: BTreeMap<Key<Reverse<u128>>, Queue>,
+    cap_limited: BTreeMap<Key<Reverse<u128>>, Queue>,
+    by_full_tip_base_fee: BTreeMap<Key<u128>, Queue>,
+    by_fee_cap: BTreeMap<Key<u128>, Queue>,
 }
 
 impl Fronts {
@@ -48,7 +50,7 @@ impl Fronts {
     }
 
     /// Says what a sender's front offers now, or that it has none.
-    pub(crate) fn set(&mut self, sender: Address, front: Option<Offer>) {
+    pub(crate) fn set(&mut self, sender: Queue, front: Option<Offer>) {
         if self.offers.get(&sender) == front.as_ref() {
             return;
         }
@@ -90,14 +92,14 @@ impl Fronts {
     }
 
     /// Heads with a border between the current base fee and another; twice if both borders are.
-    fn crossed_by(&self, base_fee: u128) -> Vec<(Address, Offer)> {
+    fn crossed_by(&self, base_fee: u128) -> Vec<(Queue, Offer)> {
         // A base fee on the border belongs to the side below, so the range is half open in either direction.
         let span = self.base_fee.min(base_fee)..self.base_fee.max(base_fee);
         let senders = within(&self.by_full_tip_base_fee, &span).chain(within(&self.by_fee_cap, &span));
         senders.map(|sender| (sender, self.offers[&sender])).collect()
     }
 
-    fn list(&mut self, sender: Address, offer: &Offer) {
+    fn list(&mut self, sender: Queue, offer: &Offer) {
         match offer.limit_at(self.base_fee) {
             Limit::Tip => self.tip_limited.insert(by_tip(offer), sender),
             Limit::Cap => self.cap_limited.insert(by_cap(offer), sender),
@@ -114,10 +116,7 @@ impl Fronts {
     }
 }
 
-fn within<'a>(
-    index: &'a BTreeMap<Key<u128>, Address>,
-    span: &Range<u128>,
-) -> impl Iterator<Item = Address> + 'a {
+fn within<'a>(index: &'a BTreeMap<Key<u128>, Queue>, span: &Range<u128>) -> impl Iterator<Item = Queue> + 'a {
     index.range((span.start, 0)..(span.end, 0)).map(|(_, sender)| *sender)
 }
 
@@ -133,10 +132,10 @@ fn by_cap(offer: &Offer) -> Key<Reverse<u128>> {
 #[derive(Clone, Debug)]
 pub(crate) struct FrontsIter<'a> {
     base_fee: u128,
-    tip_limited: btree_map::Iter<'a, Key<Reverse<u128>>, Address>,
-    cap_limited: btree_map::Iter<'a, Key<Reverse<u128>>, Address>,
-    next_by_tip: Option<(Rank, Address)>,
-    next_by_cap: Option<(Rank, Address)>,
+    tip_limited: btree_map::Iter<'a, Key<Reverse<u128>>, Queue>,
+    cap_limited: btree_map::Iter<'a, Key<Reverse<u128>>, Queue>,
+    next_by_tip: Option<(Rank, Queue)>,
+    next_by_cap: Option<(Rank, Queue)>,
 }
 
 impl FrontsIter<'_> {
@@ -165,9 +164,9 @@ impl FrontsIter<'_> {
 }
 
 impl Iterator for FrontsIter<'_> {
-    type Item = Address;
+    type Item = Queue;
 
-    fn next(&mut self) -> Option<Address> {
+    fn next(&mut self) -> Option<Queue> {
         let by_tip = self.next_by_tip.map(|(rank, _)| rank);
         let by_cap = self.next_by_cap.map(|(rank, _)| rank);
         // `None` ranks below `Some`, so an exhausted list never wins.
@@ -187,10 +186,11 @@ impl Iterator for FrontsIter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_primitives::Address;
     use proptest::prelude::*;
 
-    fn sender(index: usize) -> Address {
-        Address::with_last_byte(u8::try_from(index).unwrap())
+    fn sender(index: usize) -> Queue {
+        Queue::sequence(Address::with_last_byte(u8::try_from(index).unwrap()))
     }
 
     fn fronts(offers: &[(u128, u128)], base_fee: u128) -> Fronts {

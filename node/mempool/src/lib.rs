@@ -2,6 +2,7 @@
 
 mod best;
 mod config;
+mod debts;
 mod error;
 mod evict;
 mod fronts;

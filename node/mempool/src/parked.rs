@@ -6,9 +6,8 @@
 
 use crate::{
     evict::Excess,
-    sender::{Facts, Sender, Slot},
+    sender::{Facts, Queue, Sender, Slot},
 };
-use alloy_primitives::Address;
 use almanac_primitives::{DurationMs, TimestampMs};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,8 +21,8 @@ const WEIGHT_BYTES: usize = 1_024;
 pub(crate) struct Parked {
     count: usize,
     bytes: usize,
-    shares: HashMap<Address, Share>,
-    by_share: BTreeSet<(Share, Address)>,
+    shares: HashMap<Queue, Share>,
+    by_share: BTreeSet<(Share, Queue)>,
     by_age: BTreeMap<(TimestampMs, u64), Slot>,
 }
 
@@ -45,7 +44,7 @@ impl Parked {
         self.count += 1;
         self.bytes += facts.bytes;
         self.by_age.insert((at, facts.offer.arrival), facts.slot);
-        let sender = facts.slot.sender;
+        let sender = facts.slot.queue;
         let share = self.unlist(sender).unwrap_or(Share { weight: 0, arrival: Reverse(facts.offer.arrival) });
         self.list(sender, Share { weight: share.weight + weight(facts), ..share });
     }
@@ -54,13 +53,13 @@ impl Parked {
         self.count -= 1;
         self.bytes -= facts.bytes;
         self.by_age.remove(&(at, facts.offer.arrival));
-        let sender = facts.slot.sender;
+        let sender = facts.slot.queue;
         let share = self.unlist(sender).expect("the sender of a parked transaction has a share");
         self.list(sender, Share { weight: share.weight - weight(facts), ..share });
     }
 
     /// Sets which transaction of a sender would leave first.
-    pub(crate) fn set_last(&mut self, sender: Address, last: Option<&Facts>) {
+    pub(crate) fn set_last(&mut self, sender: Queue, last: Option<&Facts>) {
         if let Some(last) = last
             && let Some(share) = self.unlist(sender)
         {
@@ -84,7 +83,7 @@ impl Parked {
 
     /// The share of a parked newcomer's sender, including the newcomer and without the one that leaves for it.
     pub(crate) fn weight_with(&self, newcomer: &Facts, leaving: Option<&Facts>) -> usize {
-        let held = self.shares.get(&newcomer.slot.sender).map_or(0, |share| share.weight);
+        let held = self.shares.get(&newcomer.slot.queue).map_or(0, |share| share.weight);
         held + weight(newcomer) - leaving.map_or(0, weight)
     }
 
@@ -92,9 +91,9 @@ impl Parked {
     /// at least its own sender's share yield.
     pub(crate) fn plan(
         &self,
-        senders: &HashMap<Address, Sender>,
+        senders: &HashMap<Queue, Sender>,
         mut excess: Excess,
-        newcomer: Option<(Address, usize)>,
+        newcomer: Option<(Queue, usize)>,
         leaving: Option<Slot>,
     ) -> (Vec<Slot>, Excess) {
         let mut victims = Vec::new();
@@ -116,13 +115,13 @@ impl Parked {
         (victims, excess)
     }
 
-    fn unlist(&mut self, sender: Address) -> Option<Share> {
+    fn unlist(&mut self, sender: Queue) -> Option<Share> {
         let share = self.shares.remove(&sender)?;
         self.by_share.remove(&(share, sender));
         Some(share)
     }
 
-    fn list(&mut self, sender: Address, share: Share) {
+    fn list(&mut self, sender: Queue, share: Share) {
         if share.weight > 0 {
             self.shares.insert(sender, share);
             self.by_share.insert((share, sender));

@@ -3,15 +3,16 @@
 use crate::{
     best::Best,
     config::PoolConfig,
+    debts::Debts,
     error::PoolError,
     evict::{Eviction, Excess, Prices},
     fronts::Fronts,
     parked::Parked,
-    sender::{Facts, Pending, Place, Readiness, Sender, SenderState, Slot},
+    sender::{Facts, Pending, Place, Queue, Readiness, Sender, SenderState, Slot},
 };
 use alloy_primitives::{Address, TxHash, U256};
 use almanac_primitives::{DurationMs, GasPrice, RecoveredTransaction, TimestampMs, UserTransaction, Wei};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Most transactions that expire with one block, which bounds how long the pool is locked. The rest expire with
 /// later blocks.
@@ -27,7 +28,9 @@ pub struct Pool {
     config: PoolConfig,
     // Strangers choose the keys, hence the standard library's seeded hasher.
     slots: HashMap<TxHash, Slot>,
-    senders: HashMap<Address, Sender>,
+    senders: HashMap<Queue, Sender>,
+    /// What senders of orderless transactions and fee payers would owe.
+    debts: Debts,
     /// The ready ones.
     prices: Prices,
     /// The ready ones that are wide.
@@ -75,6 +78,7 @@ impl Pool {
             config,
             slots: HashMap::new(),
             senders: HashMap::new(),
+            debts: Debts::default(),
             prices: Prices::default(),
             wide: Prices::default(),
             parked: Parked::default(),
@@ -89,9 +93,23 @@ impl Pool {
     /// Admits a validated transaction, or returns why not. The given state of the sender's account applies from
     /// now on, whether the transaction is admitted or not.
     pub fn insert(&mut self, tx: RecoveredTransaction, sender: SenderState) -> Result<Insertion, PoolError> {
+        self.insert_paid(tx, sender, Wei::ZERO)
+    }
+
+    /// Like [`insert`](Self::insert), for a transaction with a fee payer who has this balance.
+    pub fn insert_paid(
+        &mut self,
+        tx: RecoveredTransaction,
+        sender: SenderState,
+        payer_balance: Wei,
+    ) -> Result<Insertion, PoolError> {
         self.set_sender_state(tx.sender(), sender);
         let facts = Facts::new(tx.transaction(), tx.sender(), self.arrival_next);
-        let plan = self.plan(&facts, sender)?;
+        let sender = facts.slot.queue.state(sender);
+        if facts.slot.queue.orderless.is_some() {
+            self.set_queue_state(facts.slot.queue, sender);
+        }
+        let plan = self.plan(&facts, sender, payer_balance)?;
 
         let is_replacement = plan.leaving == Some(facts.slot);
         let leaving = plan.leaving.filter(|_| !is_replacement);
@@ -99,9 +117,9 @@ impl Pool {
         let evicted = leaving.filter_map(|slot| self.take(slot)).map(|pending| pending.facts.hash);
         let mut evicted: Vec<_> = evicted.collect();
         let replaced = self.put(tx, facts, sender).map(|old| old.facts.hash);
-        evicted.extend(self.trim(facts.slot.sender));
+        evicted.extend(self.trim(facts.slot.queue));
         if let Some(leaving) = plan.leaving {
-            evicted.extend(self.trim(leaving.sender));
+            evicted.extend(self.trim(leaving.queue));
         }
         Ok(Insertion { readiness: self.readiness(facts.slot), replaced, evicted })
     }
@@ -114,7 +132,8 @@ impl Pool {
         state: SenderState,
     ) -> Result<(), PoolError> {
         self.set_sender_state(sender, state);
-        self.plan(&Facts::new(tx, sender, self.arrival_next), state).map(drop)
+        let facts = Facts::new(tx, sender, self.arrival_next);
+        self.plan(&facts, facts.slot.queue.state(state), Wei::ZERO).map(drop)
     }
 
     /// Ready transactions in the order for a block.
@@ -141,6 +160,30 @@ impl Pool {
             let Some(slot) = self.parked.expired(self.now, self.config.parked_time_max) else { break };
             self.take(slot);
         }
+        for _ in 0..EXPIRED_PER_BLOCK_MAX {
+            let Some(slot) = self.debts.expired(block_time.0) else { break };
+            self.take(slot);
+        }
+    }
+
+    /// Removes the pending transactions whose sender and nonce an orderless transaction of a block has used.
+    pub fn use_nonces(&mut self, pairs: impl IntoIterator<Item = (Address, u64)>) {
+        for (sender, nonce) in pairs {
+            self.take(Slot::orderless(sender, nonce));
+        }
+    }
+
+    /// Removes everything that these accounts signed, as senders or as fee payers: their keys have changed.
+    pub fn forget_signed(&mut self, accounts: impl IntoIterator<Item = Address>) {
+        for account in accounts {
+            let sequence = self.senders.get(&Queue::sequence(account)).into_iter().flat_map(Sender::iter);
+            let mut signed: Vec<_> = sequence.map(|pending| pending.facts.slot).collect();
+            signed.extend(self.debts.of(account));
+            // From the last one on: none is parked on the way.
+            for slot in signed.into_iter().rev() {
+                self.take(slot);
+            }
+        }
     }
 
     /// Admits the transactions of a reverted block again, in the block's order, each with its sender's account
@@ -164,7 +207,7 @@ impl Pool {
     pub fn remove(&mut self, hash: TxHash) -> Option<RecoveredTransaction> {
         let slot = *self.slots.get(&hash)?;
         let pending = self.take(slot)?;
-        self.trim(slot.sender);
+        self.trim(slot.queue);
         Some(pending.transaction)
     }
 
@@ -177,7 +220,7 @@ impl Pool {
     /// The transaction with this hash.
     pub fn get(&self, hash: TxHash) -> Option<&RecoveredTransaction> {
         let slot = self.slots.get(&hash)?;
-        self.senders.get(&slot.sender)?.get(slot.nonce).map(|pending| &pending.transaction)
+        self.senders.get(&slot.queue)?.get(slot.nonce).map(|pending| &pending.transaction)
     }
 
     /// Whether a transaction is pending.
@@ -192,19 +235,29 @@ impl Pool {
 
     /// All senders with pending transactions, in no particular order.
     pub fn senders(&self) -> impl Iterator<Item = Address> {
-        self.senders.keys().copied()
+        let senders: HashSet<Address> = self.senders.keys().map(|queue| queue.sender).collect();
+        senders.into_iter()
     }
 
-    /// A sender's transactions in nonce order.
+    /// A sender's orderless transactions, in the order of arrival.
+    pub fn orderless_of(&self, sender: Address) -> impl Iterator<Item = &RecoveredTransaction> {
+        let slots = self.debts.of(sender).into_iter();
+        let own = slots.filter(move |slot| slot.queue.orderless.is_some() && slot.queue.sender == sender);
+        own.filter_map(|slot| self.ready(slot)).map(|pending| &pending.transaction)
+    }
+
+    /// A sender's sequence numbers, in order.
     pub fn pending_of(&self, sender: Address) -> impl Iterator<Item = (&RecoveredTransaction, Readiness)> {
-        let sender = self.senders.get(&sender);
+        let sender = self.senders.get(&Queue::sequence(sender));
         let pending = sender.into_iter().flat_map(|s| s.iter().map(|p| (p, s.readiness(p.facts.slot.nonce))));
         pending.map(|(pending, readiness)| (&pending.transaction, readiness))
     }
 
     /// The first nonce from the account's on that no pending transaction uses.
     pub fn next_nonce(&self, sender: Address, account_nonce: u64) -> u64 {
-        self.senders.get(&sender).map_or(account_nonce, |sender| sender.next_nonce(account_nonce))
+        self.senders
+            .get(&Queue::sequence(sender))
+            .map_or(account_nonce, |sender| sender.next_nonce(account_nonce))
     }
 
     /// The base fee by which transactions are ordered.
@@ -243,10 +296,10 @@ impl Pool {
     }
 
     pub(crate) fn ready(&self, slot: Slot) -> Option<&Pending> {
-        self.senders.get(&slot.sender)?.ready(slot.nonce)
+        self.senders.get(&slot.queue)?.ready(slot.nonce)
     }
 
-    pub(crate) fn front(&self, sender: Address) -> Option<&Pending> {
+    pub(crate) fn front(&self, sender: Queue) -> Option<&Pending> {
         self.senders.get(&sender)?.front()
     }
 
@@ -255,13 +308,18 @@ impl Pool {
     }
 
     /// What has to leave for a newcomer, or why it is rejected. Changes nothing.
-    fn plan(&self, newcomer: &Facts, sender: SenderState) -> Result<Plan, PoolError> {
+    fn plan(&self, newcomer: &Facts, sender: SenderState, payer_balance: Wei) -> Result<Plan, PoolError> {
         self.check_new(newcomer, sender)?;
         let fresh = Sender::new(sender);
-        let held = self.senders.get(&newcomer.slot.sender).unwrap_or(&fresh);
+        let held = self.senders.get(&newcomer.slot.queue).unwrap_or(&fresh);
         let replaced = self.replaced_by(newcomer, held)?;
+        self.check_debts(newcomer, sender, payer_balance, replaced)?;
         let readiness = held.placement(newcomer.slot.nonce, newcomer.cost).map_err(|needed| {
-            PoolError::InsufficientFunds { sender: newcomer.slot.sender, needed, balance: sender.balance }
+            PoolError::InsufficientFunds {
+                sender: newcomer.slot.queue.sender,
+                needed,
+                balance: sender.balance,
+            }
         })?;
         let leaving = match replaced {
             Some(replaced) => Some(replaced),
@@ -279,7 +337,8 @@ impl Pool {
     }
 
     fn check_new(&self, newcomer: &Facts, state: SenderState) -> Result<(), PoolError> {
-        let Facts { hash, slot: Slot { sender, nonce: given }, bytes, cost, .. } = *newcomer;
+        let Facts { hash, slot: Slot { queue: Queue { sender, .. }, nonce: given }, bytes, cost, .. } =
+            *newcomer;
         if self.contains(hash) {
             return Err(PoolError::AlreadyKnown { hash });
         }
@@ -293,6 +352,44 @@ impl Pool {
         let max = self.config.bytes_max;
         if bytes > max {
             return Err(PoolError::TooLarge { given: bytes, max });
+        }
+        Ok(())
+    }
+
+    /// Whether sender and fee payer can pay for the newcomer beside what they owe already, and an orderless newcomer
+    /// has a place among its sender's.
+    fn check_debts(
+        &self,
+        newcomer: &Facts,
+        sender: SenderState,
+        payer_balance: Wei,
+        replaced: Option<&Facts>,
+    ) -> Result<(), PoolError> {
+        let Queue { sender: address, orderless } = newcomer.slot.queue;
+        if orderless.is_some() {
+            let PoolConfig { orderless_sender_count_max, delegated_count_max, .. } = self.config;
+            let max = if sender.is_delegated { delegated_count_max } else { orderless_sender_count_max };
+            if replaced.is_none() && self.debts.orderless_of(address) >= max {
+                return Err(PoolError::SenderFull { sender: address, max });
+            }
+            self.check_debt(address, newcomer.cost, sender.balance, replaced)?;
+        }
+        match newcomer.payer {
+            Some((payer, cost)) => self.check_debt(payer, cost, payer_balance, replaced),
+            None => Ok(()),
+        }
+    }
+
+    fn check_debt(
+        &self,
+        account: Address,
+        cost: Wei,
+        balance: Wei,
+        replaced: Option<&Facts>,
+    ) -> Result<(), PoolError> {
+        let needed = self.debts.sum_with(account, cost, replaced);
+        if needed > balance {
+            return Err(PoolError::InsufficientFunds { sender: account, needed, balance });
         }
         Ok(())
     }
@@ -324,7 +421,7 @@ impl Pool {
         held: &'a Sender,
         readiness: Readiness,
     ) -> Result<Option<&'a Facts>, PoolError> {
-        let Slot { sender, nonce } = newcomer.slot;
+        let Slot { queue: Queue { sender, .. }, nonce } = newcomer.slot;
         let (max, parked_max) = (self.share_max(held.state()), self.config.parked_sender_count_max);
         let is_full = held.len() >= max;
         let is_parked_full = readiness == Readiness::Parked && held.parked_len() >= parked_max;
@@ -360,7 +457,7 @@ impl Pool {
         }
         let (prices, senders, base_fee) = (&self.wide, &self.senders, self.fronts.base_fee());
         let cheaper = Eviction { prices, base_fee, senders, newcomer, leaving: None }.cheaper()?;
-        Ok(self.senders[&cheaper.sender].get(cheaper.nonce).map(|pending| &pending.facts))
+        Ok(self.senders[&cheaper.queue].get(cheaper.nonce).map(|pending| &pending.facts))
     }
 
     fn is_wide(&self, facts: &Facts) -> bool {
@@ -392,7 +489,7 @@ impl Pool {
         let bytes_with = bytes + newcomer.bytes - leaving.map_or(0, |facts| facts.bytes);
         let excess = Excess::of_parked(count_with, bytes_with, &self.config);
         let excess = excess.max(self.excess_with(newcomer, leaving));
-        let own = (newcomer.slot.sender, self.parked.weight_with(newcomer, leaving));
+        let own = (newcomer.slot.queue, self.parked.weight_with(newcomer, leaving));
         let leaving = leaving.map(|facts| facts.slot);
         let (evicted, excess) = self.parked.plan(&self.senders, excess, Some(own), leaving);
         if excess.is_over() {
@@ -408,17 +505,25 @@ impl Pool {
     }
 
     fn set_sender_state(&mut self, sender: Address, state: SenderState) {
+        self.set_queue_state(Queue::sequence(sender), state);
+        // The latest leave first, until the balance covers the rest. No orderless one is ever parked.
+        while let Some(slot) = self.debts.beyond(sender, state.balance)
+            && self.take(slot).is_some()
+        {}
+    }
+
+    fn set_queue_state(&mut self, queue: Queue, state: SenderState) {
         let now = self.now;
-        let leaving = self.change(sender, |held| held.set_state(state, now)).unwrap_or_default();
+        let leaving = self.change(queue, |held| held.set_state(state, now)).unwrap_or_default();
         for pending in leaving {
             self.unlink(&pending);
         }
-        self.trim(sender);
+        self.trim(queue);
     }
 
     /// Restores the limits after a change of a sender's transactions. Returns the transactions that were
     /// evicted.
-    fn trim(&mut self, sender: Address) -> Vec<TxHash> {
+    fn trim(&mut self, sender: Queue) -> Vec<TxHash> {
         let mut trimmed = Vec::new();
         while self.wide.len() > self.config.wide_count_max
             && let Some(last) =
@@ -437,7 +542,7 @@ impl Pool {
     }
 
     /// The last transaction of a sender that exceeds its share.
-    fn beyond_share(&self, sender: Address) -> Option<Slot> {
+    fn beyond_share(&self, sender: Queue) -> Option<Slot> {
         let held = self.senders.get(&sender)?;
         let is_over = held.len() > self.share_max(held.state())
             || held.parked_len() > self.config.parked_sender_count_max;
@@ -454,11 +559,12 @@ impl Pool {
         self.arrival_next += 1;
         self.bytes += facts.bytes;
         self.slots.insert(facts.hash, slot);
+        self.debts.insert(&facts);
         let place =
-            self.senders.entry(slot.sender).or_insert_with(|| Sender::new(state)).place_at(slot.nonce, now);
+            self.senders.entry(slot.queue).or_insert_with(|| Sender::new(state)).place_at(slot.nonce, now);
         self.list(&facts, place);
         let newcomer = Pending { transaction, facts, place };
-        let replaced = self.change(slot.sender, |held| held.put(newcomer, now)).flatten();
+        let replaced = self.change(slot.queue, |held| held.put(newcomer, now)).flatten();
         if let Some(old) = &replaced {
             self.unlink(old);
         }
@@ -467,13 +573,13 @@ impl Pool {
 
     fn take(&mut self, slot: Slot) -> Option<Pending> {
         let now = self.now;
-        let pending = self.change(slot.sender, |held| held.take(slot.nonce, now)).flatten()?;
+        let pending = self.change(slot.queue, |held| held.take(slot.nonce, now)).flatten()?;
         self.unlink(&pending);
         Some(pending)
     }
 
     /// Changes one sender, and updates the indexes that depend on its ready transactions.
-    fn change<R>(&mut self, sender: Address, change: impl FnOnce(&mut Sender) -> R) -> Option<R> {
+    fn change<R>(&mut self, sender: Queue, change: impl FnOnce(&mut Sender) -> R) -> Option<R> {
         let held = self.senders.get_mut(&sender)?;
         let result = change(held);
         let (moves, last_parked) = (held.take_moves(), held.parked_from_last().next().copied());
@@ -493,6 +599,7 @@ impl Pool {
     fn unlink(&mut self, pending: &Pending) {
         self.bytes -= pending.facts.bytes;
         self.slots.remove(&pending.facts.hash);
+        self.debts.remove(&pending.facts);
         self.unlist(&pending.facts, pending.place);
     }
 

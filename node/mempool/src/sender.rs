@@ -13,7 +13,6 @@
 //! recomputed.
 
 use crate::offer::Offer;
-use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, TxHash, U256};
 use almanac_primitives::{RecoveredTransaction, TimestampMs, UserTransaction, Wei};
 use std::collections::{BTreeMap, BTreeSet, btree_map};
@@ -39,11 +38,39 @@ pub enum Readiness {
     Parked,
 }
 
-/// The position of a transaction: one sender has one transaction per nonce.
+/// Transactions that wait for each other: a sender's sequence numbers, or a single orderless one, which waits for
+/// none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Queue {
+    pub(crate) sender: Address,
+    /// The nonce of an orderless transaction.
+    pub(crate) orderless: Option<u64>,
+}
+
+impl Queue {
+    /// A sender's sequence numbers.
+    pub(crate) fn sequence(sender: Address) -> Self {
+        Self { sender, orderless: None }
+    }
+
+    /// What a queue knows of its sender's account. An orderless one begins at 0, whatever the account's number is.
+    pub(crate) fn state(&self, account: SenderState) -> SenderState {
+        SenderState { nonce: if self.orderless.is_some() { 0 } else { account.nonce }, ..account }
+    }
+}
+
+/// The position of a transaction: one queue has one transaction per nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot {
-    pub(crate) sender: Address,
+    pub(crate) queue: Queue,
     pub(crate) nonce: u64,
+}
+
+impl Slot {
+    /// Where an orderless transaction stands: alone.
+    pub(crate) fn orderless(sender: Address, nonce: u64) -> Self {
+        Self { queue: Queue { sender, orderless: Some(nonce) }, nonce: 0 }
+    }
 }
 
 /// The properties of a transaction that decisions depend on.
@@ -57,19 +84,30 @@ pub(crate) struct Facts {
     pub(crate) cost: Wei,
     /// Its gas limit.
     pub(crate) gas: u64,
+    /// Who pays for the gas, if not the sender, and the most that this can be.
+    pub(crate) payer: Option<(Address, Wei)>,
+    /// The second from which on it is refused.
+    pub(crate) expiration: Option<u64>,
 }
 
 impl Facts {
     pub(crate) fn new(transaction: &UserTransaction, sender: Address, arrival: u64) -> Self {
-        let envelope = transaction.envelope();
-        let gas_cost = U256::from(envelope.gas_limit()) * U256::from(transaction.fee_cap().0);
+        let gas_cost = U256::from(transaction.gas_limit()) * U256::from(transaction.fee_cap().0);
+        let payer = transaction.fee_payer().map(|payer| (payer, Wei(gas_cost)));
+        let own_gas_cost = if payer.is_some() { U256::ZERO } else { gas_cost };
+        let slot = match transaction.is_orderless() {
+            true => Slot::orderless(sender, transaction.nonce()),
+            false => Slot { queue: Queue::sequence(sender), nonce: transaction.nonce() },
+        };
         Self {
             hash: transaction.hash(),
-            slot: Slot { sender, nonce: transaction.nonce() },
+            slot,
+            payer,
+            expiration: transaction.expiration(),
             offer: Offer::new(transaction, arrival),
             bytes: transaction.encoded().len(),
-            gas: envelope.gas_limit(),
-            cost: Wei(gas_cost.saturating_add(envelope.value())),
+            gas: transaction.gas_limit(),
+            cost: Wei(own_gas_cost.saturating_add(transaction.value())),
         }
     }
 }

@@ -148,6 +148,10 @@ pub enum KeyJson {
     Body { schedule: String },
     CalendarNode { node: U64 },
     Genesis,
+    NonceSweep,
+    Nonce { address: Address, nonce: U64 },
+    NonceLog { second: U64, part: U64 },
+    AccountKey { address: Address },
 }
 
 impl ProofJson {
@@ -218,6 +222,12 @@ impl From<StateKey> for KeyJson {
             StateKey::Body(schedule) => Self::Body { schedule: schedule.to_string() },
             StateKey::Calendar(node) => Self::CalendarNode { node: U64::from(node) },
             StateKey::Meta(Meta::Genesis) => Self::Genesis,
+            StateKey::Meta(Meta::NonceSweep) => Self::NonceSweep,
+            StateKey::Nonce(address, nonce) => Self::Nonce { address, nonce: U64::from(nonce) },
+            StateKey::NonceLog(second, part) => {
+                Self::NonceLog { second: U64::from(second), part: U64::from(part) }
+            }
+            StateKey::AccountKey(address) => Self::AccountKey { address },
         }
     }
 }

@@ -117,7 +117,7 @@ impl OtterscanApiServer for Retrace {
         let size = pages::checked_size(size.get())?;
         self.read(move |view| {
             let block = at(view, number)?;
-            Ok(block.map(|block| OtsBlockTransactions::new(&block, view.chain_id, page.get(), size)))
+            Ok(block.map(|block| OtsBlockTransactions::new(&block, view.chain.id, page.get(), size)))
         })
         .await
     }
@@ -173,7 +173,7 @@ impl OtterscanApiServer for Retrace {
 
 impl Retrace {
     async fn details(&self, id: BlockId) -> RpcResult<Answer<Option<OtsBlockDetails>>> {
-        self.read(move |view| Ok(view.find(id)?.map(|block| OtsBlockDetails::new(&block, view.chain_id))))
+        self.read(move |view| Ok(view.find(id)?.map(|block| OtsBlockDetails::new(&block, view.chain.id))))
             .await
     }
 

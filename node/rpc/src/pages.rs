@@ -121,7 +121,7 @@ fn show(view: &View, found: &[Sent]) -> RpcResult<Shown> {
                 block
             }
         };
-        let transaction = RpcTransaction::of_block(&block, location.index, view.chain_id);
+        let transaction = RpcTransaction::of_block(&block, location.index, view.chain.id);
         if let Some((transaction, receipt)) = transaction.zip(DatedReceipt::new(&block, location.index)) {
             shown.push((room.write(&transaction)?, room.write(&receipt)?));
         }

@@ -116,6 +116,7 @@ mod tests {
             cumulative_gas_used: Gas(0),
             effective_gas_price: GasPrice(0),
             contract_address: None,
+            failed_call: None,
             schedule_ref: None,
             logs: sizes.iter().map(log).collect(),
         };

@@ -131,7 +131,7 @@ impl View {
         tracer: &T,
         location: Location,
     ) -> RpcResult<T::Trace> {
-        let replay = Replay::new(&self.index, &*self.agenda, self.chain_id, block);
+        let replay = Replay::new(&self.index, &*self.agenda, self.chain, block);
         let replay = replay
             .map_err(|error| error::trace(&error))?
             .ok_or_else(|| error::internal(format!("a transaction at {location:?}, where nothing ran")))?;
@@ -145,7 +145,7 @@ impl View {
         tracer: &T,
         limits: Limits,
     ) -> Result<Vec<T::Trace>, TraceError> {
-        let replay = Replay::new(&self.index, &*self.agenda, self.chain_id, block)?;
+        let replay = Replay::new(&self.index, &*self.agenda, self.chain, block)?;
         let Some(replay) = replay else { return Ok(Vec::new()) };
         let mut traces = replay.all(tracer, limits)?;
         Ok(traces.split_off(block.unseen()))

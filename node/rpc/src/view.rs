@@ -4,7 +4,7 @@ use crate::error;
 use alloy_eips::{BlockId, BlockNumberOrTag};
 use alloy_primitives::Address;
 use almanac_index::{HistoricalState, Index, IndexedBlock};
-use almanac_primitives::{Account, StateKey, StateRead as _, TimestampMs};
+use almanac_primitives::{Account, Chain, StateKey, StateRead as _, TimestampMs};
 use almanac_schedule::Agenda;
 use jsonrpsee::core::RpcResult;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct View {
     /// Chain id that transactions are signed for.
-    pub chain_id: u64,
+    pub chain: Chain,
     /// Blocks, receipts and state.
     pub index: Arc<Index>,
     /// What is due when; a block that is run again asks it as the first time.

@@ -8,7 +8,7 @@ use crate::{
 use alloy_rpc_types_eth::TransactionInfo;
 use almanac_exec::{BlockBody, BlockInput, Finished, Observer, Rules, Watch, observe, recover_all};
 use almanac_index::{HistoricalState, Index, IndexedBlock};
-use almanac_primitives::{Header, RecoveredTransaction, StateRead};
+use almanac_primitives::{Chain, Header, RecoveredTransaction, StateRead};
 use almanac_schedule::Agenda;
 
 /// A block that can be executed again, with its parent and the parent's state.
@@ -17,7 +17,7 @@ pub struct Replay<'r> {
     parent: Header,
     state: HistoricalState,
     agenda: &'r dyn Agenda,
-    chain_id: u64,
+    chain: Chain,
 }
 
 impl<'r> Replay<'r> {
@@ -25,7 +25,7 @@ impl<'r> Replay<'r> {
     pub fn new(
         index: &Index,
         agenda: &'r dyn Agenda,
-        chain_id: u64,
+        chain: Chain,
         block: &'r IndexedBlock,
     ) -> Result<Option<Self>, TraceError> {
         let number = block.number();
@@ -36,7 +36,7 @@ impl<'r> Replay<'r> {
         if parent.hash() != block.block.header.parent_hash {
             return Err(TraceError::TakenBack { number });
         }
-        Ok(Some(Self { block, parent, state, agenda, chain_id }))
+        Ok(Some(Self { block, parent, state, agenda, chain }))
     }
 
     /// The trace of one transaction, by receipt index.
@@ -53,7 +53,7 @@ impl<'r> Replay<'r> {
 
     fn run<T: Tracer>(&self, tracer: &T, watch: Watch, limits: Limits) -> Result<Vec<T::Trace>, TraceError> {
         let mut body = BlockBody::new(self.block_body()?);
-        let input = BlockInput::of_block(&self.block.block, self.parent.clone(), self.chain_id)?;
+        let input = BlockInput::of_block(&self.block.block, self.parent.clone(), self.chain)?;
         let mut traces = Vec::new();
         let mut finished = |finished: Finished<'_>, (limiter, inspector): &mut (Limiter, T::Inspector)| {
             limiter.look_at_clock();
@@ -75,7 +75,7 @@ impl<'r> Replay<'r> {
     }
 
     fn block_body(&self) -> Result<Vec<RecoveredTransaction>, TraceError> {
-        let rules = Rules::read(self.chain_id, &self.state)?;
+        let rules = Rules::read(self.chain, &self.state)?;
         let number = self.block.number();
         recover_all(&self.block.block.transactions, &rules).map_err(|(index, error)| TraceError::Invalid {
             number,

@@ -86,7 +86,8 @@ const LEAST_GAS: Gas = Gas(21_000);
 /// Faults after which the choice ends: that many mean that this node is broken, not the candidates.
 const FAULTS_MAX: usize = 4;
 
-/// Candidates in order of preference. Those that fail are left out, together with the rest of their sender's.
+/// Candidates in order of preference. Those that fail are left out, together with the rest of their sender's; an
+/// orderless one is left out alone.
 #[derive(Debug, Default)]
 pub struct Candidates {
     queue: VecDeque<RecoveredTransaction>,
@@ -112,6 +113,20 @@ impl Candidates {
     }
 }
 
+impl Candidates {
+    /// Whether an earlier one of its sender was left out. Orderless ones wait for none.
+    fn is_skipped(&self, candidate: &RecoveredTransaction) -> bool {
+        !candidate.transaction().is_orderless() && self.skipped.contains(&candidate.sender())
+    }
+
+    /// Leaves out what follows a sender's sequence number that was left out.
+    fn skip_after(&mut self, transaction: &RecoveredTransaction) {
+        if !transaction.transaction().is_orderless() {
+            self.skipped.insert(transaction.sender());
+        }
+    }
+}
+
 impl TransactionSource for Candidates {
     fn next(&mut self, room: Room) -> Option<RecoveredTransaction> {
         if room.gas_left < LEAST_GAS || room.count_left == 0 || self.faults.len() == FAULTS_MAX {
@@ -119,7 +134,7 @@ impl TransactionSource for Candidates {
         }
         loop {
             let candidate = self.queue.pop_front()?;
-            if !self.skipped.contains(&candidate.sender()) {
+            if !self.is_skipped(&candidate) {
                 return Some(candidate);
             }
         }
@@ -130,18 +145,18 @@ impl TransactionSource for Candidates {
         transaction: RecoveredTransaction,
         error: TransactionError,
     ) -> Result<(), BlockError> {
-        self.skipped.insert(transaction.sender());
+        self.skip_after(&transaction);
         self.refusals.push((transaction.hash(), error));
         Ok(())
     }
 
     fn faulted(&mut self, transaction: RecoveredTransaction, error: BlockError) -> Result<(), BlockError> {
-        self.skipped.insert(transaction.sender());
+        self.skip_after(&transaction);
         self.faults.push((transaction.hash(), error));
         Ok(())
     }
 
     fn upcoming(&self, show: &mut dyn FnMut(&RecoveredTransaction) -> bool) {
-        self.queue.iter().filter(|candidate| !self.skipped.contains(&candidate.sender())).all(show);
+        self.queue.iter().filter(|candidate| !self.is_skipped(candidate)).all(show);
     }
 }

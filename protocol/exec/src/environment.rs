@@ -6,7 +6,7 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, U256};
 use almanac_primitives::{
-    Block, ConsensusContext, Gas, GasPrice, Header, Lane, StateRead, TimestampMs,
+    Block, Chain, ConsensusContext, Gas, GasPrice, Header, Lane, StateRead, TimestampMs,
     addresses::{DEVELOPER_DOOR, LEDGER, PARAMETERS},
     block::prev_randao,
     fees::next_base_fee,
@@ -22,8 +22,8 @@ use almanac_schedule::{
 /// What a proposer decides about a block, apart from its transactions. Everything else follows from the parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockInput {
-    /// Chain id that transactions must be signed for.
-    pub chain_id: u64,
+    /// The chain that transactions must be signed for.
+    pub chain: Chain,
     /// The parent's header.
     pub parent: Header,
     /// The parent's hash.
@@ -38,7 +38,7 @@ pub struct BlockInput {
 
 impl BlockInput {
     /// The input from which a given block must have been built, or why none can produce it.
-    pub fn of_block(block: &Block, parent: Header, chain_id: u64) -> Result<Self, BlockError> {
+    pub fn of_block(block: &Block, parent: Header, chain: Chain) -> Result<Self, BlockError> {
         let header = &block.header;
         if header.protocol_version != PROTOCOL_VERSION {
             return Err(BlockError::ProtocolVersion {
@@ -50,7 +50,7 @@ impl BlockInput {
             return Err(BlockError::NumberNotNext { given: header.number, parent: parent.number });
         }
         Ok(Self {
-            chain_id,
+            chain,
             parent,
             parent_hash: header.parent_hash,
             timestamp: header.timestamp,
@@ -63,8 +63,8 @@ impl BlockInput {
 /// Everything that is fixed before the first transaction of a block runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Environment {
-    /// Chain id.
-    pub chain_id: u64,
+    /// The chain.
+    pub chain: Chain,
     /// Height.
     pub number: u64,
     /// Time.
@@ -110,7 +110,7 @@ impl Environment {
         let parameters = read_parameters(state)?;
         let is_held = is_held(Lane::Reserved, &parameters);
         Ok(Self {
-            chain_id: input.chain_id,
+            chain: input.chain,
             number,
             timestamp: input.timestamp,
             parent_hash: input.parent_hash,
@@ -132,12 +132,12 @@ impl Environment {
     /// block on the state after it, which has the parameters and the time of the last standstill.
     pub fn of_header(
         header: &Header,
-        chain_id: u64,
+        chain: Chain,
         parameters: Parameters,
         held_until: TimestampMs,
     ) -> Self {
         Self {
-            chain_id,
+            chain,
             number: header.number,
             timestamp: header.timestamp,
             parent_hash: header.parent_hash,

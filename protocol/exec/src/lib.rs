@@ -19,6 +19,7 @@ pub mod footprint;
 mod ledger;
 mod machine;
 mod market;
+mod native;
 pub mod output;
 pub mod place;
 mod precompiles;
@@ -42,6 +43,7 @@ pub use environment::{BlockInput, Environment};
 pub use error::{BlockError, Fault, StateFault};
 pub use footprint::Footprint;
 pub use machine::EvmContext;
+pub use native::rules::{check_enabled, check_expiration, check_parties};
 pub use output::{BlockOutput, Executed, HeaderMismatch, check_header};
 pub use place::Place;
 pub use prefetch::prefetch;
@@ -52,4 +54,5 @@ pub use simulate::{
 };
 pub use validate::{
     Rules, Sender, TransactionError, check_floor, check_inclusion, check_static, check_submission, cost_max,
+    payer_cost_max,
 };

@@ -6,14 +6,16 @@ use crate::{
     error::{Fault, StateFault},
     footprint::Footprint,
     ledger::SystemLedger,
+    native::handler::{DIRECT_DEPTH, NativeHandler},
     place::Place,
     precompiles::Precompiles,
     state::{Balances, BlockState},
     validate::SPEC,
 };
-use alloy_consensus::Transaction as _;
-use alloy_primitives::{Address, U256};
-use almanac_primitives::{RecoveredTransaction, StateRead, addresses::LEDGER};
+use alloy_primitives::{Address, TxKind, U256};
+use almanac_primitives::{
+    NativeTransaction, RecoveredTransaction, StateRead, addresses::LEDGER, native::Kind,
+};
 use almanac_schedule::life::Event;
 use revm::{
     Inspector,
@@ -28,14 +30,14 @@ use revm::{
     },
     handler::{EthFrame, Handler, MainnetHandler, instructions::EthInstructions},
     inspector::InspectorHandler,
-    interpreter::interpreter::EthInterpreter,
+    interpreter::{InitialAndFloorGas, interpreter::EthInterpreter},
     state::EvmState,
 };
 
 /// What the EVM, its precompiles and inspectors see.
 pub type EvmContext<'a> = Context<BlockEnv, TxEnv, CfgEnv, BlockState<'a>, Journal<BlockState<'a>>, ()>;
 
-type AlmanacEvm<'a, I> = Evm<
+pub(crate) type AlmanacEvm<'a, I> = Evm<
     EvmContext<'a>,
     I,
     EthInstructions<EthInterpreter, EvmContext<'a>>,
@@ -43,7 +45,7 @@ type AlmanacEvm<'a, I> = Evm<
     EthFrame<EthInterpreter>,
 >;
 
-type EvmError = EVMError<StateFault, InvalidTransaction>;
+pub(crate) type EvmError = EVMError<StateFault, InvalidTransaction>;
 
 type AlmanacHandler<'a, I> = MainnetHandler<AlmanacEvm<'a, I>, EvmError, EthFrame<EthInterpreter>>;
 
@@ -80,6 +82,8 @@ pub(crate) struct Executed {
     pub(crate) changes: EvmState,
     /// Schedule events that doors reported.
     pub(crate) events: Vec<Event>,
+    /// Which call of a native transaction failed, if one did.
+    pub(crate) failed_call: Option<u8>,
     /// What it touched, if it was watched. Large and rare.
     pub(crate) footprint: Option<Box<Footprint>>,
 }
@@ -102,7 +106,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
     ) -> Self {
         let mut ctx: EvmContext<'a> = Context::new(state, SPEC);
         ctx.block = block_env(environment);
-        ctx.cfg.chain_id = environment.chain_id;
+        ctx.cfg.chain_id = environment.chain.id;
         // EIP-7825's cap is below what a scheduled batch may need; the block limit applies instead.
         ctx.cfg.tx_gas_limit_cap = Some(u64::MAX);
         if strictness == Strictness::Simulation {
@@ -116,7 +120,11 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
             inspector,
             instruction: EthInstructions::new_mainnet_with_spec(SPEC),
             precompiles: Precompiles::new(
-                DoorBlock { parameters: environment.parameters.clone(), moment: environment.moment() },
+                DoorBlock {
+                    parameters: environment.parameters.clone(),
+                    moment: environment.moment(),
+                    chain: environment.chain,
+                },
                 Place::first_of(environment.number),
             ),
             frame_stack: FrameStack::new_prealloc(8),
@@ -145,12 +153,46 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
     ) -> Result<Executed, MachineError> {
         // EIP-3607 rejects senders with code. An impersonated contract has not signed.
         self.evm.ctx.cfg.disable_eip3607 = recovered.transaction().impersonated().is_some();
-        self.transact(tx_env(recovered), is_watched)
+        let mut tx = tx_env(recovered);
+        self.void_authorizations(&mut tx).map_err(MachineError::State)?;
+        self.transact(tx, is_watched)
+    }
+
+    /// Executes a native transaction that pays `gas` before its first call.
+    pub(crate) fn transact_native(
+        &mut self,
+        recovered: &RecoveredTransaction,
+        native: &NativeTransaction,
+        gas: InitialAndFloorGas,
+        is_watched: bool,
+    ) -> Result<Executed, MachineError> {
+        self.evm.ctx.set_tx(native_tx_env(native));
+        let mut handler = NativeHandler::<'_, 'a, I>::new(native, recovered.hash(), gas, is_watched);
+        let result = handler.run(&mut self.evm);
+        let failed_call = handler.failed_call;
+        Ok(Executed { failed_call, ..self.finish(result, is_watched)? })
+    }
+
+    /// An account with a key record gives no delegations by the key that its address derives from (ORDERLESS-14).
+    pub(crate) fn void_authorizations(&mut self, tx: &mut TxEnv) -> Result<(), StateFault> {
+        for authorization in &mut tx.authorization_list {
+            let (inner, authority) = match authorization {
+                Either::Left(signed) => (signed.inner().clone(), signed.recover_authority().ok()),
+                Either::Right(recovered) => ((**recovered).clone(), recovered.authority()),
+            };
+            let Some(authority) = authority else { continue };
+            if self.state().is_keyed(authority)? {
+                let void = RecoveredAuthorization::new_unchecked(inner, RecoveredAuthority::Invalid);
+                *authorization = Either::Right(void);
+            }
+        }
+        Ok(())
     }
 
     /// Executes a transaction with its fees, nonce and refunds.
     pub(crate) fn transact(&mut self, tx: TxEnv, is_watched: bool) -> Result<Executed, MachineError> {
         self.evm.ctx.set_tx(tx);
+        self.evm.precompiles.set_direct_depth(Some(DIRECT_DEPTH));
         let mut handler = AlmanacHandler::<'a, I>::default();
         let result = if is_watched { handler.inspect_run(&mut self.evm) } else { handler.run(&mut self.evm) };
         self.finish(result, is_watched)
@@ -160,6 +202,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
     pub(crate) fn call_as_system(&mut self, tx: TxEnv, is_watched: bool) -> Result<Executed, MachineError> {
         let from = tx.caller;
         self.evm.ctx.set_tx(tx);
+        self.evm.precompiles.set_direct_depth(None);
         let mut handler = AlmanacHandler::<'a, I>::default();
         // A system call skips the step that loads and touches caller and target. Without it revm panics on
         // value from an unloaded sender, and the changes of a sender that calls itself are lost.
@@ -234,7 +277,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
                 let footprint = tx.map(|tx| Footprint::take(tx, &result, &changes, state)).transpose();
                 let footprint = footprint.map_err(MachineError::State)?;
                 let balances = state.weigh(&changes).map_err(MachineError::State)?;
-                Ok(Executed { result, balances, changes, events, footprint })
+                Ok(Executed { result, balances, changes, events, failed_call: None, footprint })
             }
             Err(EVMError::Transaction(reason)) => Err(MachineError::Refused(reason)),
             Err(EVMError::Database(fault)) => Err(MachineError::State(fault)),
@@ -267,7 +310,7 @@ fn block_env(environment: &Environment) -> BlockEnv {
 
 /// A user transaction as revm takes it.
 fn tx_env(recovered: &RecoveredTransaction) -> TxEnv {
-    let tx = recovered.transaction().envelope();
+    let tx = recovered.transaction();
     let signed = tx.authorization_list().unwrap_or_default();
     let authorization_list = signed
         .iter()
@@ -278,18 +321,40 @@ fn tx_env(recovered: &RecoveredTransaction) -> TxEnv {
         })
         .collect();
     TxEnv {
-        tx_type: tx.tx_type().into(),
+        tx_type: tx.transaction_type(),
         caller: recovered.sender(),
         gas_limit: tx.gas_limit(),
-        gas_price: tx.max_fee_per_gas(),
-        kind: tx.kind(),
+        gas_price: tx.fee_cap().0,
+        kind: tx.to().map_or(TxKind::Create, TxKind::Call),
         value: tx.value(),
         data: tx.input().clone(),
         nonce: tx.nonce(),
         chain_id: tx.chain_id(),
         access_list: tx.access_list().cloned().unwrap_or_default(),
-        gas_priority_fee: tx.max_priority_fee_per_gas(),
+        gas_priority_fee: tx.tip_cap().map(|tip| tip.0),
         authorization_list,
+        ..TxEnv::default()
+    }
+}
+
+/// A native transaction as revm takes it, for what the EVM shows of it: prices, origin, and the shape of its only call.
+fn native_tx_env(native: &NativeTransaction) -> TxEnv {
+    let only = native.only_call();
+    TxEnv {
+        tx_type: 2,
+        caller: native.sender,
+        gas_limit: native.gas_limit,
+        gas_price: native.max_fee_per_gas,
+        kind: match only {
+            Some(call) => call.to.map_or(TxKind::Create, TxKind::Call),
+            None => TxKind::Call(native.sender),
+        },
+        value: native.value(),
+        data: only.map(|call| call.input.clone()).unwrap_or_default(),
+        // The nonce of an orderless one is not the account's.
+        nonce: if native.kind == Kind::Sequence { native.nonce } else { 0 },
+        chain_id: Some(native.chain_id),
+        gas_priority_fee: Some(native.max_priority_fee_per_gas),
         ..TxEnv::default()
     }
 }

@@ -1,7 +1,6 @@
 //! The result of executing a block: receipts, gas and changes, and the header derived from them.
 
 use crate::environment::Environment;
-use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bloom, Log, TxHash};
 use almanac_primitives::{
     Block, Gas, Halt, Header, Outcome, PrologueTransaction, Receipt, RecoveredTransaction, RunTransaction,
@@ -53,7 +52,7 @@ impl Executed {
         match self {
             Self::Prologue(_) => Some(Address::ZERO),
             Self::Run(run) => Some(run.to),
-            Self::User(user) => user.transaction().envelope().to(),
+            Self::User(user) => user.transaction().to(),
         }
     }
 }

@@ -23,3 +23,12 @@ impl Place {
         Self { block, index: FIRST_INDEX.saturating_add(nth) }
     }
 }
+
+/// Where a call of a system contract stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    /// The transaction's place.
+    pub(crate) place: Place,
+    /// Whether the call is the user's own, made by the transaction itself and not by code.
+    pub(crate) is_direct: bool,
+}

@@ -4,11 +4,13 @@ use crate::{
     doors::{self, DoorBlock, DoorError, DoorOutcome},
     error::StateFault,
     machine::EvmContext,
-    place::Place,
+    place::{Place, Position},
     validate::SPEC,
 };
 use alloy_primitives::{Address, Bytes};
+use almanac_primitives::{addresses::ACCOUNTS, keys::KeyRecord};
 use revm::{
+    context::{ContextTr as _, JournalTr as _},
     handler::{EthPrecompiles, PrecompileProvider, precompile_output_to_interpreter_result},
     interpreter::{CallInputs, InterpreterResult},
     precompile::{
@@ -50,6 +52,8 @@ pub(crate) struct Precompiles {
     warm: AddressSet,
     block: DoorBlock,
     place: Place,
+    /// Journal depth of a direct call of a user transaction; none in runs.
+    direct_depth: Option<usize>,
     /// Why the last transaction was aborted. Kept here because revm's error carries only text.
     fault: Option<StateFault>,
 }
@@ -59,12 +63,17 @@ impl Precompiles {
         let ethereum = EthPrecompiles { precompiles: &ETHEREUM, spec: SPEC };
         let mut warm = ethereum.warm_addresses().clone();
         warm.extend(doors::addresses());
-        Self { ethereum, warm, block, place, fault: None }
+        Self { ethereum, warm, block, place, direct_depth: None, fault: None }
     }
 
     /// Sets the block and receipt index of what runs next.
     pub(crate) fn set_place(&mut self, place: Place) {
         self.place = place;
+    }
+
+    /// Sets the journal depth at which what runs next makes its direct calls, if a user makes them.
+    pub(crate) fn set_direct_depth(&mut self, depth: Option<usize>) {
+        self.direct_depth = depth;
     }
 
     /// The failure of the state store that aborted a transaction inside a door, if one did.
@@ -86,12 +95,17 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         context: &mut EvmContext<'a>,
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
-        let answered = doors::call(context, inputs, &self.block, self.place).and_then(|outcome| {
+        let is_direct = self.direct_depth == Some(context.journal().depth());
+        let place = Position { place: self.place, is_direct };
+        let answered = doors::call(context, inputs, &self.block, place).and_then(|outcome| {
             outcome.map(|outcome| interpreter_result(outcome, inputs.gas_limit)).transpose()
         });
         match answered {
             Ok(Some(result)) => Ok(Some(result)),
-            Ok(None) => self.ethereum.run(context, inputs),
+            Ok(None) => {
+                let result = self.ethereum.run(context, inputs)?;
+                Ok(self.without_rotated_keys(context, inputs, result)?)
+            }
             Err(fault) => {
                 let reason = fault.to_string();
                 self.fault = Some(fault);
@@ -108,6 +122,48 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         self.warm.contains(address)
     }
 }
+
+impl Precompiles {
+    /// ecrecover answers nothing for an account with a key record: contracts take its answer for the account's word,
+    /// and the old key must not speak for it (ORDERLESS-14).
+    fn without_rotated_keys(
+        &mut self,
+        context: &mut EvmContext<'_>,
+        inputs: &CallInputs,
+        result: Option<InterpreterResult>,
+    ) -> Result<Option<InterpreterResult>, String> {
+        let Some(mut result) = result else { return Ok(None) };
+        let is_recovery = inputs.bytecode_address == ECRECOVER && result.result.is_ok();
+        let Some(word) = result.output.first_chunk::<32>().filter(|_| is_recovery) else {
+            return Ok(Some(result));
+        };
+        match is_keyed(context, Address::from_slice(&word[12..])) {
+            Ok(true) => result.output = Bytes::new(),
+            Ok(false) => {}
+            Err(fault) => {
+                let reason = fault.to_string();
+                self.fault = Some(fault);
+                return Err(reason);
+            }
+        }
+        Ok(Some(result))
+    }
+}
+
+/// Whether an account has a key record, with what the current transaction did.
+fn is_keyed(context: &mut EvmContext<'_>, account: Address) -> Result<bool, StateFault> {
+    let slot = KeyRecord::slot(account);
+    let changed =
+        context.journaled_state.state.get(&ACCOUNTS).and_then(|accounts| accounts.storage.get(&slot));
+    match changed {
+        // A slot that does not decode fails where it is committed.
+        Some(word) => Ok(KeyRecord::from_word(word.present_value()).is_ok_and(|record| record.key.is_some())),
+        None => context.journaled_state.database.is_keyed(account),
+    }
+}
+
+/// The precompile that turns a signature into an address.
+const ECRECOVER: Address = Address::with_last_byte(1);
 
 /// Turns a door's outcome into what the EVM expects. An `Err` aborts the whole transaction, so it is kept for a
 /// state store that failed.

@@ -5,7 +5,6 @@
 //! access list is fetched when its transaction has passed the rules and therefore pays for each key.
 
 use crate::choose::TransactionSource;
-use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, U256};
 use almanac_primitives::{
     RecoveredTransaction, StateKey, StateRead,
@@ -70,13 +69,20 @@ pub(crate) fn announce_paid(state: &dyn StateRead, transaction: &RecoveredTransa
 
 fn push_ahead(keys: &mut Vec<StateKey>, transaction: &RecoveredTransaction) {
     keys.push(StateKey::Account(transaction.sender()));
-    keys.extend(transaction.transaction().envelope().to().map(StateKey::Account));
+    keys.extend(transaction.transaction().to().map(StateKey::Account));
+    if let Some(native) = transaction.transaction().native() {
+        let further = native.calls.iter().filter_map(|call| call.to).take(LIST_KEYS_AHEAD);
+        keys.extend(further.chain(native.fee_payer).map(StateKey::Account));
+        if transaction.transaction().is_orderless() {
+            keys.push(StateKey::Nonce(native.sender, native.nonce));
+        }
+    }
     keys.extend(list_keys(transaction).take(LIST_KEYS_AHEAD));
 }
 
 /// The keys of an access list, in its order.
 fn list_keys(transaction: &RecoveredTransaction) -> impl Iterator<Item = StateKey> + '_ {
-    let list = transaction.transaction().envelope().access_list();
+    let list = transaction.transaction().access_list();
     list.into_iter().flat_map(|list| &list.0).flat_map(|item| {
         let slots = item.storage_keys.iter().map(|slot| StateKey::Slot(item.address, (*slot).into()));
         std::iter::once(StateKey::Account(item.address)).chain(slots)

@@ -50,6 +50,7 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
         cumulative_gas_used: execution.cumulative_gas,
         effective_gas_price: GasPrice(0),
         contract_address: None,
+        failed_call: None,
         schedule_ref: None,
         logs,
     };

@@ -27,7 +27,7 @@ pub fn recover_sender(
 ) -> Result<SignedTransaction, TransactionError> {
     // Cheap rules first: invalid transactions must not cost a recovery each.
     check_static(&transaction, rules)?;
-    Ok(SignedTransaction::recover(transaction)?)
+    Ok(SignedTransaction::recover(transaction, &rules.chain)?)
 }
 
 /// Recovers a whole body on all cores. On failure returns the first invalid position and the reason.
@@ -77,21 +77,21 @@ fn check_least_gas(transactions: &[UserTransaction], rules: &Rules) -> Result<()
 mod tests {
     use super::*;
     use almanac_primitives::{
-        Gas,
-        testing::{CHAIN_ID, person, recovered, transfer},
+        Chain,
+        testing::{CHAIN, person, recovered, transfer},
     };
 
     /// A wrong sender stored under a hash shows that it is not recovered again. The pool never contains that.
     #[test]
     fn what_is_known_is_not_recovered_again_and_still_checked() {
-        let rules = Rules { chain_id: CHAIN_ID, gas_max: Gas(30_000_000), is_developer: false };
+        let rules = Rules { chain: CHAIN, gas_max: Gas(30_000_000), is_developer: false };
         let sent: Vec<_> = (0..3).map(|nonce| transfer(person(0), nonce, person(1).address, 1)).collect();
         let other = recovered(transfer(person(2), 9, person(1).address, 1));
         let known = BTreeMap::from([(sent[1].hash(), other.clone())]);
         let found = recover_unknown(&sent, &rules, &known).unwrap();
         assert_eq!(found[1], other);
         assert_eq!([found[0].sender(), found[2].sender()], [person(0).address; 2]);
-        let foreign = Rules { chain_id: CHAIN_ID + 1, ..rules };
+        let foreign = Rules { chain: Chain { id: CHAIN.id + 1, ..CHAIN }, ..rules };
         let known = sent.iter().map(|tx| (tx.hash(), recovered(tx.clone()))).collect();
         let (index, _) = recover_unknown(&sent, &foreign, &known).unwrap_err();
         assert_eq!(index, 0, "signed for another chain");

@@ -275,6 +275,7 @@ fn file<'a, I: Inspector<EvmContext<'a>>>(
         cumulative_gas_used: execution.cumulative_gas,
         effective_gas_price: run.gas_price,
         contract_address: None,
+        failed_call: None,
         schedule_ref: Some(run.schedule_ref),
         logs,
     };

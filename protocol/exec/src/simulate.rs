@@ -134,7 +134,7 @@ pub fn simulate_step<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<(CallResult, StateDiff), SimulateError> {
     let strictness = if is_strict { Strictness::Block } else { Strictness::Simulation };
     let tried = run(state, environment, call, inspector, true, strictness)?;
-    Ok((tried.result, tried.after.into_diff()?.0))
+    Ok((tried.result, tried.after.into_diff(environment.timestamp)?.0))
 }
 
 /// A simulated call.
@@ -158,7 +158,8 @@ fn run<'a, I: Inspector<EvmContext<'a>>>(
     if let Some(place) = call.place {
         machine.set_place(place);
     }
-    let tx = call.into_tx_env(environment.chain_id);
+    let mut tx = call.into_tx_env(environment.chain.id);
+    machine.void_authorizations(&mut tx)?;
     let executed = machine.transact(tx, is_watched).map_err(|error| match error {
         MachineError::Refused(reason) => match reason {
             // The EVM's error has no numbers.

@@ -7,23 +7,26 @@
 
 mod balances;
 mod calendar;
+mod keys;
+mod nonces;
 
 pub(crate) use balances::Balances;
 pub(crate) use calendar::CalendarDamage;
 
 use crate::{error::StateFault, told::Told};
 use alloy_primitives::{
-    Address, B256, Bytes, KECCAK256_EMPTY, U256,
+    Address, B256, Bytes, FixedBytes, KECCAK256_EMPTY, U256,
     map::{AddressMap, Entry, HashMap},
 };
 use almanac_primitives::{
-    Account, ScheduleId, StateChange, StateDiff, StateKey, StateRead,
-    addresses::{BLOCK_HASH_HISTORY, BURN},
+    Account, ScheduleId, StateChange, StateDiff, StateKey, StateRead, TimestampMs,
+    addresses::{ACCOUNTS, BLOCK_HASH_HISTORY, BURN},
     genesis,
     params::BLOCK_HASH_HISTORY_LEN,
     state::{Meta, decode_slot, encode_slot},
 };
 use almanac_schedule::calendar::Entry as CalendarEntry;
+use nonces::Nonces;
 use revm::{
     Database,
     state::{AccountInfo, Bytecode, EvmState},
@@ -48,6 +51,10 @@ pub struct BlockState<'a> {
     new_bodies: BTreeMap<ScheduleId, Bytes>,
     /// Entries of the calendar without a matching record.
     stray_entries: Vec<CalendarEntry>,
+    /// Keys that this block gave to accounts, by the start of their hash. A reverted change leaves one behind.
+    new_keys: BTreeMap<(Address, FixedBytes<20>), Bytes>,
+    /// Orderless transactions of this block, and what it collects of earlier ones.
+    nonces: Nonces,
     /// Whether this is a developer chain; read on demand.
     is_developer: Option<bool>,
     /// Schedule events that doors reported in the current transaction.
@@ -58,6 +65,8 @@ struct CachedAccount {
     /// The parent's value, which becomes the old value of the diff.
     stored: Option<Bytes>,
     info: Option<AccountInfo>,
+    /// Whether it has a key record.
+    is_keyed: bool,
     is_changed: bool,
 }
 
@@ -101,6 +110,8 @@ impl<'a> BlockState<'a> {
             new_codes: Vec::new(),
             new_bodies: BTreeMap::new(),
             stray_entries: Vec::new(),
+            new_keys: BTreeMap::new(),
+            nonces: Nonces::default(),
             is_developer: None,
             told: Told::default(),
         }
@@ -144,8 +155,10 @@ impl<'a> BlockState<'a> {
             Entry::Occupied(place) => Ok(*place.get()),
             Entry::Vacant(place) => {
                 let stored = self.parent.read(StateKey::Account(address))?;
-                let info = stored.as_deref().map(|bytes| decode_account(address, bytes)).transpose()?;
-                self.accounts.push(CachedAccount { stored, info, is_changed: false });
+                let account = stored.as_deref().map(|bytes| decode_account(address, bytes)).transpose()?;
+                let (info, is_keyed) =
+                    account.map_or((None, false), |(info, is_keyed)| (Some(info), is_keyed));
+                self.accounts.push(CachedAccount { stored, info, is_keyed, is_changed: false });
                 Ok(*place.insert(self.accounts.len() - 1))
             }
         }
@@ -189,6 +202,9 @@ impl<'a> BlockState<'a> {
             if value.is_changed() || is_destroyed {
                 let value = if is_gone { U256::ZERO } else { value.present_value() };
                 self.write_slot(address, *slot, value)?;
+                if address == ACCOUNTS {
+                    self.follow_record(*slot, value)?;
+                }
             }
         }
         let info = (!is_gone).then_some(account.info);
@@ -225,8 +241,13 @@ impl<'a> BlockState<'a> {
 
     /// Everything that changed since the parent, with the old values; and why the calendar could not follow the
     /// records, if it could not.
-    pub(crate) fn into_diff(mut self) -> Result<(StateDiff, Option<CalendarDamage>), StateFault> {
+    pub(crate) fn into_diff(
+        mut self,
+        now: TimestampMs,
+    ) -> Result<(StateDiff, Option<CalendarDamage>), StateFault> {
         let (mut changes, damage) = self.schedule_changes()?;
+        changes.extend(self.nonce_changes(now)?);
+        changes.extend(self.key_changes()?);
         let more = self.changed_accounts.len() + self.changed_slots.len() + self.new_codes.len();
         changes.reserve(more);
         // The names are sorted rather than the changes, which are several times as large. The diff sorts again
@@ -238,7 +259,7 @@ impl<'a> BlockState<'a> {
             changes.push(StateChange {
                 key: StateKey::Account(address),
                 old: cached.stored.take(),
-                new: cached.info.as_ref().map(encode_account),
+                new: cached.info.as_ref().map(|info| encode_account(info, cached.is_keyed)),
             });
         }
         for name in self.changed_slots {
@@ -258,21 +279,23 @@ impl<'a> BlockState<'a> {
     }
 }
 
-fn decode_account(address: Address, bytes: &[u8]) -> Result<AccountInfo, StateFault> {
+/// An account as revm takes it, and whether it has a key record.
+fn decode_account(address: Address, bytes: &[u8]) -> Result<(AccountInfo, bool), StateFault> {
     let account = Account::decode(bytes)
         .map_err(|error| StateFault::Corrupt { key: StateKey::Account(address), error })?;
     // With `code: None` revm asks for the code; the default means that there is none.
-    Ok(AccountInfo {
+    let info = AccountInfo {
         nonce: account.nonce,
         balance: account.balance,
         code_hash: account.code_hash,
         code: None,
         ..AccountInfo::default()
-    })
+    };
+    Ok((info, account.is_keyed))
 }
 
-fn encode_account(info: &AccountInfo) -> Bytes {
-    Account { nonce: info.nonce, balance: info.balance, code_hash: info.code_hash }.encode()
+fn encode_account(info: &AccountInfo, is_keyed: bool) -> Bytes {
+    Account { nonce: info.nonce, balance: info.balance, code_hash: info.code_hash, is_keyed }.encode()
 }
 
 /// Code as revm takes it. A genesis file or an edit can hold code that no transaction could deploy: a malformed

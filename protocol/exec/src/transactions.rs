@@ -6,19 +6,22 @@ use crate::{
     error::{BlockError, Fault},
     machine::{EvmContext, MachineError},
     market::MarketRuns,
+    native::{
+        keys::AuthError,
+        rules::{check_enabled, check_expiration, check_native},
+    },
     output::{self, Executed},
     prefetch::{Lookahead, announce_paid},
     validate::{Sender, TransactionError, check_inclusion},
 };
-use alloy_consensus::Transaction as _;
 use alloy_primitives::Address;
 use almanac_primitives::{
-    Gas, GasPrice, Receipt, RecoveredTransaction,
+    Gas, GasPrice, Receipt, RecoveredTransaction, ReplayProtector,
     block::block_body_bytes,
     params::{BLOCK_BODY_BYTES_MAX, BLOCK_TRANSACTIONS_MAX},
 };
 use almanac_schedule::GasPool;
-use revm::{Inspector, context_interface::result::ExecutionResult};
+use revm::{Inspector, context_interface::result::ExecutionResult, interpreter::InitialAndFloorGas};
 
 /// Executes the source's transactions in its order. Before each, executes the market runs with a strictly
 /// higher bid; at the end, the rest of the market runs.
@@ -107,18 +110,32 @@ impl From<TransactionError> for IncludeError {
     }
 }
 
-/// Checks a transaction on the present state. Returns its bytes in the body.
+/// Checks a transaction on the present state. Returns its bytes in the body, and the gas that a native one pays before
+/// its first call.
 fn check<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     candidate: &RecoveredTransaction,
     body: &BlockBodySize,
-) -> Result<usize, IncludeError> {
+) -> Result<(usize, Option<InitialAndFloorGas>), IncludeError> {
+    let transaction = candidate.transaction();
     let bytes = check_room(candidate, body.room(execution.shared_gas_left(), Gas::ZERO))?;
     let sender = Sender::of(execution.machine.state(), candidate.sender())
         .map_err(|fault| IncludeError::Faulted(fault.into()))?;
     let base_fee = execution.environment.base_fee;
-    check_inclusion(candidate.transaction(), candidate.sender(), &sender, base_fee)?;
-    Ok(bytes)
+    check_enabled(transaction, &execution.environment.parameters)?;
+    check_expiration(transaction, execution.environment.timestamp)?;
+    check_inclusion(transaction, candidate.sender(), &sender, base_fee)?;
+    let native = transaction.native().map(|native| check_native(execution.machine.state(), candidate, native));
+    Ok((bytes, native.transpose()?))
+}
+
+impl From<AuthError> for IncludeError {
+    fn from(error: AuthError) -> Self {
+        match error {
+            AuthError::Rule(error) => Self::Refused(error),
+            AuthError::State(fault) => Self::Faulted(fault.into()),
+        }
+    }
 }
 
 fn include<'a, I: Inspector<EvmContext<'a>>>(
@@ -127,12 +144,17 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
     body: &mut BlockBodySize,
 ) -> Result<(), IncludeError> {
     let transaction = candidate.transaction();
-    let bytes = check(execution, candidate, body)?;
+    let (bytes, native_gas) = check(execution, candidate, body)?;
     let base_fee = execution.environment.base_fee;
     announce_paid(execution.machine.state().parent(), candidate);
     let is_watched = execution.is_watched();
     execution.name_next().map_err(IncludeError::Block)?;
-    let executed = execution.machine.transact_user(candidate, is_watched).map_err(|error| match error {
+    let machine = &mut execution.machine;
+    let executed = match transaction.native().zip(native_gas) {
+        Some((native, gas)) => machine.transact_native(candidate, native, gas, is_watched),
+        None => machine.transact_user(candidate, is_watched),
+    };
+    let executed = executed.map_err(|error| match error {
         MachineError::State(fault) => IncludeError::Faulted(fault.into()),
         MachineError::Fault(fault) => IncludeError::Faulted(fault.into()),
         // It passed our rules, so the EVM must accept it: if the two disagree, our rules are wrong.
@@ -144,17 +166,21 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
     let burned =
         execution.weigh(executed.balances, gas_used.cost(base_fee)).map_err(IncludeError::Faulted)?;
     execution.commit(executed.changes, burned).map_err(IncludeError::Block)?;
+    if let ReplayProtector::Nonce { nonce, expiration } = transaction.replay_protector() {
+        execution.machine.state().use_nonce((candidate.sender(), nonce), expiration);
+    }
     execution.use_gas(GasPool::Shared, gas_used);
     let contract_address = created_address(&executed.result);
     let (outcome, logs) = output::outcome(executed.result);
     let receipt = Receipt {
-        transaction_type: transaction.envelope().tx_type().into(),
+        transaction_type: transaction.transaction_type(),
         transaction_hash: transaction.hash(),
         outcome,
         gas_used,
         cumulative_gas_used: execution.cumulative_gas,
         effective_gas_price: transaction.price_at(base_fee).expect("the cap was checked"),
         contract_address,
+        failed_call: executed.failed_call,
         schedule_ref: None,
         logs,
     };
@@ -167,7 +193,7 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
 
 fn check_room(candidate: &RecoveredTransaction, room: Room) -> Result<usize, TransactionError> {
     let transaction = candidate.transaction();
-    let (gas, bytes) = (Gas(transaction.envelope().gas_limit()), block_body_bytes(transaction));
+    let (gas, bytes) = (Gas(transaction.gas_limit()), block_body_bytes(transaction));
     if room.count_left == 0 {
         return Err(TransactionError::BlockCountFull { max: BLOCK_TRANSACTIONS_MAX });
     }
@@ -197,7 +223,11 @@ mod tests {
         let tx = TxLegacy { gas_limit, ..Default::default() };
         let signature = sign_message(B256::repeat_byte(1), tx.signature_hash()).unwrap();
         let bytes = tx.into_signed(signature).encoded_2718();
-        RecoveredTransaction::recover(UserTransaction::decode(&bytes).unwrap()).unwrap()
+        RecoveredTransaction::recover(
+            UserTransaction::decode(&bytes).unwrap(),
+            &almanac_primitives::Chain::default(),
+        )
+        .unwrap()
     }
 
     #[test]

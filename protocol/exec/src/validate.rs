@@ -3,13 +3,16 @@
 use crate::{
     environment::read_parameters,
     error::StateFault,
+    native::gas,
     state::{BlockState, is_developer},
 };
-use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, U256};
 use almanac_primitives::{
-    Gas, GasPrice, StateRead, UserTransaction, Wei, addresses::is_system, params::INIT_CODE_BYTES_MAX,
-    transaction::SignatureError,
+    Chain, Gas, GasPrice, StateRead, TimestampMs, UserTransaction, Wei,
+    addresses::is_system,
+    native::AuthenticatorError,
+    params::INIT_CODE_BYTES_MAX,
+    transaction::{RecoverError, SignatureError},
 };
 use revm::{
     Database, context_interface::cfg::GasParams, interpreter::InitialAndFloorGas,
@@ -26,8 +29,8 @@ static GAS_PARAMS: LazyLock<GasParams> = LazyLock::new(|| GasParams::new_spec(SP
 /// The inputs of the stateless checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Chain id that it must be signed for.
-    pub chain_id: u64,
+    /// The chain that it must be signed for.
+    pub chain: Chain,
     /// Largest gas limit that any block could hold.
     pub gas_max: Gas,
     /// Whether unsigned (impersonated) transactions are allowed.
@@ -36,9 +39,9 @@ pub struct Rules {
 
 impl Rules {
     /// The rules for transactions of the next block on a state.
-    pub fn read(chain_id: u64, state: &dyn StateRead) -> Result<Self, StateFault> {
+    pub fn read(chain: Chain, state: &dyn StateRead) -> Result<Self, StateFault> {
         let gas_max = read_parameters(state)?.block_gas_max();
-        Ok(Self { chain_id, gas_max, is_developer: is_developer(state)? })
+        Ok(Self { chain, gas_max, is_developer: is_developer(state)? })
     }
 }
 
@@ -111,6 +114,68 @@ pub enum TransactionError {
     /// No valid signature.
     #[error("invalid sender: {0}")]
     Signature(#[from] SignatureError),
+    /// The signatures of a native transaction prove nothing.
+    #[error("invalid sender: {0}")]
+    Authenticator(#[from] AuthenticatorError),
+    /// The keys that signed are not those of the account.
+    #[error("KeyNotSatisfied: the signatures do not satisfy the key of {account}")]
+    KeyNotSatisfied {
+        /// The sender or the fee payer.
+        account: Address,
+    },
+    /// The key is satisfied without one of the signatures.
+    #[error("SignatureSuperfluous: the key of {account} needs no signature {index}")]
+    SignatureSuperfluous {
+        /// The sender or the fee payer.
+        account: Address,
+        /// The signature.
+        index: usize,
+    },
+    /// The account's key is no longer the one that its address derives from.
+    #[error("KeyRotated: {sender} has another key since; send type 0x72")]
+    KeyRotated {
+        /// The sender.
+        sender: Address,
+    },
+    /// The fee payer cannot pay for the gas.
+    #[error("FeePayerFunds: insufficient funds for gas * price: needs {needed}, {payer} has {balance}")]
+    FeePayerFunds {
+        /// The fee payer.
+        payer: Address,
+        /// Gas limit times fee cap.
+        needed: Wei,
+        /// What is there.
+        balance: Wei,
+    },
+    /// Orderless transactions are switched off.
+    #[error("OrderlessDisabled: orderless transactions are switched off; send one with a sequence number")]
+    OrderlessDisabled,
+    /// Another transaction of the sender has this nonce.
+    #[error("NonceAlreadyUsed: nonce {nonce} was used by a transaction that expires at {expiration}")]
+    NonceAlreadyUsed {
+        /// Its nonce.
+        nonce: u64,
+        /// The second at which the other one expires.
+        expiration: u64,
+    },
+    /// It expires later than an orderless transaction may.
+    #[error("ExpirationTooFar: it expires at second {given}, more than {max_ms} ms after {now}")]
+    ExpirationTooFar {
+        /// When it expires, in seconds.
+        given: u64,
+        /// The block's time.
+        now: TimestampMs,
+        /// How far ahead it may expire.
+        max_ms: u64,
+    },
+    /// Its time is over.
+    #[error("TransactionExpired: it expired at second {given}, and it is {now}")]
+    TransactionExpired {
+        /// When it expired, in seconds.
+        given: u64,
+        /// The block's time.
+        now: TimestampMs,
+    },
     /// The sender has used this nonce before.
     #[error("nonce too low: transaction has {given}, the account is at {account}")]
     NonceTooLow {
@@ -197,13 +262,13 @@ pub fn check_static(transaction: &UserTransaction, rules: &Rules) -> Result<(), 
     if let Some(sender) = transaction.impersonated() {
         check_impersonation(sender, rules)?;
     }
-    let tx = transaction.envelope();
+    let tx = transaction;
     if let Some(given) = tx.chain_id()
-        && given != rules.chain_id
+        && given != rules.chain.id
     {
-        return Err(TransactionError::WrongChain { given, chain: rules.chain_id });
+        return Err(TransactionError::WrongChain { given, chain: rules.chain.id });
     }
-    if tx.nonce() == u64::MAX {
+    if tx.nonce() == u64::MAX && !tx.is_orderless() {
         return Err(TransactionError::NonceAtMaximum { given: tx.nonce() });
     }
     if tx.gas_limit() > rules.gas_max.0 {
@@ -215,10 +280,10 @@ pub fn check_static(transaction: &UserTransaction, rules: &Rules) -> Result<(), 
     if tx.authorization_list().is_some_and(|list| list.is_empty()) {
         return Err(TransactionError::EmptyAuthorizationList);
     }
-    if let Some(tip) = tx.max_priority_fee_per_gas()
-        && tip > tx.max_fee_per_gas()
+    if let Some(tip) = tx.tip_cap()
+        && tip > tx.fee_cap()
     {
-        return Err(TransactionError::TipAboveFeeCap { tip: GasPrice(tip), cap: transaction.fee_cap() });
+        return Err(TransactionError::TipAboveFeeCap { tip, cap: tx.fee_cap() });
     }
     let needed = intrinsic_gas(transaction);
     if tx.gas_limit() < needed {
@@ -264,7 +329,7 @@ pub fn check_inclusion(
 ) -> Result<(), TransactionError> {
     check_sender(transaction, sender, account)?;
     let (given, expected) = (transaction.nonce(), account.nonce);
-    if given > expected {
+    if given > expected && !transaction.is_orderless() {
         return Err(TransactionError::NonceTooHigh { given, account: expected });
     }
     let cap = transaction.fee_cap();
@@ -283,8 +348,11 @@ fn check_sender(
     if !account.may_sign && transaction.impersonated().is_none() {
         return Err(TransactionError::SenderHasCode { sender });
     }
+    if account.is_keyed && transaction.native().is_none() && transaction.impersonated().is_none() {
+        return Err(TransactionError::KeyRotated { sender });
+    }
     let (given, expected) = (transaction.nonce(), account.nonce);
-    if given < expected {
+    if given < expected && !transaction.is_orderless() {
         return Err(TransactionError::NonceTooLow { given, account: expected });
     }
     let (needed, balance) = (cost_max(transaction)?, account.balance);
@@ -305,6 +373,8 @@ pub struct Sender {
     pub may_sign: bool,
     /// Has code, a delegation included.
     pub has_code: bool,
+    /// Has a key record.
+    pub is_keyed: bool,
 }
 
 impl Sender {
@@ -316,28 +386,47 @@ impl Sender {
     /// Reads a sender from a block's state.
     pub(crate) fn of(state: &mut BlockState<'_>, address: Address) -> Result<Self, StateFault> {
         let Some(info) = state.basic(address)? else {
-            return Ok(Self { nonce: 0, balance: Wei::ZERO, may_sign: true, has_code: false });
+            return Ok(Self {
+                nonce: 0,
+                balance: Wei::ZERO,
+                may_sign: true,
+                has_code: false,
+                is_keyed: false,
+            });
         };
+        let is_keyed = state.is_keyed(address)?;
         let has_code = !info.is_empty_code_hash();
         let may_sign = !has_code || state.code_by_hash(info.code_hash)?.is_eip7702();
-        Ok(Self { nonce: info.nonce, balance: Wei(info.balance), may_sign, has_code })
+        Ok(Self { nonce: info.nonce, balance: Wei(info.balance), may_sign, has_code, is_keyed })
     }
 }
 
-/// The most that a transaction can cost its sender: value plus gas limit times fee cap.
+/// The most that a transaction can cost its sender: value plus gas limit times fee cap, unless another pays the fee.
 pub fn cost_max(transaction: &UserTransaction) -> Result<Wei, TransactionError> {
-    let tx = transaction.envelope();
+    if transaction.fee_payer().is_some() {
+        return Ok(Wei(transaction.value()));
+    }
     // The EVM computes the cost of gas in 128 bits and rejects what overflows, whatever the sender's balance.
-    u128::from(tx.gas_limit())
+    u128::from(transaction.gas_limit())
         .checked_mul(transaction.fee_cap().0)
-        .and_then(|gas| U256::from(gas).checked_add(tx.value()))
+        .and_then(|gas| U256::from(gas).checked_add(transaction.value()))
         .map(Wei)
         .ok_or(TransactionError::CostOverflow)
 }
 
-/// The lowest gas limit that a transaction may have.
+/// The most that a transaction can cost its fee payer, and who that is, if another than the sender.
+pub fn payer_cost_max(transaction: &UserTransaction) -> Result<Option<(Address, Wei)>, TransactionError> {
+    let Some(payer) = transaction.fee_payer() else { return Ok(None) };
+    let gas = u128::from(transaction.gas_limit()).checked_mul(transaction.fee_cap().0);
+    gas.map(|gas| Some((payer, Wei(U256::from(gas))))).ok_or(TransactionError::CostOverflow)
+}
+
+/// The lowest gas limit that a transaction may have, key records apart.
 pub(crate) fn intrinsic_gas(transaction: &UserTransaction) -> u64 {
-    let tx = transaction.envelope();
+    let tx = transaction;
+    if let Some(native) = tx.native() {
+        return least_gas(&gas::intrinsic(native));
+    }
     let (accounts, slots) = tx.access_list().map_or((0, 0), |list| {
         (list.len() as u64, list.iter().map(|item| item.storage_keys.len() as u64).sum())
     });
@@ -351,7 +440,21 @@ pub(crate) fn call_gas(input: &[u8]) -> InitialAndFloorGas {
     GAS_PARAMS.initial_tx_gas(input, false, 0, 0, 0, None)
 }
 
+/// Intrinsic and floor gas of a creation with this init code.
+pub(crate) fn creation_gas(init_code: &[u8]) -> InitialAndFloorGas {
+    GAS_PARAMS.initial_tx_gas(init_code, true, 0, 0, 0, None)
+}
+
 /// The lowest gas limit that satisfies both the intrinsic gas and the calldata floor.
 pub(crate) fn least_gas(gas: &InitialAndFloorGas) -> u64 {
     gas.initial_total_gas().max(gas.floor_gas())
+}
+
+impl From<RecoverError> for TransactionError {
+    fn from(error: RecoverError) -> Self {
+        match error {
+            RecoverError::Signature(error) => error.into(),
+            RecoverError::Authenticator(error) => error.into(),
+        }
+    }
 }

@@ -321,7 +321,7 @@ fn write_account(state: &mut BTreeMap<StateKey, Bytes>, address: Address, alloca
     }
     state.insert(
         StateKey::Account(address),
-        Account { nonce, balance: allocation.balance.0, code_hash }.encode(),
+        Account { nonce, balance: allocation.balance.0, code_hash, is_keyed: false }.encode(),
     );
     for (slot, value) in &allocation.storage {
         if let Some(stored) = encode_slot(*value) {

@@ -179,6 +179,7 @@ mod tests {
             cumulative_gas_used: Gas(21_000),
             effective_gas_price: GasPrice(1),
             contract_address: None,
+            failed_call: None,
             schedule_ref: Some(run(number).schedule_ref),
             logs: Vec::new(),
         }

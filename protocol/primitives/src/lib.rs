@@ -10,11 +10,15 @@
 
 pub mod addresses;
 pub mod block;
+pub mod chain;
 pub mod codec;
 pub mod fees;
 pub mod genesis;
 pub mod ids;
 pub mod inclusion;
+pub mod keys;
+pub mod native;
+pub mod nonces;
 pub mod params;
 pub mod receipt;
 pub mod run;
@@ -22,14 +26,17 @@ pub mod state;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod transaction;
+mod typed_data;
 pub mod units;
 
 pub use block::{Block, ConsensusContext, Header, StateCommitment};
+pub use chain::Chain;
 pub use genesis::Genesis;
 pub use ids::ScheduleId;
 pub use inclusion::ReceiptProof;
+pub use native::{NativeCall, NativeTransaction};
 pub use receipt::{Halt, Outcome, Receipt};
 pub use run::{Lane, PrologueTransaction, RunTransaction, ScheduleRef};
 pub use state::{Account, StateChange, StateDiff, StateKey, StateRead, StateReadError};
-pub use transaction::{RecoveredTransaction, SignedTransaction, UserTransaction};
+pub use transaction::{RecoveredTransaction, ReplayProtector, SignedTransaction, UserTransaction};
 pub use units::{DurationMs, Gas, GasPrice, TimestampMs, Wei};

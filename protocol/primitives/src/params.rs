@@ -46,6 +46,53 @@ pub const INIT_CODE_BYTES_MAX: usize = 2 * CODE_BYTES_MAX;
 /// call can write into every node's archive.
 pub const RECEIPT_REASON_BYTES_MAX: usize = 256;
 
+// ---- Native transactions ----
+
+/// How far ahead an orderless transaction may expire (ORDERLESS-03).
+pub const ORDERLESS_AHEAD_MS_MAX: u64 = 60 * SECOND_MS;
+
+/// Seconds after its expiration for which a pair of sender and nonce stays taken (ORDERLESS-04).
+pub const NONCE_KEPT_SECONDS: u64 = 130;
+
+/// Entries of the nonce history that a block collects beside those for its own inserts (ORDERLESS-05). Lets the history
+/// shrink while no inserts come.
+pub const NONCE_SWEEPS_BASE: u64 = 256;
+
+/// Entries that a block collects for each of its orderless transactions, as in the source (ORDERLESS-05).
+pub const NONCE_SWEEPS_PER_INSERT: u64 = 5;
+
+/// Seconds without entries that a block passes over while it collects.
+pub const NONCE_SWEEP_SKIPS_MAX: u64 = 64;
+
+/// Entries in one value of the nonce history's log.
+pub const NONCE_LOG_PART_ENTRIES_MAX: usize = 2_000;
+
+/// Gas of each signature of a native transaction after the first, which the transaction's base price contains: as much
+/// as of the ecrecover precompile.
+pub const SIGNATURE_GAS: u64 = 3_000;
+
+/// Gas of reading another account that takes part: a fee payer, a key record, the target of a further call (EIP-2929).
+pub const PARTY_GAS: u64 = 2_600;
+
+/// Gas of each leaf of a key record: it is read and walked.
+pub const KEY_LEAF_GAS: u64 = 50;
+
+/// Gas of an entry in the nonce history (ORDERLESS-22): no more than a slot's update, and little enough that orderless
+/// transactions keep nine tenths of the throughput of others.
+pub const ORDERLESS_GAS: u64 = 2_000;
+
+/// Gas of value in a further call of a batch, as in CALL.
+pub const CALL_VALUE_GAS: u64 = 9_000;
+
+/// Gas of value to an account that does not exist, in a further call of a batch, as in CALL.
+pub const NEW_ACCOUNT_GAS: u64 = 25_000;
+
+/// Gas per byte of a stored key, as of deployed code.
+pub const KEY_BYTE_GAS: u64 = 200;
+
+const _: () =
+    assert!(1 + NONCE_LOG_PART_ENTRIES_MAX * 28 <= STATE_VALUE_BYTES_MAX, "a part of the log is one value");
+
 // ---- Fees (EIP-1559) ----
 
 /// Base fee of the first block.
@@ -621,6 +668,17 @@ const _: () = assert!(
     "cron takes at most half of a block, so the largest market run always fits the other half"
 );
 
+/// Whether orderless transactions are taken: 1 is on, 0 off.
+pub const ORDERLESS_ENABLED: Parameter = Parameter {
+    slot: 0x140,
+    name: "orderless_enabled",
+    default: 1,
+    min: 0,
+    max: 1,
+    reason: "ORDERLESS-11: the feature flag; native transactions with a sequence number stay, since an account with \
+             a rotated key has no other kind",
+};
+
 const _: () = assert!(
     CRON_BLOCK_EXHAUSTIONS_MAX.default * SCHEDULE_ENDING_GAS <= CRON_BLOCK_GAS_DEFAULT,
     "what ends in a block was paid for like a full lane"
@@ -632,7 +690,7 @@ const _: () = assert!(
 );
 
 /// All parameters, in slot order.
-pub const PARAMETERS: [Parameter; 39] = [
+pub const PARAMETERS: [Parameter; 40] = [
     BLOCK_GAS_MAX,
     BASE_FEE_FLOOR_WEI,
     CRON_BLOCK_GAS_MAX,
@@ -672,6 +730,7 @@ pub const PARAMETERS: [Parameter; 39] = [
     MARKET_EXPIRY_BLOCKS,
     MARKET_RUN_GAS_MAX,
     MARKET_INPUT_BYTES_MAX,
+    ORDERLESS_ENABLED,
 ];
 
 const _: () = {

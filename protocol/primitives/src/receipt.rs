@@ -10,6 +10,8 @@ use crate::{
 use alloy_primitives::{Address, B256, Bloom, BloomInput, Bytes, Log, LogData, TxHash};
 
 const VERSION: u8 = 1;
+/// The same fields and, at the end, which call of a batch failed.
+const FAILED_CALL_VERSION: u8 = 2;
 
 /// No call can emit more logs or data than its gas buys; these bounds are for decoding only.
 const LOGS_MAX: usize = 1 << 21;
@@ -133,6 +135,8 @@ pub struct Receipt {
     pub effective_gas_price: GasPrice,
     /// The contract it created at its top level.
     pub contract_address: Option<Address>,
+    /// Which call of a native transaction failed and undid the others, if one did.
+    pub failed_call: Option<u8>,
     /// The run it was, if it was one.
     pub schedule_ref: Option<ScheduleRef>,
     /// What it logged.
@@ -154,7 +158,8 @@ impl Receipt {
 
     /// Canonical encoding: the leaf of the receipts root.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::versioned(VERSION, 160 + 128 * self.logs.len());
+        let version = if self.failed_call.is_some() { FAILED_CALL_VERSION } else { VERSION };
+        let mut out = Writer::versioned(version, 160 + 128 * self.logs.len());
         out.u8(self.transaction_type);
         out.b256(self.transaction_hash);
         write_outcome(&mut out, &self.outcome);
@@ -170,13 +175,18 @@ impl Receipt {
         for log in &self.logs {
             write_log(&mut out, log);
         }
+        if let Some(index) = self.failed_call {
+            out.u8(index);
+        }
         out.finish()
     }
 
     /// Reads the canonical encoding.
     pub fn decode(encoded: &[u8]) -> Result<Self, DecodeError> {
-        let mut input = Reader::versioned(encoded, "receipt", VERSION)?;
-        let receipt = Self {
+        let has_failed_call = encoded.first() == Some(&FAILED_CALL_VERSION);
+        let version = if has_failed_call { FAILED_CALL_VERSION } else { VERSION };
+        let mut input = Reader::versioned(encoded, "receipt", version)?;
+        let mut receipt = Self {
             transaction_type: input.u8("transaction type")?,
             transaction_hash: input.b256("transaction hash")?,
             outcome: read_outcome(&mut input)?,
@@ -204,7 +214,11 @@ impl Receipt {
                 let count = input.count("logs", LOGS_MAX)?;
                 (0..count).map(|_| read_log(&mut input)).collect::<Result<_, _>>()?
             },
+            failed_call: None,
         };
+        if has_failed_call {
+            receipt.failed_call = Some(input.u8("failed call")?);
+        }
         input.finish("receipt")?;
         Ok(receipt)
     }

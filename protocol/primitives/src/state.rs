@@ -26,6 +26,12 @@ pub enum StateKey {
     Calendar(u64),
     /// A fact about the chain itself.
     Meta(Meta),
+    /// When a sender's orderless transaction with a nonce expires.
+    Nonce(Address, u64),
+    /// Which orderless transactions expire in a second: part 0 counts the others.
+    NonceLog(u64, u64),
+    /// The key of an account that has a record of one.
+    AccountKey(Address),
 }
 
 /// Facts about the chain that are part of its state.
@@ -34,6 +40,8 @@ pub enum StateKey {
 pub enum Meta {
     /// Chain id, start and validators: binds the state root to the genesis file.
     Genesis = 0,
+    /// How far the history of orderless nonces was collected.
+    NonceSweep = 1,
 }
 
 /// Word by word: every read of execution looks a key up, and bytes are slower to hash.
@@ -49,6 +57,15 @@ impl Hash for StateKey {
             Self::Code(hash) => hash_words(hash.as_slice(), state),
             Self::Body(ScheduleId(number)) | Self::Calendar(number) => state.write_u64(*number),
             Self::Meta(meta) => state.write_u8(*meta as u8),
+            Self::Nonce(address, nonce) => {
+                hash_words(address.as_slice(), state);
+                state.write_u64(*nonce);
+            }
+            Self::NonceLog(second, part) => {
+                state.write_u64(*second);
+                state.write_u64(*part);
+            }
+            Self::AccountKey(address) => hash_words(address.as_slice(), state),
         }
     }
 }
@@ -101,6 +118,23 @@ impl StateKey {
                 bytes[0] = 5;
                 bytes[1] = *meta as u8;
                 2
+            }
+            Self::Nonce(address, nonce) => {
+                bytes[0] = 6;
+                bytes[1..21].copy_from_slice(address.as_slice());
+                bytes[21..29].copy_from_slice(&nonce.to_be_bytes());
+                29
+            }
+            Self::NonceLog(second, part) => {
+                bytes[0] = 7;
+                bytes[1..9].copy_from_slice(&second.to_be_bytes());
+                bytes[9..17].copy_from_slice(&part.to_be_bytes());
+                17
+            }
+            Self::AccountKey(address) => {
+                bytes[0] = 8;
+                bytes[1..21].copy_from_slice(address.as_slice());
+                21
             }
         };
         take(&bytes[..length])
@@ -198,20 +232,26 @@ pub struct Account {
     pub balance: U256,
     /// Hash of its code; [`KECCAK256_EMPTY`] where it has none.
     pub code_hash: B256,
+    /// Whether a key record replaces the key that its address derives from.
+    pub is_keyed: bool,
 }
 
 const ACCOUNT_VERSION: u8 = 1;
+/// The same fields, of an account with a key record.
+const KEYED_ACCOUNT_VERSION: u8 = 2;
 
 impl Default for Account {
     fn default() -> Self {
-        Self { nonce: 0, balance: U256::ZERO, code_hash: KECCAK256_EMPTY }
+        Self { nonce: 0, balance: U256::ZERO, code_hash: KECCAK256_EMPTY, is_keyed: false }
     }
 }
 
 impl Account {
-    /// Stored form: version, nonce, balance, and the code hash where there is code.
+    /// Stored form: version, nonce, balance, and the code hash where there is code. The version tells whether the
+    /// account has a key record.
     pub fn encode(&self) -> Bytes {
-        let mut out = Writer::versioned(ACCOUNT_VERSION, 73);
+        let version = if self.is_keyed { KEYED_ACCOUNT_VERSION } else { ACCOUNT_VERSION };
+        let mut out = Writer::versioned(version, 73);
         out.u64(self.nonce);
         out.u256(self.balance);
         if self.code_hash != KECCAK256_EMPTY {
@@ -222,7 +262,9 @@ impl Account {
 
     /// Reads the stored form.
     pub fn decode(encoded: &[u8]) -> Result<Self, DecodeError> {
-        let mut input = Reader::versioned(encoded, "account", ACCOUNT_VERSION)?;
+        let is_keyed = encoded.first() == Some(&KEYED_ACCOUNT_VERSION);
+        let version = if is_keyed { KEYED_ACCOUNT_VERSION } else { ACCOUNT_VERSION };
+        let mut input = Reader::versioned(encoded, "account", version)?;
         let nonce = input.u64("nonce")?;
         let balance = input.u256("balance")?;
         let code_hash = match encoded.len() {
@@ -233,7 +275,7 @@ impl Account {
         if encoded.len() > 41 && code_hash == KECCAK256_EMPTY {
             return Err(DecodeError::UnknownValue { what: "hash of empty code", given: 0 });
         }
-        Ok(Self { nonce, balance, code_hash })
+        Ok(Self { nonce, balance, code_hash, is_keyed })
     }
 }
 
@@ -258,11 +300,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn accounts_survive_storage(nonce: u64, balance: [u8; 32], code: Option<[u8; 32]>) {
+        fn accounts_survive_storage(nonce: u64, balance: [u8; 32], code: Option<[u8; 32]>, is_keyed: bool) {
             let account = Account {
                 nonce,
                 balance: U256::from_be_bytes(balance),
                 code_hash: code.map_or(KECCAK256_EMPTY, B256::from),
+                is_keyed,
             };
             prop_assert_eq!(Account::decode(&account.encode()), Ok(account));
         }
@@ -297,6 +340,10 @@ mod tests {
             StateKey::Body(ScheduleId(0)),
             StateKey::Calendar(0),
             StateKey::Meta(Meta::Genesis),
+            StateKey::Meta(Meta::NonceSweep),
+            StateKey::Nonce(Address::ZERO, 0),
+            StateKey::NonceLog(0, 0),
+            StateKey::AccountKey(Address::ZERO),
         ];
         let hashes: std::collections::BTreeSet<_> = keys.iter().map(StateKey::hashed).collect();
         assert_eq!(hashes.len(), keys.len());
@@ -311,6 +358,8 @@ mod tests {
             let address = Address::from_word(B256::from(U256::from(1) << bit));
             assert!(seen.insert(hash(StateKey::Account(address))), "address bit {bit}");
             assert!(seen.insert(hash(StateKey::Slot(address, U256::ZERO))), "slot address bit {bit}");
+            assert!(seen.insert(hash(StateKey::Nonce(address, 0))), "nonce address bit {bit}");
+            assert!(seen.insert(hash(StateKey::AccountKey(address))), "key address bit {bit}");
         }
         for bit in 0..256 {
             let word = U256::from(1) << bit;
@@ -320,6 +369,9 @@ mod tests {
         for bit in 0..64 {
             assert!(seen.insert(hash(StateKey::Body(ScheduleId(1 << bit)))), "body bit {bit}");
             assert!(seen.insert(hash(StateKey::Calendar(1 << bit))), "calendar bit {bit}");
+            assert!(seen.insert(hash(StateKey::Nonce(Address::ZERO, 1 << bit))), "nonce bit {bit}");
+            assert!(seen.insert(hash(StateKey::NonceLog(1 << bit, 0))), "log second bit {bit}");
+            assert!(seen.insert(hash(StateKey::NonceLog(0, 1 << bit))), "log part bit {bit}");
         }
     }
 

@@ -11,6 +11,7 @@ pub(super) fn pool() -> Vec<Row> {
     let PoolConfig {
         sender_count_max,
         delegated_count_max,
+        orderless_sender_count_max,
         count_max,
         bytes_max,
         parked_sender_count_max,
@@ -47,6 +48,11 @@ pub(super) fn pool() -> Vec<Row> {
         row(
             "transactions of one sender with an EIP-7702 delegation",
             both(delegated_count_max, dev.delegated_count_max),
+            "error -32000 with the number",
+        ),
+        row(
+            "orderless transactions of one sender",
+            both(orderless_sender_count_max, dev.orderless_sender_count_max),
             "error -32000 with the number",
         ),
         row("parked transactions: waiting for an earlier nonce or for funds", share(parked_count_max), first)

@@ -117,7 +117,7 @@ async fn start(
     let chain::Chain { mut application, tip, index, disk } = chain;
     let chain::Disk { archive, pruning } = disk.context("a node of a network keeps its chain on disk")?;
     let base_fee = application.next_environment(&tip).await?.base_fee;
-    let services = Services::new(genesis.chain_id, index.clone(), Pool::new(*pool, base_fee));
+    let services = Services::new(application.chain(), index.clone(), Pool::new(*pool, base_fee));
     application.know_senders(services.pool.clone());
     let mut sinks = services.sinks(LogSwitch::default());
     sinks.push(pruning);

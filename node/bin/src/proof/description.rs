@@ -75,6 +75,13 @@ impl Description {
                 words.line(format_args!("Proven: calendar node {node} after block {number}"));
                 words.fact("bytes", shown(proven.value_of(key)?));
             }
+            StateKey::Meta(Meta::NonceSweep)
+            | StateKey::Nonce(..)
+            | StateKey::NonceLog(..)
+            | StateKey::AccountKey(_) => {
+                words.line(format_args!("Proven: {key:?} after block {number}"));
+                words.fact("bytes", shown(proven.value_of(key)?));
+            }
             StateKey::Meta(Meta::Genesis) => {
                 words.line(format_args!(
                     "Proven: start of the chain, as the state after block {number} has it"

@@ -61,7 +61,7 @@ fn writes(number: u64) -> StateDiff {
         new: stored(number),
     }];
     if number == 1 {
-        let account = Account { nonce: 1, balance: U256::from(5), code_hash }.encode();
+        let account = Account { nonce: 1, balance: U256::from(5), code_hash, is_keyed: false }.encode();
         let new = [
             (StateKey::Account(Address::ZERO), account),
             (StateKey::Code(code_hash), Bytes::from_static(CODE)),

@@ -64,12 +64,14 @@ impl Chain {
         let archive = BlockJournal::open(context.child("blocks"), &config).await.expect("the archive opens");
         let store = QmdbStore::open(context.child("state"), &config, &genesis_state()).await;
         let store = store.expect("the store opens");
+        // These transactions are all Ethereum's, which do not name block 0.
+        let origin = alloy_primitives::B256::ZERO;
         let height = store.height();
         let (mut application, tip) = if height == 0 {
             Application::new(&genesis, store, Arc::new(CalendarAgenda)).expect("a good genesis")
         } else {
             let archived = archive.get(height).await.expect("the archive answers").expect("it has the block");
-            Application::resume(&genesis, store, Arc::new(CalendarAgenda), archived.block.header)
+            Application::resume(&genesis, origin, store, Arc::new(CalendarAgenda), archived.block.header)
                 .expect("the state of that block")
         };
         application.keep_archive(Arc::new(archive));

@@ -105,7 +105,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             let nonce = *next;
             *next = nonce.saturating_add(1);
             let transaction = TxEip1559 {
-                chain_id: rules.chain_id,
+                chain_id: rules.chain.id,
                 nonce,
                 gas_limit: edit_gas(&call.input).0,
                 max_fee_per_gas: environment.base_fee.0,

@@ -21,7 +21,8 @@ const BROKEN: Address = address!("0x00000000000000000000000000000000000d0bad");
 fn damaged_chain() -> (Application<MemoryStore>, Tip<MemoryBatch>) {
     let genesis = genesis();
     let mut state = genesis.state().unwrap();
-    let account = Account { nonce: 1, balance: U256::ZERO, code_hash: B256::repeat_byte(0xbc) };
+    let account =
+        Account { nonce: 1, balance: U256::ZERO, code_hash: B256::repeat_byte(0xbc), is_keyed: false };
     state.insert(StateKey::Account(BROKEN), account.encode());
     Application::new(&genesis, MemoryStore::from_genesis(state), Arc::new(CalendarAgenda)).unwrap()
 }

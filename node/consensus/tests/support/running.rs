@@ -102,6 +102,7 @@ pub fn start_developer(mode: Mode, due: &[TimestampMs]) -> Running {
 
 pub fn start_on(genesis: &Genesis, mode: Mode, due: &[TimestampMs], fails_at: Option<u64>) -> Running {
     let (application, tip) = application_of(genesis, due);
+    let chain = application.chain();
     let clock = ManualClock::new(TimestampMs(START.0 + 1_000));
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), GasPrice(1_000_000_000)));
     let (sender, blocks) = mpsc::unbounded_channel();
@@ -111,7 +112,7 @@ pub fn start_on(genesis: &Genesis, mode: Mode, due: &[TimestampMs], fails_at: Op
     let sinks: Vec<Arc<dyn Sink>> = vec![listener.clone()];
     let (solo, task) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, clock.clone(), config);
     tokio::spawn(task);
-    let admission = Admission::new(CHAIN_ID, pool, listener.clone());
+    let admission = Admission::new(chain, pool, listener.clone());
     Running { solo, admission, listener, blocks, clock }
 }
 

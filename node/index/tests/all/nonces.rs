@@ -74,6 +74,7 @@ fn receipt(transaction_type: u8, transaction_hash: alloy_primitives::TxHash) -> 
         cumulative_gas_used: Gas(21_000),
         effective_gas_price: GasPrice(1),
         contract_address: None,
+        failed_call: None,
         schedule_ref: None,
         logs: Vec::new(),
     }

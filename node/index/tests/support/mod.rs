@@ -335,6 +335,7 @@ fn receipt(block: &Block, index: u64, (from, to, logs): &TransactionPlan) -> Rec
         effective_gas_price: GasPrice(1),
         // Not every creation succeeds.
         contract_address: (to.is_none() && index != 1).then(|| someone(from + 2)),
+        failed_call: None,
         schedule_ref: None,
         logs,
     }

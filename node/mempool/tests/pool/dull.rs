@@ -212,7 +212,7 @@ impl DullPool {
     }
 
     fn is_wide(&self, tx: &RecoveredTransaction) -> bool {
-        tx.transaction().envelope().gas_limit() > self.config.wide_gas
+        tx.transaction().envelope().unwrap().gas_limit() > self.config.wide_gas
     }
 
     /// In order of arrival.
@@ -432,7 +432,7 @@ fn cap(tx: &RecoveredTransaction) -> u128 {
 }
 
 fn tip(tx: &RecoveredTransaction) -> u128 {
-    let envelope = tx.transaction().envelope();
+    let envelope = tx.transaction().envelope().unwrap();
     envelope.max_priority_fee_per_gas().map_or(cap(tx), |tip| tip.min(cap(tx)))
 }
 
@@ -441,7 +441,7 @@ fn bytes(tx: &RecoveredTransaction) -> usize {
 }
 
 fn cost(tx: &RecoveredTransaction) -> U256 {
-    let envelope = tx.transaction().envelope();
+    let envelope = tx.transaction().envelope().unwrap();
     U256::from(envelope.gas_limit()) * U256::from(cap(tx)) + envelope.value()
 }
 

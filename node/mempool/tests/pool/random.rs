@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const CONFIG: PoolConfig = PoolConfig {
     sender_count_max: 3,
     delegated_count_max: 2,
+    orderless_sender_count_max: 3,
     count_max: 6,
     bytes_max: 1_300,
     parked_sender_count_max: 2,
@@ -275,7 +276,7 @@ impl<'a> Pair<'a> {
             }
             // Where neither bytes nor places for wide ones are what is short.
             Err(PoolError::PoolFull { .. })
-                if tx.transaction().envelope().gas_limit() <= CONFIG.wide_gas
+                if tx.transaction().envelope().unwrap().gas_limit() <= CONFIG.wide_gas
                     && self.clever.bytes() + tx.transaction().encoded().len() <= CONFIG.bytes_max =>
             {
                 assert_eq!(self.clever.parked_count(), 0, "a ready one displaces parked ones");

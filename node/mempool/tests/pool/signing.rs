@@ -123,7 +123,11 @@ impl Draft {
             let signature = sign(tx.signature_hash());
             tx.into_signed(signature).eip2718_encode(&mut encoded);
         }
-        RecoveredTransaction::recover(UserTransaction::decode(&encoded).unwrap()).unwrap()
+        RecoveredTransaction::recover(
+            UserTransaction::decode(&encoded).unwrap(),
+            &almanac_primitives::Chain::default(),
+        )
+        .unwrap()
     }
 }
 

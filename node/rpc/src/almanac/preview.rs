@@ -231,7 +231,7 @@ impl Attempt<'_> {
         let after_parent = TimestampMs(self.parent.timestamp.0.saturating_add(1));
         let timestamp = record.head.due.unwrap_or(self.earliest).max(self.earliest).max(after_parent);
         let input = BlockInput {
-            chain_id: self.view.chain_id,
+            chain: self.view.chain,
             parent_hash: self.parent.hash(),
             timestamp,
             fee_recipient: self.parent.fee_recipient,

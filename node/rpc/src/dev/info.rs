@@ -81,7 +81,7 @@ impl InfoApiServer for Dev {
             transaction_order: "fees",
             environment: NodeEnvironment {
                 base_fee: U256::from(base_fee.0),
-                chain_id: self.view.chain_id,
+                chain_id: self.view.chain.id,
                 gas_limit: U64::from(parameters.block_gas_max().0),
                 gas_price: U256::from(base_fee.0),
             },
@@ -93,7 +93,7 @@ impl InfoApiServer for Dev {
         let tip = self.view.block(None)?;
         Ok(Metadata {
             client_version: self.client_version.clone(),
-            chain_id: self.view.chain_id,
+            chain_id: self.view.chain.id,
             instance_id: self.instance_id()?,
             latest_block_number: tip.number(),
             latest_block_hash: tip.hash,

@@ -79,7 +79,7 @@ impl MiningApiServer for Dev {
             let first = last.saturating_sub(count).saturating_add(1);
             let shown = (first..=last).map(|number| {
                 let block = view.block(Some(number.into()))?;
-                room.write(&RpcBlock::new(&block, view.chain_id, true))
+                room.write(&RpcBlock::new(&block, view.chain.id, true))
             });
             shown.collect::<RpcResult<Vec<_>>>()
         };

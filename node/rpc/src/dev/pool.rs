@@ -39,7 +39,9 @@ impl PoolApiServer for Dev {
 
     fn drop_all_of(&self, sender: Address) -> RpcResult<()> {
         let mut pool = self.admission.pool().lock();
-        let hashes: Vec<_> = pool.pending_of(sender).map(|(transaction, _)| transaction.hash()).collect();
+        let numbered = pool.pending_of(sender).map(|(transaction, _)| transaction.hash());
+        let hashes: Vec<_> =
+            numbered.chain(pool.orderless_of(sender).map(|orderless| orderless.hash())).collect();
         for hash in hashes {
             pool.remove(hash);
         }

@@ -81,7 +81,7 @@ fn accounts(view: &View) -> RpcResult<BTreeMap<Address, DumpedAccount>> {
     for (key, value) in view.index.tip_accounts().map_err(error::internal)? {
         match key {
             StateKey::Account(address) if !is_foreign(address) => {
-                let Account { nonce, balance, code_hash } =
+                let Account { nonce, balance, code_hash, .. } =
                     Account::decode(&value).map_err(error::internal)?;
                 let dumped = accounts.entry(address).or_default();
                 (dumped.nonce, dumped.balance) = (nonce, balance);

@@ -79,7 +79,7 @@ impl Attempt {
             block.block.header.clone()
         };
         let held_until = read_held_until(&state).map_err(error::internal)?;
-        let environment = Environment::of_header(&header, view.chain_id, parameters, held_until);
+        let environment = Environment::of_header(&header, view.chain, parameters, held_until);
         // Contracts see the block that was named, as on other nodes; but the first block that can still take a
         // transaction after it is the next one.
         let next = block.block.header.number.saturating_add(1);

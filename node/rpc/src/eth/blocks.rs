@@ -120,7 +120,7 @@ impl Eth {
     async fn shown(&self, id: BlockId, is_full: Option<bool>) -> RpcResult<Answer<Option<RpcBlock>>> {
         self.read(move |eth| {
             let block = eth.named(id)?;
-            Ok(block.map(|block| RpcBlock::new(&block, eth.view.chain_id, is_full.unwrap_or(false))))
+            Ok(block.map(|block| RpcBlock::new(&block, eth.view.chain.id, is_full.unwrap_or(false))))
         })
         .await
     }
@@ -138,7 +138,7 @@ impl Eth {
         self.read(move |eth| {
             let Some(block) = eth.view.find(id)? else { return Ok(None) };
             let index = usize::try_from(index.to::<u64>()).unwrap_or(usize::MAX);
-            Ok(RpcTransaction::of_block(&block, index.saturating_add(block.unseen()), eth.view.chain_id))
+            Ok(RpcTransaction::of_block(&block, index.saturating_add(block.unseen()), eth.view.chain.id))
         })
         .await
     }
@@ -155,7 +155,7 @@ impl Eth {
         }
         let found = self.located(hash)?;
         Ok(found.and_then(|(location, block)| {
-            RpcTransaction::of_block(&block, location.index, self.view.chain_id)
+            RpcTransaction::of_block(&block, location.index, self.view.chain.id)
         }))
     }
 

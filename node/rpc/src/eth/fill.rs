@@ -18,7 +18,7 @@ impl Eth {
         let from = from.ok_or_else(|| error::invalid("the transaction has no sender: give \"from\""))?;
         request.from = Some(from);
         self.check_chain(&request)?;
-        request.chain_id = Some(self.view.chain_id);
+        request.chain_id = Some(self.view.chain.id);
         request.to.get_or_insert(TxKind::Create);
         request.value.get_or_insert_default();
         request.input.normalize_input();
@@ -33,9 +33,9 @@ impl Eth {
     }
 
     fn check_chain(&self, request: &TransactionRequest) -> RpcResult<()> {
-        match request.chain_id.filter(|given| *given != self.view.chain_id) {
+        match request.chain_id.filter(|given| *given != self.view.chain.id) {
             Some(given) => {
-                let ours = self.view.chain_id;
+                let ours = self.view.chain.id;
                 Err(error::invalid(format!("invalid chain id {given}: this chain has {ours}")))
             }
             None => Ok(()),

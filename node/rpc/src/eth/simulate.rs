@@ -88,7 +88,7 @@ pub(super) fn simulate_blocks(
         begin(&mut attempt, &parent, payload.validation);
         let (block, calls) = run_block(&mut attempt, wanted, &parent.0, &rules, &mut gas_left, room)?;
         parent = (block.block.header.clone(), block.hash);
-        let block = RpcBlock::new(&block, attempt.environment.chain_id, payload.return_full_transactions);
+        let block = RpcBlock::new(&block, attempt.environment.chain.id, payload.return_full_transactions);
         simulated.push(room.write(&SimulatedBlock { block, calls })?);
     }
     Ok(simulated)
@@ -194,7 +194,7 @@ fn transaction(attempt: &Attempt, request: TransactionRequest, call: &Call) -> R
         to: Some(call.to.map_or(TxKind::Create, TxKind::Call)),
         gas: Some(call.gas_limit.0),
         nonce: Some(nonce),
-        chain_id: Some(attempt.environment.chain_id),
+        chain_id: Some(attempt.environment.chain.id),
         max_fee_per_gas: price,
         max_priority_fee_per_gas: price.map(|_| request.max_priority_fee_per_gas.unwrap_or_default()),
         value: Some(call.value),
@@ -206,13 +206,14 @@ fn transaction(attempt: &Attempt, request: TransactionRequest, call: &Call) -> R
 
 fn receipt(transaction: &UserTransaction, result: &CallResult, used: Gas) -> Receipt {
     Receipt {
-        transaction_type: transaction.envelope().tx_type().into(),
+        transaction_type: transaction.transaction_type(),
         transaction_hash: transaction.hash(),
         outcome: result.outcome.clone(),
         gas_used: result.gas_used,
         cumulative_gas_used: used,
         effective_gas_price: almanac_primitives::GasPrice(0),
         contract_address: None,
+        failed_call: None,
         schedule_ref: None,
         logs: result.logs.clone(),
     }

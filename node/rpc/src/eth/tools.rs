@@ -110,7 +110,7 @@ pub(crate) struct SenderContent<T: Clone> {
 #[jsonrpsee::core::async_trait]
 impl ToolsApiServer for Eth {
     fn chain_id(&self) -> RpcResult<U64> {
-        Ok(U64::from(self.view.chain_id))
+        Ok(U64::from(self.view.chain.id))
     }
 
     fn syncing(&self) -> RpcResult<bool> {
@@ -130,7 +130,7 @@ impl ToolsApiServer for Eth {
     }
 
     fn net_version(&self) -> RpcResult<String> {
-        Ok(self.view.chain_id.to_string())
+        Ok(self.view.chain.id.to_string())
     }
 
     fn net_listening(&self) -> RpcResult<bool> {
@@ -176,11 +176,10 @@ impl ToolsApiServer for Eth {
     async fn txpool_inspect(&self) -> RpcResult<Answer<PoolContent<String>>> {
         let pool = self.admission.pool().clone();
         let line = |waiting: &RecoveredTransaction| {
-            use alloy_consensus::Transaction as _;
-            let transaction = waiting.transaction().envelope();
+            let transaction = waiting.transaction();
             let to = transaction.to().map_or("contract creation".to_owned(), |to| to.to_string());
             let (value, gas) = (transaction.value(), transaction.gas_limit());
-            format!("{to}: {value} wei + {gas} gas × {} wei", transaction.max_fee_per_gas())
+            format!("{to}: {value} wei + {gas} gas × {} wei", transaction.fee_cap().0)
         };
         self.heavy.answer(ONE_SENDER, move || content(&pool, line)).await
     }

@@ -2,6 +2,7 @@
 
 mod block;
 mod log;
+mod native;
 mod otterscan;
 mod receipt;
 mod schedule;

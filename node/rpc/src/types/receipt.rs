@@ -24,6 +24,9 @@ pub struct RpcReceipt {
     status: U64,
     #[serde(rename = "type")]
     transaction_type: U64,
+    /// Which call of a native transaction failed and undid the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_call: Option<U64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     schedule_ref: Option<RpcScheduleRef>,
 }
@@ -53,6 +56,7 @@ impl RpcReceipt {
             logs_bloom: receipt.bloom(),
             status: U64::from(u64::from(receipt.outcome.is_success())),
             transaction_type: U64::from(receipt.transaction_type),
+            failed_call: receipt.failed_call.map(U64::from),
             schedule_ref: receipt.schedule_ref.map(RpcScheduleRef::new),
         })
     }

@@ -1,6 +1,6 @@
 //! Transactions as Ethereum clients read them: signed ones as alloy writes them, the chain's own in the same shape.
 
-use super::RpcScheduleRef;
+use super::{RpcScheduleRef, native::RpcNativeTransaction};
 use alloy_consensus::transaction::Recovered;
 use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
 use alloy_rpc_types_eth::Transaction;
@@ -18,6 +18,8 @@ use serde::Serialize;
 pub enum RpcTransaction {
     /// Somebody signed it.
     User(Box<Transaction<Envelope>>),
+    /// Somebody signed one of the chain's own kind.
+    Native(Box<RpcNativeTransaction>),
     /// The chain itself made it.
     System(Box<SystemTransaction>),
 }
@@ -105,8 +107,12 @@ fn user(
     place: Option<Place>,
     price: Option<u128>,
 ) -> RpcTransaction {
+    let Some(envelope) = transaction.envelope() else {
+        let place = place.map(|place| (place.hash, place.number, place.index as u64));
+        return RpcTransaction::Native(Box::new(RpcNativeTransaction::new(transaction, from, place, price)));
+    };
     RpcTransaction::User(Box::new(Transaction {
-        inner: Recovered::new_unchecked(transaction.envelope().clone(), from),
+        inner: Recovered::new_unchecked(envelope.clone(), from),
         block_hash: place.as_ref().map(|place| place.hash),
         block_number: place.as_ref().map(|place| place.number),
         transaction_index: place.map(|place| place.index as u64),

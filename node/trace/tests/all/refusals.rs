@@ -126,7 +126,7 @@ fn a_cheap_flood_of_memory_is_refused() {
     let many = chain.produce(many, vec![]);
     let limits = Limits { bytes_max: 1 << 20, ..Limits::BLOCK };
     assert!(!is_refused(&many, &replays(&[TraceType::VmTrace]), limits), "each of them is small");
-    let replay = Replay::new(&chain.index, &chain.agenda, CHAIN_ID, &many).unwrap().unwrap();
+    let replay = Replay::new(&chain.index, &chain.agenda, CHAIN, &many).unwrap().unwrap();
     let all = replay.all(&replays(&[TraceType::VmTrace]), limits).map(drop);
     assert!(matches!(all, Err(TraceError::TooLarge { .. })), "together they are not");
     assert!(replay.all(&replays(&[TraceType::VmTrace]), Limits::BLOCK).is_ok());
@@ -147,7 +147,7 @@ fn a_trace_that_takes_too_long_is_refused() {
     let state = chain.index.tip_state();
     let environment = Environment::of_header(
         &block.block.header,
-        CHAIN_ID,
+        CHAIN,
         read_parameters(&state).unwrap(),
         read_held_until(&state).unwrap(),
     );
@@ -170,8 +170,7 @@ fn a_block_that_was_taken_back_has_no_trace() {
     let first = chain.produce(vec![transfer(person(0), 0, person(1).address, 1)], vec![]);
     let second = chain.produce(vec![transfer(person(0), 1, person(1).address, 1)], vec![]);
     other.produce(vec![transfer(person(0), 0, person(1).address, 2)], vec![]);
-    let replay =
-        |block| Replay::new(&other.index, &other.agenda, CHAIN_ID, block).map(|found| found.is_some());
+    let replay = |block| Replay::new(&other.index, &other.agenda, CHAIN, block).map(|found| found.is_some());
     let error = replay(&second).unwrap_err();
     assert!(matches!(error, TraceError::TakenBack { number: 2 }), "{error}");
     assert!(replay(&first).unwrap(), "its parent is still there");
@@ -209,5 +208,5 @@ fn blocks_without_their_state_or_transaction_are_refused() {
     let error = trace(5, 2).unwrap_err();
     assert!(matches!(error, TraceError::NoSuchTransaction { number: 5, index: 2, count: 2 }), "{error}");
     let genesis = chain.index.block(0).unwrap().unwrap();
-    assert!(Replay::new(&chain.index, &chain.agenda, CHAIN_ID, &genesis).unwrap().is_none());
+    assert!(Replay::new(&chain.index, &chain.agenda, CHAIN, &genesis).unwrap().is_none());
 }

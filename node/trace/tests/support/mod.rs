@@ -69,14 +69,14 @@ impl Chain {
         let tip = self.index.tip();
         let timestamp = TimestampMs(tip.block.header.timestamp.0 + 1_000);
         let input = BlockInput {
-            chain_id: CHAIN_ID,
+            chain: CHAIN,
             parent: tip.block.header.clone(),
             parent_hash: tip.hash,
             timestamp,
             fee_recipient: FEE_RECIPIENT,
             consensus: ConsensusContext::default(),
         };
-        let rules = Rules { chain_id: CHAIN_ID, gas_max: tip.block.header.gas_limit, is_developer: false };
+        let rules = Rules { chain: CHAIN, gas_max: tip.block.header.gas_limit, is_developer: false };
         let valid = transactions.into_iter().filter(|transaction| check_static(transaction, &rules).is_ok());
         let mut source = Candidates::new(valid.map(recovered).collect());
         let output = execute(&self.index.tip_state(), &self.agenda, &input, &mut source).unwrap();
@@ -123,12 +123,12 @@ impl Chain {
         index: usize,
         limits: Limits,
     ) -> Result<T::Trace, TraceError> {
-        let replay = Replay::new(&self.index, &self.agenda, CHAIN_ID, block)?;
+        let replay = Replay::new(&self.index, &self.agenda, CHAIN, block)?;
         replay.expect("no genesis").one(tracer, index, limits)
     }
 
     pub fn all<T: Tracer>(&self, block: &IndexedBlock, tracer: &T) -> Vec<T::Trace> {
-        let replay = Replay::new(&self.index, &self.agenda, CHAIN_ID, block).unwrap();
+        let replay = Replay::new(&self.index, &self.agenda, CHAIN, block).unwrap();
         let limits = Limits { bytes_max: 1 << 30, ..Limits::BLOCK };
         replay.expect("no genesis").all(tracer, limits).unwrap()
     }

@@ -67,7 +67,7 @@ impl<D: DatabaseRef> Bare<D> {
             ..BlockEnv::default()
         };
         let transactions = workload.recovered.iter().map(tx_env).collect();
-        Self { db, block, chain_id: environment.chain_id, transactions }
+        Self { db, block, chain_id: environment.chain.id, transactions }
     }
 
     /// Executes all transactions and answers with the gas they used.
@@ -99,7 +99,7 @@ pub(crate) struct Source(WarmState);
 impl Source {
     fn account(&self, address: Address) -> Option<AccountInfo> {
         let stored = self.0.read(StateKey::Account(address)).expect("memory answers")?;
-        let Account { nonce, balance, code_hash } = Account::decode(&stored).expect("a sound account");
+        let Account { nonce, balance, code_hash, .. } = Account::decode(&stored).expect("a sound account");
         Some(AccountInfo { nonce, balance, code_hash, code: None, ..AccountInfo::default() })
     }
 
@@ -135,7 +135,7 @@ impl DatabaseRef for Source {
 }
 
 fn tx_env(recovered: &RecoveredTransaction) -> TxEnv {
-    let tx = recovered.transaction().envelope();
+    let tx = recovered.transaction().envelope().unwrap();
     TxEnv {
         tx_type: tx.tx_type().into(),
         caller: recovered.sender(),

@@ -16,7 +16,7 @@ pub(crate) const CONTRACT: Address = address!("0x0000000000000000000000000000000
 /// Accounts that exist beside the senders, so that the maps have some size.
 const BYSTANDERS: u64 = 8_000;
 
-pub(crate) const RULES: Rules = Rules { chain_id: CHAIN_ID, gas_max: Gas(BLOCK_GAS), is_developer: false };
+pub(crate) const RULES: Rules = Rules { chain: CHAIN, gas_max: Gas(BLOCK_GAS), is_developer: false };
 
 /// A block's parent state in memory: what a store looks like when everything a block reads is in its cache.
 #[derive(Clone, Default)]
@@ -139,7 +139,7 @@ pub(crate) fn workload(
         state,
         genesis: values,
         input: BlockInput {
-            chain_id: CHAIN_ID,
+            chain: CHAIN,
             parent_hash: parent.hash(),
             timestamp: TimestampMs(parent.timestamp.0 + 1_000),
             fee_recipient: Address::repeat_byte(0xfe),

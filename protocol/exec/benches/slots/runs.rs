@@ -169,7 +169,7 @@ fn loop_code() -> Bytes {
 
 fn contract(at: Address, code: Bytes) -> [(StateKey, Bytes); 2] {
     let code_hash = keccak256(&code);
-    let account = Account { nonce: 1, balance: U256::ZERO, code_hash };
+    let account = Account { nonce: 1, balance: U256::ZERO, code_hash, is_keyed: false };
     [(StateKey::Account(at), account.encode()), (StateKey::Code(code_hash), code)]
 }
 

@@ -4,10 +4,15 @@ use super::{
     About,
     storage::{Slot, SlotValue},
 };
-use crate::{error::StateFault, machine::EvmContext, place::Place, told};
+use crate::{
+    error::StateFault,
+    machine::EvmContext,
+    place::{Place, Position},
+    told,
+};
 use alloy_primitives::{Address, Bytes, Log, U256};
-use alloy_sol_types::{SolError, SolEvent, SolInterface, SolType, SolValue, TopicList, abi::token::TokenSeq};
-use almanac_primitives::{Outcome, addresses::is_system, params::Parameters};
+use alloy_sol_types::{SolError, SolEvent, SolInterface, SolType, SolValue, TopicList, abi::TokenSeq};
+use almanac_primitives::{Chain, Outcome, addresses::is_system, params::Parameters};
 use almanac_schedule::{decide::Moment, life::Event};
 use revm::{
     context::{ContextTr, JournalTr},
@@ -63,6 +68,8 @@ pub(crate) struct DoorBlock {
     pub(crate) parameters: Parameters,
     /// Number, time, prices and fee recipient.
     pub(crate) moment: Moment,
+    /// The chain that signatures are bound to.
+    pub(crate) chain: Chain,
 }
 
 /// The result of a door's call, and its gas.
@@ -76,7 +83,7 @@ pub(super) struct DoorCall<'c, 'a> {
     context: &'c mut EvmContext<'a>,
     inputs: &'c CallInputs,
     block: &'c DoorBlock,
-    place: Place,
+    position: Position,
     gas: GasTracker,
     is_value_taken: bool,
 }
@@ -87,11 +94,11 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         context: &'c mut EvmContext<'a>,
         inputs: &'c CallInputs,
         block: &'c DoorBlock,
-        place: Place,
+        position: Position,
         door: impl FnOnce(&mut DoorCall<'c, 'a>) -> Result<Bytes, DoorError>,
     ) -> DoorOutcome {
         let gas = GasTracker::new(inputs.gas_limit, inputs.gas_limit, inputs.reservoir);
-        let mut call = Self { context, inputs, block, place, gas, is_value_taken: false };
+        let mut call = Self { context, inputs, block, position, gas, is_value_taken: false };
         let result = call.guarded(door);
         DoorOutcome { result, gas: call.gas }
     }
@@ -157,7 +164,17 @@ impl<'c, 'a> DoorCall<'c, 'a> {
 
     /// The block and receipt index of the transaction that this call is part of.
     pub(super) fn place(&self) -> Place {
-        self.place
+        self.position.place
+    }
+
+    /// Whether the caller is the sender of a user transaction that makes this call itself.
+    pub(super) fn is_direct(&self) -> bool {
+        self.position.is_direct
+    }
+
+    /// The chain that signatures are bound to.
+    pub(super) fn chain(&self) -> &'c Chain {
+        &self.block.chain
     }
 
     /// The parameters in force in this block.

@@ -8,6 +8,7 @@
 //! Charge before work (decision 0017): a caller may combine a long input with almost no gas. No door does work
 //! proportional to anything before it is paid for.
 
+mod accounts;
 mod call;
 mod callbacks;
 mod cron;
@@ -26,12 +27,13 @@ pub use ledger::fault_in;
 pub(crate) use call::{DoorBlock, DoorError, DoorOutcome};
 pub(crate) use developer::IDeveloper;
 
-use crate::{error::StateFault, machine::EvmContext, place::Place};
+use crate::{error::StateFault, machine::EvmContext, place::Position};
 use alloy_primitives::{Address, Bytes, Log};
 use almanac_primitives::{
     GasPrice, Lane, Outcome, Wei,
     addresses::{
-        CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS, may_be_system,
+        ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS,
+        may_be_system,
     },
 };
 use almanac_schedule::{
@@ -111,6 +113,7 @@ const TABLE: &[SystemContract] = &[
         call: market::call,
         schedules: Some(Schedules { door: Door::Market, event_log: market::event_log }),
     },
+    SystemContract { address: ACCOUNTS, answers: Answers::All, call: accounts::call, schedules: None },
     SystemContract { address: PARAMETERS, answers: Answers::All, call: parameters::call, schedules: None },
     SystemContract { address: LEDGER, answers: Answers::All, call: ledger::call, schedules: None },
     SystemContract {
@@ -147,7 +150,7 @@ pub(crate) fn call(
     context: &mut EvmContext<'_>,
     inputs: &CallInputs,
     block: &DoorBlock,
-    place: Place,
+    position: Position,
 ) -> Result<Option<DoorOutcome>, StateFault> {
     let Some(contract) = contract_at(inputs.bytecode_address) else { return Ok(None) };
     let is_called = match contract.answers {
@@ -156,7 +159,7 @@ pub(crate) fn call(
         Answers::Some(is_called) => is_called(&inputs.input.as_bytes(context)),
         Answers::OnDeveloperChains => context.journaled_state.database.is_developer()?,
     };
-    Ok(is_called.then(|| DoorCall::run(context, inputs, block, place, contract.call)))
+    Ok(is_called.then(|| DoorCall::run(context, inputs, block, position, contract.call)))
 }
 
 /// The log of an event: its door's, or the ledger's if a fault quarantined the schedule. `None` if the door's

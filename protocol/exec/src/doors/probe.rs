@@ -138,7 +138,7 @@ mod tests {
         fn call(&mut self, to: Address, value: u64, input: impl Into<Bytes>, gas: u64) -> Executed {
             let before = self.clone();
             let input_of_block = BlockInput {
-                chain_id: 1,
+                chain: almanac_primitives::Chain { id: 1, ..Default::default() },
                 parent: Header::default(),
                 parent_hash: Header::default().hash(),
                 timestamp: TimestampMs(1),
@@ -163,7 +163,7 @@ mod tests {
             });
             assert_eq!(executed.balances.before, executed.balances.after, "no call makes or loses money");
             machine.state().commit(executed.changes.clone()).unwrap();
-            for change in machine.into_state().into_diff().unwrap().0.changes() {
+            for change in machine.into_state().into_diff(TimestampMs(1)).unwrap().0.changes() {
                 match &change.new {
                     Some(new) => self.0.insert(change.key, new.clone()),
                     None => self.0.remove(&change.key),

@@ -304,7 +304,7 @@ fn elsewhere_there_is_no_such_door() {
 
     // A body with an edit is refused by everyone, whoever made it.
     let transaction = edit(&chain, balance(NOBODY, U256::ZERO));
-    let refused = recover_all(&[transaction], &Rules::read(CHAIN_ID, &chain.state).unwrap());
+    let refused = recover_all(&[transaction], &Rules::read(CHAIN, &chain.state).unwrap());
     assert_eq!(refused.unwrap_err(), (0, TransactionError::NotSigned { sender: DEVELOPER }));
 }
 

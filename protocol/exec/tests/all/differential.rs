@@ -204,6 +204,9 @@ impl Snapshot {
                 }
                 StateKey::Meta(_) => {}
                 StateKey::Body(_) | StateKey::Calendar(_) => panic!("no schedules here"),
+                StateKey::Nonce(..) | StateKey::NonceLog(..) | StateKey::AccountKey(_) => {
+                    panic!("nothing native here")
+                }
             }
         }
         snapshot
@@ -304,7 +307,7 @@ impl Bare {
             .build_mainnet();
         let mut skipped = BTreeSet::new();
         let mut execute = |transaction: &UserTransaction| {
-            let sender = RecoveredTransaction::recover(transaction.clone()).unwrap().sender();
+            let sender = RecoveredTransaction::recover(transaction.clone(), &CHAIN).unwrap().sender();
             // One that breaks a rule without regard to state never reaches a proposer's list.
             let is_listed = recover(transaction.clone(), &rules()).is_ok();
             if is_listed && skipped.contains(&sender) {
@@ -340,7 +343,7 @@ impl Bare {
                 continue;
             }
             let AccountInfo { nonce, balance, code_hash, .. } = account.info;
-            snapshot.accounts.insert(address, Account { nonce, balance, code_hash });
+            snapshot.accounts.insert(address, Account { nonce, balance, code_hash, is_keyed: false });
             for (slot, value) in account.storage {
                 if !value.is_zero() {
                     snapshot.slots.insert((address, slot), value);
@@ -373,7 +376,7 @@ fn block_env(environment: &Environment) -> BlockEnv {
 }
 
 fn tx_env(transaction: &UserTransaction, sender: Address) -> TxEnv {
-    let tx = transaction.envelope();
+    let tx = transaction.envelope().unwrap();
     let mut builder = TxEnv::builder()
         .tx_type(Some(tx.tx_type().into()))
         .caller(sender)

@@ -70,7 +70,7 @@ fn a_refused_transaction_fetches_no_list() {
 /// Both sides: as much as could be in a block is recovered, and a body that asks for more is refused at once.
 #[test]
 fn a_body_that_no_block_can_hold_is_refused_before_anything_is_recovered() {
-    let rules = Rules { chain_id: CHAIN_ID, gas_max: Gas(30_000_000), is_developer: false };
+    let rules = Rules { chain: CHAIN, gas_max: Gas(30_000_000), is_developer: false };
     let body: Vec<_> = (0..6).map(|nonce| with_list(person(0), nonce)).collect();
     assert_eq!(recover_all(&body[..5], &rules).unwrap().len(), 5, "a fifth of the gas may be given back");
     let (index, error) = recover_all(&body, &rules).unwrap_err();

@@ -205,6 +205,7 @@ fn outside(output: &BlockOutput) -> Vec<StateChange> {
         StateKey::Account(address) | StateKey::Slot(address, _) => [LEDGER, REFUNDED].contains(&address),
         StateKey::Body(_) | StateKey::Calendar(_) => true,
         StateKey::Code(_) | StateKey::Meta(_) => false,
+        StateKey::Nonce(..) | StateKey::NonceLog(..) | StateKey::AccountKey(_) => false,
     };
     output.diff.changes().iter().filter(|change| !is_inside(change.key)).cloned().collect()
 }

@@ -129,7 +129,8 @@ fn a_run_that_makes_money_changes_nothing_and_its_schedule_is_put_aside() {
 
 /// Contracts whose code is gone: calling one is a fault of the state.
 fn broken(chain: &mut TestChain, count: u64) -> Vec<UserTransaction> {
-    let account = Account { nonce: 1, balance: U256::ZERO, code_hash: B256::repeat_byte(0xbc) };
+    let account =
+        Account { nonce: 1, balance: U256::ZERO, code_hash: B256::repeat_byte(0xbc), is_keyed: false };
     (0..count)
         .map(|n| {
             let target = Address::with_last_byte(0xb0 + u8::try_from(n).unwrap());

@@ -104,6 +104,7 @@ fn look_over(chain: &TestChain, produced: &Produced) {
             StateKey::Slot(address, _) => assert!(accounts.contains(address), "storage of nobody, {address}"),
             StateKey::Code(hash) => assert_eq!(keccak256(bytes), *hash),
             StateKey::Body(_) | StateKey::Calendar(_) | StateKey::Meta(_) => {}
+            StateKey::Nonce(..) | StateKey::NonceLog(..) | StateKey::AccountKey(_) => {}
         }
     }
     for address in SYSTEM_ACCOUNTS {
@@ -116,7 +117,7 @@ fn look_over(chain: &TestChain, produced: &Produced) {
         let limit = match executed {
             Executed::Prologue(_) => 0,
             Executed::Run(run) => run.gas_limit.0,
-            Executed::User(user) => alloy_consensus::Transaction::gas_limit(user.transaction().envelope()),
+            Executed::User(user) => user.transaction().gas_limit(),
         };
         assert!(receipt.gas_used.0 <= limit);
         sum += receipt.gas_used.0;

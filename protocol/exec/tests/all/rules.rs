@@ -51,12 +51,26 @@ fn tested_by(error: &TransactionError) -> &'static str {
         TransactionError::BehindRuns { .. } => {
             "market_order::aip125_14_what_a_verifier_would_order_differently_is_left_for_later"
         }
+        TransactionError::Authenticator(_) => "orderless::signatures_that_prove_nothing_are_refused",
+        TransactionError::KeyNotSatisfied { .. } => "hedera_02_an_account_without_a_record_is_its_own_keys",
+        TransactionError::SignatureSuperfluous { .. } => {
+            "hedera_02_an_account_without_a_record_is_its_own_keys"
+        }
+        TransactionError::KeyRotated { .. } => "orderless_14_the_old_key_is_worth_nothing",
+        TransactionError::FeePayerFunds { .. } => "a_fee_payer_pays_for_gas_and_nothing_else",
+        TransactionError::OrderlessDisabled => {
+            "orderless_11_the_flag_turns_them_off_and_leaves_sequence_numbers"
+        }
+        TransactionError::NonceAlreadyUsed { .. } => "orderless_02_a_stored_pair_is_refused",
+        TransactionError::ExpirationTooFar { .. } | TransactionError::TransactionExpired { .. } => {
+            "orderless_03_expiration_on_both_sides"
+        }
     }
 }
 
 /// Executes a body on the chain's state as a validator does.
 fn verify_body(chain: &TestChain, body: &[UserTransaction]) -> Result<BlockOutput, BlockError> {
-    let senders = recover_all(body, &Rules::read(CHAIN_ID, &chain.state).unwrap())
+    let senders = recover_all(body, &Rules::read(CHAIN, &chain.state).unwrap())
         .map_err(|(index, error)| BlockError::InvalidTransaction { index, error })?;
     execute(&chain.state, &*chain.agenda, &chain.input(), &mut BlockBody::new(senders))
 }
@@ -75,7 +89,7 @@ fn refused(chain: &TestChain, transaction: &UserTransaction, expected: &Transact
     let invalid = BlockError::InvalidTransaction { index: 1, error: expected.clone() };
     assert_eq!(verify_body(chain, &body).unwrap_err(), invalid, "{}", tested_by(expected));
 
-    let rules = Rules::read(CHAIN_ID, &chain.state).unwrap();
+    let rules = Rules::read(CHAIN, &chain.state).unwrap();
     let Ok(candidate) = recover(transaction.clone(), &rules) else {
         // It is nobody's candidate: the rules that need no state keep it out.
         assert_eq!(recover(transaction.clone(), &rules).unwrap_err(), *expected);
@@ -140,7 +154,7 @@ fn only_a_developers_chain_takes_what_nobody_signed() {
         let output = accepted(&developer, &transaction);
         assert_eq!(output.receipts[1].transaction_hash, transaction.hash());
         assert_eq!(output.transactions[1].from(), sender);
-        assert_eq!(output.receipts[1].transaction_type, u8::from(transaction.envelope().tx_type()));
+        assert_eq!(output.receipts[1].transaction_type, u8::from(transaction.envelope().unwrap().tx_type()));
     }
     // The other rules hold for them too.
     let too_high = impersonate(sender, legacy(1, person(1).address, 1));
@@ -362,7 +376,7 @@ fn signatures_are_low_s() {
     let good = sign(tx.clone(), person(0).secret);
     accepted(&chain, &good);
 
-    let signature = *good.envelope().as_eip1559().unwrap().signature();
+    let signature = *good.envelope().unwrap().as_eip1559().unwrap().signature();
     let high = Signature::new(signature.r(), ORDER - signature.s(), !signature.v());
     let zero = Signature::new(U256::ZERO, signature.s(), signature.v());
     let beyond = Signature::new(U256::MAX, signature.s(), signature.v());

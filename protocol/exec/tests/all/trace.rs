@@ -186,12 +186,13 @@ fn is_shown(key: &StateKey) -> bool {
     match key {
         StateKey::Account(address) | StateKey::Slot(address, _) => ![LEDGER, REFUNDED].contains(address),
         StateKey::Code(_) | StateKey::Body(_) | StateKey::Calendar(_) => false,
+        StateKey::Nonce(..) | StateKey::NonceLog(..) | StateKey::AccountKey(_) => false,
         StateKey::Meta(_) => true,
     }
 }
 
 fn encoded(info: &AccountInfo) -> Bytes {
-    Account { nonce: info.nonce, balance: info.balance, code_hash: info.code_hash }.encode()
+    Account { nonce: info.nonce, balance: info.balance, code_hash: info.code_hash, is_keyed: false }.encode()
 }
 
 /// The changes of one transaction, read off its footprint.

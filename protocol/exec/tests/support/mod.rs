@@ -91,7 +91,7 @@ impl MapState {
 }
 
 pub fn rules() -> Rules {
-    Rules { chain_id: CHAIN_ID, gas_max: Gas(30_000_000), is_developer: false }
+    Rules { chain: CHAIN, gas_max: Gas(30_000_000), is_developer: false }
 }
 
 /// A chain with everything checked at every block.
@@ -152,7 +152,7 @@ impl TestChain {
 
     pub fn input_at(&self, timestamp: TimestampMs) -> BlockInput {
         BlockInput {
-            chain_id: CHAIN_ID,
+            chain: CHAIN,
             parent: self.head.clone(),
             parent_hash: self.head.hash(),
             timestamp,
@@ -196,8 +196,8 @@ impl TestChain {
 
     /// Executes a block on the present state, as a validator does.
     pub fn verify(&self, block: &Block) -> Result<BlockOutput, String> {
-        let input = BlockInput::of_block(block, self.head.clone(), CHAIN_ID).map_err(|e| e.to_string())?;
-        let rules = Rules::read(CHAIN_ID, &self.state).unwrap();
+        let input = BlockInput::of_block(block, self.head.clone(), CHAIN).map_err(|e| e.to_string())?;
+        let rules = Rules::read(CHAIN, &self.state).unwrap();
         let senders = recover_all(&block.transactions, &rules).map_err(|(i, e)| format!("{i}: {e}"))?;
         let output = execute(&self.state, &*self.agenda, &input, &mut BlockBody::new(senders))
             .map_err(|error| error.to_string())?;
@@ -289,7 +289,12 @@ pub struct Produced {
 impl Produced {
     /// The receipt of the n-th user transaction of the body.
     pub fn receipt(&self, n: usize) -> &almanac_primitives::Receipt {
-        self.output.receipts.iter().filter(|receipt| receipt.transaction_type < 0x70).nth(n).unwrap()
+        self.output
+            .receipts
+            .iter()
+            .filter(|receipt| !matches!(receipt.transaction_type, 0x70 | 0x71))
+            .nth(n)
+            .unwrap()
     }
 }
 

@@ -4,9 +4,11 @@
 #![expect(missing_docs, reason = "names and tests say it")]
 
 pub mod contracts;
+pub mod native;
 
 use crate::{
     addresses::DEVELOPER,
+    chain::Chain,
     genesis::{Allocation, Genesis},
     params::DEVELOPER_TREASURY,
     transaction::{RecoveredTransaction, Unsigned, UserTransaction},
@@ -24,6 +26,8 @@ use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, address, k
 use std::collections::BTreeMap;
 
 pub const CHAIN_ID: u64 = 31_337;
+/// The chain of tests that have no block 0.
+pub const CHAIN: Chain = Chain { id: CHAIN_ID, genesis: B256::repeat_byte(0x60) };
 pub const GOVERNANCE: Address = address!("0x00000000000000000000000000000000000000aa");
 pub const FEE_RECIPIENT: Address = address!("0x00000000000000000000000000000000000000fe");
 pub const START: TimestampMs = TimestampMs(1_700_000_000_000);
@@ -127,7 +131,7 @@ pub fn call(from: Person, nonce: u64, to: Address, input: impl Into<Bytes>, gas:
 }
 
 pub fn recovered(transaction: UserTransaction) -> RecoveredTransaction {
-    RecoveredTransaction::recover(transaction).expect("signed by a person")
+    RecoveredTransaction::recover(transaction, &CHAIN).expect("signed by a person")
 }
 
 /// Ten persons with 1,000 coins each, and the test contracts.

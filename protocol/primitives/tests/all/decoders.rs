@@ -43,7 +43,7 @@ fn make_decoders() -> Vec<Decoder> {
     vec![
         decoder(
             "transaction",
-            |bytes| Some(UserTransaction::decode(bytes).ok()?.envelope().encoded_2718()),
+            |bytes| Some(UserTransaction::decode(bytes).ok()?.envelope().unwrap().encoded_2718()),
             Kind::ALL.map(|kind| crate::samples::signed(kind).encoded().to_vec()).to_vec(),
             many(|draw| draw.transaction().encoded().to_vec()),
         ),
@@ -433,7 +433,9 @@ fn a_bad_transaction_is_named_by_its_place() {
 fn versions_and_types_of_others_are_refused() {
     for decoder in decoders().iter().filter(|decoder| !["slot", "schedule id"].contains(&decoder.name)) {
         let sample = &decoder.samples[0];
-        for first in (0..=255).filter(|first| *first != sample[0]) {
+        // Version 2 of an account is that of one with a key record.
+        let is_known = |first: u8| first == sample[0] || (decoder.name == "account" && first == 2);
+        for first in (0..=255).filter(|first| !is_known(*first)) {
             let mut changed = sample.clone();
             changed[0] = first;
             assert!(!decoder.is_taken(&changed), "{} with first byte {first}", decoder.name);

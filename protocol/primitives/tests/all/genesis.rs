@@ -423,7 +423,8 @@ fn a_contract_starts_at_nonce_1() {
         account(&genesis, CONTRACT).unwrap()
     };
     let code = b"\x60\x00";
-    let expected = |nonce| Account { nonce, balance: U256::from(5), code_hash: keccak256(code) };
+    let expected =
+        |nonce| Account { nonce, balance: U256::from(5), code_hash: keccak256(code), is_keyed: false };
     for (given, stored) in [(0, 1), (1, 1), (2, 2), (u64::MAX, u64::MAX)] {
         assert_eq!(with_nonce(given, code), expected(stored));
         assert_eq!(with_nonce(given, b"").nonce, given, "a person's nonce is as given");
@@ -493,6 +494,10 @@ fn the_money_in_state_is_the_supply() {
                 StateKey::Code(hash) => assert_eq!(keccak256(value), *hash),
                 StateKey::Meta(Meta::Genesis) => {}
                 StateKey::Body(_) | StateKey::Calendar(_) => panic!("{key:?} in an empty calendar"),
+                StateKey::Meta(Meta::NonceSweep)
+                | StateKey::Nonce(..)
+                | StateKey::NonceLog(..)
+                | StateKey::AccountKey(_) => panic!("{key:?} before any transaction"),
             }
         }
         assert_eq!(Wei(sum), genesis.supply().unwrap());

@@ -75,6 +75,7 @@ impl Vectors {
         vectors.add_blocks();
         vectors.add_receipts();
         vectors.add_system_transactions();
+        vectors.add_native();
         vectors.add_state();
         vectors.add_genesis();
         vectors.add_roots();
@@ -158,6 +159,31 @@ impl Vectors {
         }
     }
 
+    /// `specs/native-transaction.md` explains these byte by byte.
+    fn add_native(&mut self) {
+        use crate::native::{CHAIN, creation, paid, signed, unsigned};
+        use almanac_primitives::native::Kind;
+        let kinds = [
+            ("sequence", signed(unsigned(Kind::Sequence))),
+            ("orderless", signed(unsigned(Kind::Orderless))),
+            ("paid", paid()),
+            ("creation", creation()),
+        ];
+        for (name, native) in kinds {
+            self.hash(&format!("native.{name}.signing_hash"), native.signing_hash(&CHAIN));
+            self.hash(
+                &format!("native.{name}.fee_payer_signing_hash"),
+                native.fee_payer_signing_hash(&CHAIN),
+            );
+            let transaction = UserTransaction::native_signed(native).unwrap();
+            self.bytes(&format!("native.{name}"), transaction.encoded());
+            self.hash(&format!("native.{name}.hash"), transaction.hash());
+        }
+        let key =
+            almanac_primitives::keys::rotation_digest(&CHAIN, unsigned(Kind::Sequence).sender, &[1, 2], 3);
+        self.hash("native.rotation_digest", key);
+    }
+
     fn add_state(&mut self) {
         let contract = crate::samples::account();
         let person = Account { code_hash: KECCAK256_EMPTY, ..contract };
@@ -203,7 +229,7 @@ impl Vectors {
         });
         self.generated("transaction", GENERATED_VALUES, |draw| {
             let transaction = draw.transaction();
-            assert_eq!(transaction.envelope().encoded_2718(), transaction.encoded().to_vec());
+            assert_eq!(transaction.envelope().unwrap().encoded_2718(), transaction.encoded().to_vec());
             transaction.encoded().to_vec()
         });
         self.generated("block", GENERATED_BLOCKS, |draw| {
@@ -280,7 +306,7 @@ fn state_hash(genesis: &Genesis) -> B256 {
 }
 
 /// A key of each kind, with the bytes that it is the hash of.
-fn state_keys() -> [(&'static str, StateKey, String); 6] {
+fn state_keys() -> [(&'static str, StateKey, String); 10] {
     let (address, word, hash) = (Address::repeat_byte(0x12), U256::from(0x34), B256::repeat_byte(0x56));
     let a = "12".repeat(20);
     let w = format!("{}34", "00".repeat(31));
@@ -292,6 +318,10 @@ fn state_keys() -> [(&'static str, StateKey, String); 6] {
         ("body", StateKey::Body(ScheduleId(0x0304)), "030000000000000304".into()),
         ("calendar", StateKey::Calendar(0x0102), "040000000000000102".into()),
         ("meta.genesis", StateKey::Meta(Meta::Genesis), "0500".into()),
+        ("meta.nonceSweep", StateKey::Meta(Meta::NonceSweep), "0501".into()),
+        ("nonce", StateKey::Nonce(address, 0x0506), format!("06{a}0000000000000506")),
+        ("nonceLog", StateKey::NonceLog(7, 8), "0700000000000000070000000000000008".into()),
+        ("accountKey", StateKey::AccountKey(address), format!("08{a}")),
     ]
 }
 
@@ -412,7 +442,9 @@ fn golden_transaction_of_eip_155() {
     )
     .unwrap();
     let transaction = UserTransaction::decode(&encoded).unwrap();
-    let recovered = almanac_primitives::RecoveredTransaction::recover(transaction).unwrap();
+    let recovered =
+        almanac_primitives::RecoveredTransaction::recover(transaction, &almanac_primitives::Chain::default())
+            .unwrap();
     assert_eq!(recovered.sender(), alloy_primitives::address!("0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F"));
     assert_eq!(recovered.hash(), b256!("0x33469b22e9f636356c4160a87eb19df52b7412e8eac32a4a55ffe88ea8350788"));
 }

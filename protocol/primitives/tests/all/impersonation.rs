@@ -15,9 +15,11 @@ fn the_sender_is_who_is_named() {
         for sender in [BOB.address, Address::ZERO, Address::repeat_byte(0xff)] {
             let transaction = UserTransaction::impersonate(sender, unsigned(kind)).unwrap();
             assert_eq!(transaction.impersonated(), Some(sender));
-            let recovered = RecoveredTransaction::recover(transaction).unwrap();
+            let recovered =
+                RecoveredTransaction::recover(transaction, &almanac_primitives::Chain::default()).unwrap();
             assert_eq!(recovered.sender(), sender, "{kind:?}");
-            let signed = RecoveredTransaction::recover(signed(kind)).unwrap();
+            let signed =
+                RecoveredTransaction::recover(signed(kind), &almanac_primitives::Chain::default()).unwrap();
             assert_eq!(recovered.authorities(), signed.authorities(), "authorisations are still signed");
         }
         assert_eq!(signed(kind).impersonated(), None);
@@ -30,7 +32,7 @@ fn it_survives_its_encoding_alone_and_in_a_block() {
         let transaction = impersonated(kind);
         assert_eq!(UserTransaction::decode(transaction.encoded()), Ok(transaction.clone()));
         assert_eq!(transaction.hash(), keccak256(transaction.encoded()));
-        assert_eq!(transaction.hash(), *transaction.envelope().tx_hash());
+        assert_eq!(transaction.hash(), *transaction.envelope().unwrap().tx_hash());
         assert_ne!(transaction.hash(), signed(kind).hash());
         let block = Block { transactions: vec![signed(kind), transaction], ..crate::samples::block() };
         assert_eq!(Block::decode(&block.encode()), Ok(block));
@@ -103,7 +105,11 @@ fn only_the_placeholder_stands_for_a_signature() {
         // Outside of the wrapping the placeholder is nobody's signature worth having.
         let bare = UserTransaction::decode(&encoded_with(unsigned(kind), PLACEHOLDER_SIGNATURE)).unwrap();
         assert_eq!(bare.impersonated(), None);
-        assert_ne!(RecoveredTransaction::recover(bare).map(|bare| bare.sender()), Ok(BOB.address));
+        assert_ne!(
+            RecoveredTransaction::recover(bare, &almanac_primitives::Chain::default())
+                .map(|bare| bare.sender()),
+            Ok(BOB.address)
+        );
     }
 }
 

@@ -5,6 +5,8 @@ mod decoders;
 mod genesis;
 mod golden;
 mod impersonation;
+mod keys;
+mod native;
 #[path = "../samples/mod.rs"]
 mod samples;
 mod transactions;

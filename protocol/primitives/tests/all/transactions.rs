@@ -10,7 +10,7 @@ use alloy_rlp::{Header, PayloadView};
 use almanac_primitives::{
     GasPrice, RecoveredTransaction, UserTransaction,
     params::TRANSACTION_BYTES_MAX,
-    transaction::{SignatureError, TransactionDecodeError as Refused},
+    transaction::{RecoverError, SignatureError, TransactionDecodeError as Refused},
 };
 use proptest::prelude::*;
 
@@ -21,8 +21,9 @@ fn decode(encoded: &[u8]) -> Result<UserTransaction, Refused> {
     UserTransaction::decode(encoded)
 }
 
-fn sender_of(encoded: &[u8]) -> Result<Address, SignatureError> {
-    RecoveredTransaction::recover(decode(encoded).unwrap()).map(|recovered| recovered.sender())
+fn sender_of(encoded: &[u8]) -> Result<Address, RecoverError> {
+    RecoveredTransaction::recover(decode(encoded).unwrap(), &almanac_primitives::Chain::default())
+        .map(|recovered| recovered.sender())
 }
 
 #[track_caller]
@@ -39,9 +40,9 @@ fn every_kind_survives_its_encoding() {
         let transaction = signed(kind);
         let again = decode(transaction.encoded()).unwrap();
         assert_eq!(again, transaction, "{kind:?}");
-        assert_eq!(again.envelope().encoded_2718(), transaction.encoded().to_vec(), "{kind:?}");
+        assert_eq!(again.envelope().unwrap().encoded_2718(), transaction.encoded().to_vec(), "{kind:?}");
         assert_eq!(transaction.hash(), keccak256(transaction.encoded()), "{kind:?}");
-        assert_eq!(transaction.hash(), *transaction.envelope().tx_hash(), "{kind:?}");
+        assert_eq!(transaction.hash(), *transaction.envelope().unwrap().tx_hash(), "{kind:?}");
         assert_eq!(transaction.nonce(), 9);
     }
 }
@@ -50,7 +51,11 @@ fn every_kind_survives_its_encoding() {
 fn the_sender_is_who_signed() {
     for kind in Kind::ALL {
         for key in [ALICE, BOB, CAROL] {
-            let recovered = RecoveredTransaction::recover(signed_by(unsigned(kind), key)).unwrap();
+            let recovered = RecoveredTransaction::recover(
+                signed_by(unsigned(kind), key),
+                &almanac_primitives::Chain::default(),
+            )
+            .unwrap();
             assert_eq!(recovered.sender(), key.address, "{kind:?}");
             assert_eq!(recovered.hash(), recovered.transaction().hash());
             let authorities: &[_] =
@@ -71,7 +76,9 @@ fn no_bit_can_be_changed_in_her_name() {
             changed[bit / 8] ^= 1 << (bit % 8);
             if let Ok(transaction) = decode(&changed) {
                 accepted += 1;
-                let sender = RecoveredTransaction::recover(transaction).map(|recovered| recovered.sender());
+                let sender =
+                    RecoveredTransaction::recover(transaction, &almanac_primitives::Chain::default())
+                        .map(|recovered| recovered.sender());
                 assert_ne!(sender, Ok(ALICE.address), "{kind:?}, bit {bit}");
             }
         }
@@ -84,7 +91,7 @@ fn a_legacy_transaction_may_lack_a_chain_id() {
     let Unsigned::Legacy(mut legacy) = unsigned(Kind::Legacy) else { unreachable!() };
     legacy.chain_id = None;
     let transaction = signed_by(Unsigned::Legacy(legacy), ALICE);
-    assert_eq!(transaction.envelope().chain_id(), None);
+    assert_eq!(transaction.envelope().unwrap().chain_id(), None);
     assert_eq!(sender_of(transaction.encoded()), Ok(ALICE.address));
 }
 
@@ -102,12 +109,12 @@ fn blobs_are_refused_by_name() {
 #[test]
 fn unknown_types_are_refused_by_name() {
     let body = signed(Kind::Eip1559).encoded().slice(1..);
-    for given in (0..=0xbf).filter(|given| ![1, 2, 3, 4, 0x7d].contains(given)) {
+    for given in (0..=0xbf).filter(|given| ![1, 2, 3, 4, 0x72, 0x7d].contains(given)) {
         for encoded in [vec![given], [&[given], &body[..]].concat()] {
             assert_eq!(decode(&encoded), Err(Refused::UnknownType { given }));
         }
     }
-    for known in [1, 2, 4, 0xc0, 0xf8, 0xff] {
+    for known in [1, 2, 4, 0x72, 0xc0, 0xf8, 0xff] {
         assert!(matches!(decode(&[known]), Err(Refused::Malformed { .. })), "{known}");
     }
 }
@@ -317,7 +324,7 @@ fn there_is_one_way_to_write_each_item() {
         for (flaw, body) in flawed {
             let changed = [&head[..], &body].concat();
             // A zero in front of calldata is no flaw: it makes another transaction, properly written.
-            if decode(&changed).is_ok_and(|transaction| transaction.envelope().input()[..] == [0]) {
+            if decode(&changed).is_ok_and(|transaction| transaction.envelope().unwrap().input()[..] == [0]) {
                 calldata_changed += 1;
                 assert_ne!(sender_of(&changed), Ok(ALICE.address));
                 continue;
@@ -444,13 +451,14 @@ fn the_other_half_of_a_signature_is_refused() {
     for kind in Kind::ALL {
         let malleated = with_signature(kind, |good| Signature::new(good.r(), N - good.s(), !good.v()));
         let transaction = decode(&malleated).unwrap();
-        let unchecked = transaction.envelope().recover_signer_unchecked().unwrap();
+        let unchecked = transaction.envelope().unwrap().recover_signer_unchecked().unwrap();
         assert_eq!(unchecked, ALICE.address, "{kind:?}: without the rule it would pass");
 
         let hash = transaction.hash();
         assert_ne!(hash, signed(kind).hash());
-        let error = RecoveredTransaction::recover(transaction).unwrap_err();
-        assert_eq!(error, SignatureError { hash }, "{kind:?}");
+        let error =
+            RecoveredTransaction::recover(transaction, &almanac_primitives::Chain::default()).unwrap_err();
+        assert_eq!(error, SignatureError { hash }.into(), "{kind:?}");
         assert!(error.to_string().contains("low-s"), "{error}");
     }
 }
@@ -545,7 +553,11 @@ fn the_chain_id_is_signed() {
 fn authorities(list: Vec<SignedAuthorization>) -> Vec<Option<Address>> {
     let Unsigned::Eip7702(mut transaction) = unsigned(Kind::Eip7702) else { unreachable!() };
     transaction.authorization_list = list;
-    let recovered = RecoveredTransaction::recover(signed_by(Unsigned::Eip7702(transaction), ALICE)).unwrap();
+    let recovered = RecoveredTransaction::recover(
+        signed_by(Unsigned::Eip7702(transaction), ALICE),
+        &almanac_primitives::Chain::default(),
+    )
+    .unwrap();
     assert_eq!(recovered.sender(), ALICE.address);
     recovered.authorities().to_vec()
 }
@@ -678,8 +690,10 @@ fn recovery_never_panics() {
     let mut draw = Draw::new("recovery");
     for _ in 0..2_000 {
         let transaction = draw.transaction();
-        let authorisations = transaction.envelope().authorization_list().unwrap_or_default().len();
-        if let Ok(recovered) = RecoveredTransaction::recover(transaction) {
+        let authorisations = transaction.envelope().unwrap().authorization_list().unwrap_or_default().len();
+        if let Ok(recovered) =
+            RecoveredTransaction::recover(transaction, &almanac_primitives::Chain::default())
+        {
             assert_eq!(recovered.authorities().len(), authorisations);
         }
     }

@@ -18,6 +18,7 @@ fn receipts(count: u8) -> Vec<Receipt> {
         cumulative_gas_used: Gas(1),
         effective_gas_price: GasPrice(1),
         contract_address: None,
+        failed_call: None,
         schedule_ref: None,
         logs: Vec::new(),
     };

@@ -355,6 +355,7 @@ impl Draw {
             cumulative_gas_used: Gas(self.u64()),
             effective_gas_price: GasPrice(self.u128()),
             contract_address: self.option(Self::address),
+            failed_call: None,
             schedule_ref: self.option(Self::schedule_ref),
             logs: self.list(3, Self::log),
         }
@@ -407,17 +408,22 @@ impl Draw {
             nonce: self.u64(),
             balance: self.u256(),
             code_hash: self.option(Self::b256).unwrap_or(KECCAK256_EMPTY),
+            is_keyed: self.below(2) == 1,
         }
     }
 
     pub(crate) fn state_key(&mut self) -> StateKey {
-        match self.below(6) {
+        match self.below(10) {
             0 => StateKey::Account(self.address()),
             1 => StateKey::Slot(self.address(), self.u256()),
             2 => StateKey::Code(self.b256()),
             3 => StateKey::Body(ScheduleId(self.u64())),
             4 => StateKey::Calendar(self.u64()),
-            _ => StateKey::Meta(Meta::Genesis),
+            5 => StateKey::Meta(Meta::Genesis),
+            6 => StateKey::Meta(Meta::NonceSweep),
+            7 => StateKey::Nonce(self.address(), self.u64()),
+            8 => StateKey::NonceLog(self.u64(), self.u64()),
+            _ => StateKey::AccountKey(self.address()),
         }
     }
 
@@ -506,6 +512,7 @@ pub(crate) fn receipt(outcome: Outcome) -> Receipt {
         cumulative_gas_used: Gas(63_000),
         effective_gas_price: GasPrice(3_000_000_007),
         contract_address: None,
+        failed_call: None,
         schedule_ref: None,
         logs: vec![],
     }
@@ -519,6 +526,7 @@ pub(crate) fn receipt_full() -> Receipt {
     };
     Receipt {
         contract_address: Some(Address::repeat_byte(0xbb)),
+        failed_call: None,
         schedule_ref: Some(schedule_ref()),
         logs: vec![
             log(vec![], b""),
@@ -550,7 +558,12 @@ pub(crate) fn prologue() -> PrologueTransaction {
 }
 
 pub(crate) fn account() -> Account {
-    Account { nonce: 7, balance: U256::from(1_000_000_007), code_hash: B256::repeat_byte(0xee) }
+    Account {
+        nonce: 7,
+        balance: U256::from(1_000_000_007),
+        code_hash: B256::repeat_byte(0xee),
+        is_keyed: false,
+    }
 }
 
 /// A genesis that uses everything a genesis file can say.

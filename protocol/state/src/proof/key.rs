@@ -23,6 +23,9 @@ pub fn read(input: &mut Reader<'_>) -> Result<StateKey, DecodeError> {
         3 => StateKey::Body(ScheduleId(input.u64("schedule id")?)),
         4 => StateKey::Calendar(input.u64("calendar node")?),
         5 => StateKey::Meta(read_meta(input)?),
+        6 => StateKey::Nonce(input.address("address")?, input.u64("nonce")?),
+        7 => StateKey::NonceLog(input.u64("second")?, input.u64("part")?),
+        8 => StateKey::AccountKey(input.address("address")?),
         given => return Err(DecodeError::UnknownValue { what: "kind of key", given: given.into() }),
     })
 }
@@ -30,6 +33,7 @@ pub fn read(input: &mut Reader<'_>) -> Result<StateKey, DecodeError> {
 fn read_meta(input: &mut Reader<'_>) -> Result<Meta, DecodeError> {
     match input.u8("fact")? {
         0 => Ok(Meta::Genesis),
+        1 => Ok(Meta::NonceSweep),
         given => Err(DecodeError::UnknownValue { what: "fact", given: given.into() }),
     }
 }
@@ -64,6 +68,10 @@ mod tests {
             any::<u64>().prop_map(|id| StateKey::Body(ScheduleId(id))),
             any::<u64>().prop_map(StateKey::Calendar),
             Just(StateKey::Meta(Meta::Genesis)),
+            Just(StateKey::Meta(Meta::NonceSweep)),
+            (any::<[u8; 20]>(), any::<u64>()).prop_map(|(a, n)| StateKey::Nonce(a.into(), n)),
+            (any::<u64>(), any::<u64>()).prop_map(|(second, part)| StateKey::NonceLog(second, part)),
+            any::<[u8; 20]>().prop_map(|a| StateKey::AccountKey(a.into())),
         ]
     }
 

@@ -32,6 +32,7 @@ fn block(number: u64, version: u64) -> (Block, Vec<Receipt>) {
         cumulative_gas_used: Gas(number),
         effective_gas_price: GasPrice(3),
         contract_address: None,
+        failed_call: None,
         schedule_ref: None,
         logs: vec![Log::new_unchecked(Address::with_last_byte(1), vec![B256::ZERO], Bytes::from(vec![1; 9]))],
     };

@@ -100,6 +100,10 @@ pub struct Network {
 }
 
 impl Network {
+    pub fn chain(&self) -> almanac_primitives::Chain {
+        almanac_primitives::Chain { id: self.genesis.chain_id, genesis: self.namespace.0 }
+    }
+
     pub fn new(size: u64) -> Self {
         let mut keys: Vec<_> = (0..size).map(PrivateKey::from_seed).collect();
         keys.sort_by_key(PrivateKey::public_key);

@@ -349,7 +349,7 @@ impl Surroundings {
             let _ = conflicter.start(votes).await;
             return;
         }
-        let admission = Admission::new(network.genesis.chain_id, pool, tip);
+        let admission = Admission::new(network.chain(), pool, tip);
         let witness =
             Witness { validator: index, machine: context.child("witness"), log: network.log.clone() };
         let mut sinks: Vec<Arc<dyn Sink>> = vec![feed, numbers.clone()];

@@ -99,11 +99,23 @@ impl Opened {
         let lie = network.lies[index];
         let tampered = lie.is_about_runs().then(|| {
             let agenda = Arc::new(Tampered(lie));
-            let resumed = Application::resume(&network.genesis, store.clone(), agenda, header.clone());
+            let resumed = Application::resume(
+                &network.genesis,
+                network.chain().genesis,
+                store.clone(),
+                agenda,
+                header.clone(),
+            );
             Arc::new(resumed.unwrap().0)
         });
-        let (mut application, mut tip) =
-            Application::resume(&network.genesis, store, Arc::new(CalendarAgenda), header).unwrap();
+        let (mut application, mut tip) = Application::resume(
+            &network.genesis,
+            network.chain().genesis,
+            store,
+            Arc::new(CalendarAgenda),
+            header,
+        )
+        .unwrap();
         let feed: Arc<dyn Sink> = match &place.copied {
             Some((_, names)) => names.clone(),
             None => Arc::new(IndexFeed(indexed.clone())),

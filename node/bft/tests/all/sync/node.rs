@@ -149,7 +149,8 @@ async fn open(context: &Context, world: &World, seat: &Seat) -> Opened {
         height => archive.get(height).await.unwrap().expect("an archived block").block.header,
     };
     let (mut application, mut tip) =
-        Application::resume(&world.genesis, store, Arc::new(CalendarAgenda), header).unwrap();
+        Application::resume(&world.genesis, world.header.hash(), store, Arc::new(CalendarAgenda), header)
+            .unwrap();
     for number in tip.header.number + 1..=archive.height().await.unwrap() {
         let archived = archive.get(number).await.unwrap().expect("an archived block");
         let made = application.verify(&tip, archived.block).await.unwrap();
@@ -186,6 +187,7 @@ async fn run(
         partition: format!("n{disk}-"),
         recent_blocks: RECENT_BLOCKS,
     };
+    let chain = almanac_primitives::Chain { id: world.genesis.chain_id, genesis: world.header.hash() };
     let parts = Parts {
         replica,
         history: History { archive, numbers: seen.clone() },
@@ -197,7 +199,7 @@ async fn run(
         book: Arc::new(Unread),
         evidence: Arc::new(Unread),
         validators: world.validators.clone(),
-        admission: Admission::new(world.genesis.chain_id, pool, Arc::new(NoClients)),
+        admission: Admission::new(chain, pool, Arc::new(NoClients)),
         keys: seen.clone(),
         sinks: vec![seen],
     };

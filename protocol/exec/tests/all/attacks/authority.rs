@@ -70,7 +70,7 @@ fn attack_21_spoofed_system_caller() {
 
     // A transaction in its name is none.
     let unsigned = eip1559(0, TxKind::Call(CRON_REGISTRY), 0, cancel_data(id), 100_000);
-    let rules = Rules::read(CHAIN_ID, &chain.state).unwrap();
+    let rules = Rules::read(CHAIN, &chain.state).unwrap();
     assert!(recover_all(&[impersonate(CRON_REGISTRY, unsigned)], &rules).is_err());
     assert_eq!(chain.job(id), state_before);
 }

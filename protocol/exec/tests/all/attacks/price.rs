@@ -179,7 +179,7 @@ impl Work {
 }
 
 fn recover_again(known: &RecoveredTransaction) -> RecoveredTransaction {
-    RecoveredTransaction::recover(known.transaction().clone()).unwrap()
+    RecoveredTransaction::recover(known.transaction().clone(), &CHAIN).unwrap()
 }
 
 /// Blocks of which the fastest counts.

@@ -1,0 +1,118 @@
+//! Native transactions in Ethereum's shape, with what Ethereum does not have in fields of their own.
+//!
+//! Clients read unknown types as long as the fields that they insist on are there: a nonce that fits 53 bits, and a
+//! signature. So `nonce` is the sequence number, or 0 if there is none, and the signature is empty. A batch is shown as
+//! a call of the sender itself; `calls` has the real ones.
+
+use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
+use almanac_primitives::{NativeCall, ReplayProtector, UserTransaction};
+use serde::Serialize;
+
+/// A native transaction.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RpcNativeTransaction {
+    hash: TxHash,
+    #[serde(rename = "type")]
+    transaction_type: U64,
+    chain_id: U64,
+    nonce: U64,
+    from: Address,
+    to: Option<Address>,
+    value: U256,
+    gas: U64,
+    gas_price: U256,
+    max_fee_per_gas: U256,
+    max_priority_fee_per_gas: U256,
+    input: Bytes,
+    access_list: [(); 0],
+    v: U64,
+    r: U256,
+    s: U256,
+    y_parity: U64,
+    block_hash: Option<BlockHash>,
+    block_number: Option<U64>,
+    transaction_index: Option<U64>,
+    calls: Vec<RpcCall>,
+    replay_protector: RpcReplayProtector,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expiration: Option<U64>,
+    signatures: Vec<Bytes>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fee_payer: Option<Address>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fee_payer_signatures: Vec<Bytes>,
+}
+
+/// One call.
+#[derive(Clone, Debug, Serialize)]
+struct RpcCall {
+    to: Option<Address>,
+    value: U256,
+    input: Bytes,
+}
+
+/// What keeps it from running twice.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+enum RpcReplayProtector {
+    Sequence { sequence_number: U64 },
+    Nonce { nonce: U64, expiration: U64 },
+}
+
+impl RpcNativeTransaction {
+    /// Shows a native transaction. `place` is its block's hash and number and its index; `price` what it paid per gas.
+    pub(super) fn new(
+        transaction: &UserTransaction,
+        from: Address,
+        place: Option<(BlockHash, u64, u64)>,
+        price: Option<u128>,
+    ) -> Self {
+        let native = transaction.native();
+        let (nonce, replay_protector) = match transaction.replay_protector() {
+            ReplayProtector::Sequence(number) => {
+                (number, RpcReplayProtector::Sequence { sequence_number: U64::from(number) })
+            }
+            ReplayProtector::Nonce { nonce, expiration } => {
+                (0, RpcReplayProtector::Nonce { nonce: U64::from(nonce), expiration: U64::from(expiration) })
+            }
+        };
+        let cap = transaction.fee_cap().0;
+        Self {
+            hash: transaction.hash(),
+            transaction_type: U64::from(transaction.transaction_type()),
+            chain_id: U64::from(transaction.chain_id().unwrap_or_default()),
+            nonce: U64::from(nonce),
+            from,
+            to: transaction.to(),
+            value: transaction.value(),
+            gas: U64::from(transaction.gas_limit()),
+            gas_price: U256::from(price.unwrap_or(cap)),
+            max_fee_per_gas: U256::from(cap),
+            max_priority_fee_per_gas: U256::from(transaction.tip_cap().map_or(cap, |tip| tip.0)),
+            input: transaction.input().clone(),
+            access_list: [],
+            v: U64::ZERO,
+            r: U256::ZERO,
+            s: U256::ZERO,
+            y_parity: U64::ZERO,
+            block_hash: place.map(|(hash, ..)| hash),
+            block_number: place.map(|(_, number, _)| U64::from(number)),
+            transaction_index: place.map(|(.., index)| U64::from(index)),
+            calls: native.map(|native| native.calls.iter().map(RpcCall::new).collect()).unwrap_or_default(),
+            replay_protector,
+            expiration: transaction.expiration().map(U64::from),
+            signatures: native.map(|native| native.signatures.clone()).unwrap_or_default(),
+            fee_payer: transaction.fee_payer(),
+            fee_payer_signatures: native
+                .map(|native| native.fee_payer_signatures.clone())
+                .unwrap_or_default(),
+        }
+    }
+}
+
+impl RpcCall {
+    fn new(call: &NativeCall) -> Self {
+        Self { to: call.to, value: call.value, input: call.input.clone() }
+    }
+}

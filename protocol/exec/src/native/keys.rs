@@ -1,0 +1,60 @@
+//! Whether the keys that signed are those of the account.
+
+use super::gas;
+use crate::{error::StateFault, state::BlockState, validate::TransactionError};
+use alloy_primitives::Address;
+use almanac_primitives::keys::{Leaf, Unproven};
+
+/// Why an account's key was not satisfied.
+pub(crate) enum AuthError {
+    /// A rule is broken.
+    Rule(TransactionError),
+    /// The state failed.
+    State(StateFault),
+}
+
+impl From<StateFault> for AuthError {
+    fn from(fault: StateFault) -> Self {
+        Self::State(fault)
+    }
+}
+
+/// Checks that proven keys are those of `account`, neither too few nor too many. `pay` is asked for the price of a key
+/// record before the tree is read. Returns that price.
+pub(crate) fn authenticate(
+    state: &mut BlockState<'_>,
+    account: Address,
+    proven: &[Leaf],
+    pay: impl FnOnce(u64) -> Result<(), TransactionError>,
+) -> Result<u64, AuthError> {
+    let (result, gas) = if state.is_keyed(account)? {
+        let record = state.key_record(account)?;
+        match record.key {
+            Some(stored) => {
+                let gas = gas::key_record(stored.leaves);
+                pay(gas).map_err(AuthError::Rule)?;
+                (state.stored_key(account, stored)?.check(proven), gas)
+            }
+            None => (own_key(account, proven), 0),
+        }
+    } else {
+        (own_key(account, proven), 0)
+    };
+    result.map(|()| gas).map_err(|unproven| {
+        AuthError::Rule(match unproven {
+            Unproven::NotSatisfied => TransactionError::KeyNotSatisfied { account },
+            Unproven::Superfluous(index) => TransactionError::SignatureSuperfluous { account, index },
+        })
+    })
+}
+
+/// Without a record, an account belongs to the key that its address derives from.
+pub(crate) fn own_key(account: Address, proven: &[Leaf]) -> Result<(), Unproven> {
+    if !proven.iter().any(|leaf| leaf.account() == account) {
+        return Err(Unproven::NotSatisfied);
+    }
+    match proven.iter().position(|leaf| leaf.account() != account) {
+        Some(stranger) => Err(Unproven::Superfluous(stranger)),
+        None => Ok(()),
+    }
+}
