@@ -19,6 +19,7 @@ mod entries;
 mod faults;
 mod load;
 mod looper;
+mod market;
 mod money;
 mod price;
 mod stopwatch;

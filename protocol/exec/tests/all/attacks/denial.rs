@@ -4,7 +4,7 @@
 //! Whoever builds a lane or a door adds its rows to [`rows`].
 
 use crate::attacks::{LEAST_RUN_GAS, NOBODY, cheap_order, flood, largest_chain, wide_chain};
-use crate::support::{callbacks, cron::*, *};
+use crate::support::{callbacks, cron::*, market, *};
 use alloy_primitives::U256;
 use almanac_primitives::{
     Gas, GasPrice, Lane,
@@ -12,8 +12,9 @@ use almanac_primitives::{
         BASE_FEE_FLOOR_WEI, BLOCK_GAS_MAX, CALLBACK_EFFORT_MIN, CALLBACK_FEE_FLOOR_WEI,
         CALLBACK_HIGH_PERCENT, CALLBACK_LOW_EFFORT_MAX, CALLBACK_LOW_PERCENT, CALLBACK_MEDIUM_PERCENT,
         CALLBACK_REFUND_BPS, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_MAX, CRON_RUN_GAS_LARGEST,
-        CRON_RUN_GAS_MIN, EFFORT_GAS, Parameters, SECOND_HIGH_EFFORT, SECOND_MEDIUM_EFFORT,
-        SECOND_SHARED_EFFORT, SPARE_BLOCK_GAS_MAX, SPARE_BLOCK_LOOKS_MAX,
+        CRON_RUN_GAS_MIN, EFFORT_GAS, MARKET_LOOKS_MAX, MARKET_READY_MAX, MARKET_RUN_GAS_LEAST, Parameters,
+        SECOND_HIGH_EFFORT, SECOND_MEDIUM_EFFORT, SECOND_SHARED_EFFORT, SPARE_BLOCK_GAS_MAX,
+        SPARE_BLOCK_LOOKS_MAX,
     },
 };
 use almanac_schedule::{Budget, looks_max, runs_max};
@@ -169,6 +170,7 @@ fn denying_a_lane_costs_at_least_half_of_filling_it() {
     }
     computed += &closing_table();
     computed += &callback_table();
+    computed += &market_table();
     let page = fs::read_to_string(path()).expect("docs/denial-prices.md is part of the repository");
     let (head, rest) = page.split_once(BEGIN).expect("the table has a beginning");
     let (recorded, tail) = rest.split_once(END).expect("the table has an end");
@@ -375,6 +377,72 @@ fn try_cheapest_second() {
         assert_eq!(chain.schedule(&callback(priority, at, effort)).unwrap().timestamp, at);
     }
     assert_eq!([Priority::High, Priority::Medium].map(|priority| chain.available(at, priority)), [2, 0]);
+}
+
+/// Prices of the market lane. It has no room of its own: what it does not use is the users'. Holding its places costs at
+/// least half of filling them; delaying those that are met later does not, in a busy time, and the page says so.
+fn market_table() -> String {
+    let parameters = Parameters::default();
+    let (block, ready) = (parameters.block_gas_max(), parameters.get(MARKET_READY_MAX));
+    let places = Gas(ready * MARKET_RUN_GAS_LEAST);
+    let made = market_creation_gas();
+    let met = Gas(parameters.get(MARKET_LOOKS_MAX) * made.0);
+    let stale = Gas((parameters.get(MARKET_LOOKS_MAX) + ready) * made.0);
+    let row = |what: &str, denial: Box<dyn Fn(GasPrice) -> (Gas, GasPrice)>, honest, note: &str| Row {
+        what: what.into(),
+        denial,
+        honest,
+        note: note.into(),
+    };
+    let holding = [
+        row(
+            "a full block of runs that bid most",
+            Box::new(move |price| (block, price)),
+            block,
+            "and the gas of creating them; each full block raises the price by an eighth",
+        ),
+        row(
+            "all places of a block, by the smallest runs",
+            Box::new(move |price| (places, price)),
+            block,
+            "and the gas of creating them; users keep the rest of the block",
+        ),
+    ];
+    for row in &holding {
+        for price in [FLOOR, BUSY] {
+            let (gas, paid_at) = (row.denial)(price);
+            assert!(gas.cost(paid_at).0 * U256::from(2) >= row.honest.cost(price).0, "{}", row.what);
+        }
+    }
+    let delaying = [
+        row(
+            "those that are met later: others in front that cannot pay, made at the floor",
+            Box::new(move |_| (met, FLOOR)),
+            places,
+            "and the deposits that are locked until then; a delay by one block, during which nothing expires",
+        ),
+        row(
+            "all of the lane: others in front that cancelAll has ended, made at the floor",
+            Box::new(move |_| (stale, FLOOR)),
+            places,
+            "the same, for those that wait too: their window goes on",
+        ),
+    ];
+    let rows: Vec<_> = holding.into_iter().chain(delaying).collect();
+    format!("Scheduled transactions:\n{}", table(&rows))
+}
+
+/// Gas that an insert of the smallest run costs, without that of the transaction around it.
+fn market_creation_gas() -> Gas {
+    use market::{IScheduledTransactions, Market, deposit, sender, txn};
+    let mut chain = Market::new();
+    let asked = txn(chain.next() + 60_000);
+    chain.insert(&asked).unwrap();
+    let call = IScheduledTransactions::insertCall { txn: asked.clone() };
+    let bytes = alloy_sol_types::SolCall::abi_encode(&call).len() as u64;
+    let receipt = chain.send(sender(), deposit(&asked), call);
+    // Many in one transaction read the slots of the lane and of the epoch once.
+    Gas(receipt.gas_used.0 - 21_000 - 16 * bytes - 3 * 2_100)
 }
 
 /// Gas in millions, to a hundredth.

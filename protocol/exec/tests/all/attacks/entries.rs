@@ -13,6 +13,7 @@ use crate::attacks::{
 use crate::support::{
     callbacks::{CallbackScheduled, ICallbackScheduler, Priority, only},
     cron::*,
+    market::{self, IScheduledTransactions, ScheduledTransaction, TransactionScheduledEvent},
     *,
 };
 use alloy_primitives::{Address, Bytes, TxKind, U256, address, hex};
@@ -23,7 +24,7 @@ use almanac_exec::{
 };
 use almanac_primitives::{
     Gas, RecoveredTransaction, StateKey, StateRead, StateReadError,
-    addresses::{CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS},
+    addresses::{CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS},
     params::BLOCK_GAS_MAX,
 };
 use almanac_schedule::Agenda;
@@ -396,6 +397,7 @@ fn table(median: f64) -> Vec<(String, f64)> {
     let mut entries = other_entries();
     entries.extend(cron_entries(&chain, id));
     entries.extend(callback_entries(&chain, id));
+    entries.extend(market_entries(&chain));
     entries.extend(parameter_entries());
     let mut measured = measure_all(chain, &entries, median);
     let mut genesis = developer_genesis();
@@ -475,10 +477,10 @@ fn attack_27_input_is_paid_for_before_it_is_touched() {
     }
 }
 
-/// The same for each function of the callback scheduler: with no gas, and with what any call of it costs but nothing for
-/// the input.
+/// The same for each function of the callback scheduler and of the scheduled transactions: with no gas, and with what any
+/// call of it costs but nothing for the input.
 #[test]
-fn attack_27_callbacks_pay_for_input_before_it_is_touched() {
+fn attack_27_schedulers_pay_for_input_before_it_is_touched() {
     // The memory takes 8.6 M of it.
     const GAS: u64 = 9_500_000;
     const FLAT_GAS: u64 = 1_000;
@@ -492,7 +494,7 @@ fn attack_27_callbacks_pay_for_input_before_it_is_touched() {
         gas,
     };
     let fair = time_per_gas(&chain, &looper(&plain("ecMul", EC_MUL, vec![]), 0), GAS);
-    for entry in callback_entries(&chain, id) {
+    for entry in callback_entries(&chain, id).into_iter().chain(market_entries(&chain)) {
         let input_gas = 12 * largest(&entry).length.div_ceil(32) as u64;
         // A call with value brings gas of its own.
         let stipend = if entry.value.is_zero() { 0 } else { 2_300 };
@@ -539,6 +541,7 @@ fn attack_27_a_read_is_paid_for_before_it_is_made() {
     let refund_to = address!("0x00000000000000000000000000000000000d0d0d");
     let elsewhere = chain.schedule(person(0), &order(&chain).refunding(refund_to)).unwrap();
     let callbacks = callback_calls(&mut chain);
+    let market = market_calls(&mut chain);
     let environment = Environment::derive(&chain.input(), &chain.state).unwrap();
     let order = order(&chain);
     let name = BLOCK_GAS_MAX.name_word();
@@ -551,7 +554,7 @@ fn attack_27_a_read_is_paid_for_before_it_is_made() {
         (PARAMETERS, U256::ZERO, IParameters::nextCall { name }.abi_encode().into()),
         (PARAMETERS, U256::ZERO, IParameters::setCall { name, value: U256::ONE }.abi_encode().into()),
     ];
-    for (to, value, input) in others.into_iter().chain(callbacks) {
+    for (to, value, input) in others.into_iter().chain(callbacks).chain(market) {
         let attempt = |gas: u64| {
             let counted = Counted { state: &chain.state, read: RefCell::default() };
             let from = person(0).address;
@@ -583,6 +586,60 @@ fn attack_27_a_read_is_paid_for_before_it_is_made() {
         }
         assert!(reads > 0, "{to} with {input} reads something");
     }
+}
+
+/// Every method of the scheduled transactions.
+fn market_entries(chain: &TestChain) -> Vec<Entry> {
+    let caller = person(5).address.create(chain.nonce(person(5).address));
+    let paid = U256::from(10u64.pow(17));
+    let txn = ScheduledTransaction {
+        senderAddr: caller,
+        maxGasAmount: 5_000_000,
+        maxGasUnitPrice: 10_000_000_000,
+        ..market::txn((chain.next_seconds() + HOUR) * 1_000)
+    };
+    let insert = |txn: &ScheduledTransaction| {
+        let call = IScheduledTransactions::insertCall { txn: txn.clone() };
+        with_data("", [7; 32], move |bytes| order_head(&call, bytes))
+    };
+    let named = |name, entry: Entry| Entry { name, to: SCHEDULED_TRANSACTIONS, ..entry };
+    let foreign = ScheduledTransaction { senderAddr: person(1).address, ..txn.clone() };
+    let mut entries = vec![
+        named("market insert for a stranger", insert(&foreign)),
+        named("market insert, unpaid", insert(&txn)),
+        Entry { value: paid, ..named("market insert, paid", insert(&txn)) },
+    ];
+    let key = market::no_key();
+    let methods = [
+        ("market cancel", IScheduledTransactions::cancelCall { key: key.clone() }.abi_encode()),
+        ("market cancelAll", IScheduledTransactions::cancelAllCall {}.abi_encode()),
+        ("market claim", IScheduledTransactions::claimCall { key: key.clone() }.abi_encode()),
+        ("market get", IScheduledTransactions::getCall { key }.abi_encode()),
+        ("market keyOf", IScheduledTransactions::keyOfCall { id: U256::from(7) }.abi_encode()),
+        ("market nowMs", IScheduledTransactions::nowMsCall {}.abi_encode()),
+        ("market service", IScheduledTransactions::serviceCall {}.abi_encode()),
+    ];
+    entries.extend(methods.into_iter().map(|(name, head)| plain(name, SCHEDULED_TRANSACTIONS, head)));
+    entries
+}
+
+/// A call of each method of the scheduled transactions that reads something, by person 0, who has inserted one.
+fn market_calls(chain: &mut TestChain) -> Vec<(Address, U256, Bytes)> {
+    let txn = market::txn((chain.next_seconds() + HOUR) * 1_000);
+    let insert = IScheduledTransactions::insertCall { txn: txn.clone() }.abi_encode();
+    let receipt = chain.send(person(0), SCHEDULED_TRANSACTIONS, market::deposit(&txn), insert.clone());
+    let said = market::only::<TransactionScheduledEvent>(&receipt.logs);
+    let key = said.key;
+    let calls = [
+        (market::deposit(&txn) + U256::ONE, insert),
+        (U256::ZERO, IScheduledTransactions::cancelCall { key: key.clone() }.abi_encode()),
+        (U256::ZERO, IScheduledTransactions::cancelAllCall {}.abi_encode()),
+        (U256::ZERO, IScheduledTransactions::claimCall { key: key.clone() }.abi_encode()),
+        (U256::ZERO, IScheduledTransactions::getCall { key }.abi_encode()),
+        (U256::ZERO, IScheduledTransactions::keyOfCall { id: said.id }.abi_encode()),
+        (U256::ZERO, IScheduledTransactions::serviceCall {}.abi_encode()),
+    ];
+    calls.into_iter().map(|(value, input)| (SCHEDULED_TRANSACTIONS, value, input.into())).collect()
 }
 
 /// A call of each function of the callback scheduler that reads something, by person 0, who has booked a callback.
