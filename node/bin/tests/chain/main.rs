@@ -10,6 +10,7 @@ mod fuzz;
 mod index;
 mod kill;
 mod limits;
+mod native;
 mod settings;
 #[path = "../support/mod.rs"]
 mod support;

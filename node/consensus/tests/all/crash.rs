@@ -195,8 +195,13 @@ impl Node {
             }
         };
         // Refuses a state that is not the header's.
-        let (application, tip) =
-            Application::resume(&GENESIS, B256::ZERO, store.clone(), Arc::new(CalendarAgenda), header)?;
+        let (application, tip) = Application::resume(
+            &GENESIS,
+            alloy_primitives::B256::ZERO,
+            store.clone(),
+            Arc::new(CalendarAgenda),
+            header,
+        )?;
         let mut node = Self { application, store, archive: Arc::new(archive), tip };
         for number in node.tip.header.number + 1..=archived {
             node.replay(number).await?;

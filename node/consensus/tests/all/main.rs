@@ -9,6 +9,7 @@ mod deterministic;
 mod faults;
 mod flood;
 mod forks;
+mod orderless;
 mod solo;
 #[path = "../support/mod.rs"]
 mod support;

@@ -84,6 +84,7 @@ impl TipState for Listener {
 }
 
 pub struct Running {
+    pub chain: almanac_primitives::Chain,
     pub solo: Solo,
     pub admission: Admission,
     pub listener: Arc<Listener>,
@@ -113,7 +114,7 @@ pub fn start_on(genesis: &Genesis, mode: Mode, due: &[TimestampMs], fails_at: Op
     let (solo, task) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, clock.clone(), config);
     tokio::spawn(task);
     let admission = Admission::new(chain, pool, listener.clone());
-    Running { solo, admission, listener, blocks, clock }
+    Running { chain, solo, admission, listener, blocks, clock }
 }
 
 impl Running {

@@ -5,12 +5,13 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, address, keccak256, map::HashMap};
 use almanac_exec::{BlockInput, Rules, recover_all};
 use almanac_primitives::{
-    Gas, Genesis, RecoveredTransaction, StateCommitment, StateDiff, StateKey, StateRead, StateReadError,
-    TimestampMs, UserTransaction, Wei, genesis::Allocation,
+    Chain, Gas, Genesis, RecoveredTransaction, StateCommitment, StateDiff, StateKey, StateRead,
+    StateReadError, TimestampMs, UserTransaction, Wei, genesis::Allocation,
 };
 use std::collections::BTreeMap;
 
 const CHAIN_ID: u64 = 31_337;
+const CHAIN: Chain = Chain { id: CHAIN_ID, genesis: B256::ZERO };
 const BLOCK_GAS: u64 = 120_000_000;
 pub(crate) const CONTRACT: Address = address!("0x00000000000000000000000000000000000c0de0");
 /// Accounts that exist beside the senders, so that the maps have some size.

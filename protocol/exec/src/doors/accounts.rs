@@ -23,8 +23,18 @@ use IAccounts::IAccountsCalls as Method;
 /// Gas per word of what is hashed, as in KECCAK256.
 const HASH_WORD_GAS: u64 = 6;
 
+/// Longest input of any method: the longest key, and a proof for each of its leaves.
+const INPUT_BYTES_MAX: usize = 8 * 1024;
+
 /// Answers one call.
 pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
+    // The items of a list of byte strings may overlap, so that decoding copies up to a quarter of the input's square:
+    // paid at the price of copying, and bounded.
+    if call.input_len() > INPUT_BYTES_MAX {
+        return Err(call.malformed());
+    }
+    let words = call.input_len().div_ceil(32) as u64;
+    call.charge(words * words * 3 / 4)?;
     match call.decode::<Method>()? {
         Method::rotateKey(args) => rotate(call, &args.key, &args.proofs),
         Method::createAccount(args) => create(call, &args.key, args.salt),

@@ -147,6 +147,16 @@ impl<'c, 'a> DoorCall<'c, 'a> {
             .map_err(|_| revert(IDoor::MalformedArguments { selector: selector.into() }))
     }
 
+    /// Bytes of the input, known without a look at them.
+    pub(super) fn input_len(&self) -> usize {
+        self.inputs.input.len()
+    }
+
+    /// Fails as for arguments that are not the method's.
+    pub(super) fn malformed(&self) -> DoorError {
+        revert(IDoor::MalformedArguments { selector: self.selector().unwrap_or_default().into() })
+    }
+
     /// The door's own address.
     pub(super) fn address(&self) -> Address {
         self.inputs.target_address

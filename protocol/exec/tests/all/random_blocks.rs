@@ -8,7 +8,7 @@ mod counts;
 mod draw;
 mod plan;
 mod sign;
-use crate::support::{contracts::*, *};
+use crate::support::{contracts::*, native::*, *};
 use alloy_consensus::{TxEip1559, TxEip2930, TxEip7702, TxLegacy};
 use alloy_eips::{
     eip2930::{AccessList, AccessListItem},
@@ -20,8 +20,8 @@ use alloy_primitives::{
 use alloy_sol_types::SolCall;
 use almanac_exec::{BlockInput, Environment, Executed, TransactionError, recover};
 use almanac_primitives::{
-    Account, Gas, GasPrice, Genesis, Halt, Lane, Outcome, Receipt, RunTransaction, ScheduleId, ScheduleRef,
-    StateKey, TimestampMs, UserTransaction, Wei,
+    Account, Gas, GasPrice, Genesis, Halt, Lane, NativeCall, NativeTransaction, Outcome, Receipt,
+    RunTransaction, ScheduleId, ScheduleRef, StateKey, TimestampMs, UserTransaction, Wei,
     addresses::{CALLBACKS, CRON_REGISTRY, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS, SYSTEM_ACCOUNTS},
     params::PARAMETERS as ALL_PARAMETERS,
 };

@@ -14,9 +14,10 @@ use crate::support::{
     callbacks::{CallbackScheduled, ICallbackScheduler, Priority, only},
     cron::*,
     market::{self, IScheduledTransactions, ScheduledTransaction, TransactionScheduledEvent},
+    native::*,
     *,
 };
-use alloy_primitives::{Address, Bytes, TxKind, U256, address, hex};
+use alloy_primitives::{Address, B256, Bytes, TxKind, U256, address, hex};
 use alloy_sol_types::SolCall;
 use almanac_exec::{
     BlockInput, Call, CallResult, Candidates, Environment, Refusal, SimulateError, TransactionError, execute,
@@ -24,7 +25,9 @@ use almanac_exec::{
 };
 use almanac_primitives::{
     Gas, RecoveredTransaction, StateKey, StateRead, StateReadError,
-    addresses::{CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS},
+    addresses::{
+        ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS,
+    },
     params::BLOCK_GAS_MAX,
 };
 use almanac_schedule::Agenda;
@@ -32,6 +35,7 @@ use almanac_state::{QmdbConfig, QmdbStore, StateStore as _, with_reader};
 use commonware_runtime::{Runner as _, tokio};
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
+alloy_sol_types::sol!("../../contracts/IAccounts.sol");
 alloy_sol_types::sol!("../../contracts/IDeveloper.sol");
 
 /// Ethereum's ecMul: the precompile that borrows its input and charges first, as all should.
@@ -212,6 +216,32 @@ fn parameter_entries() -> Vec<Entry> {
         ("acceptOwnership", IParameters::acceptOwnershipCall {}.abi_encode()),
     ];
     methods.into_iter().map(|(name, head)| plain(name, PARAMETERS, head)).collect()
+}
+
+/// With a key that has leaves, and with as many signatures as there may be.
+fn account_entries() -> Vec<Entry> {
+    let (account, digest) = (person(0).address, B256::repeat_byte(1));
+    let leaves: Vec<Bytes> = (0..32).map(|n| Key::from(ed_person(n)).encoded()).collect();
+    let key = threshold(1, &leaves);
+    let signatures = sign_all(&(0..32).map(|n| ed_person(n).into()).collect::<Vec<_>>(), digest);
+    let one = Key::from(person(0)).encoded();
+    let methods: [(&str, Vec<u8>); 8] = [
+        ("rotateKey", IAccounts::rotateKeyCall { key: key.clone(), proofs: signatures.clone() }.abi_encode()),
+        ("createAccount", IAccounts::createAccountCall { key: key.clone(), salt: digest }.abi_encode()),
+        ("createAccount, one leaf", IAccounts::createAccountCall { key: one, salt: digest }.abi_encode()),
+        ("keyOf", IAccounts::keyOfCall { account }.abi_encode()),
+        ("addressOfKey", IAccounts::addressOfKeyCall { ed25519: digest }.abi_encode()),
+        (
+            "isSatisfied",
+            IAccounts::isSatisfiedCall { account, digest, signatures: signatures.clone() }.abi_encode(),
+        ),
+        (
+            "isSatisfied, one signature",
+            IAccounts::isSatisfiedCall { account, digest, signatures: signatures[..1].to_vec() }.abi_encode(),
+        ),
+        ("rotationDigest", IAccounts::rotationDigestCall { account, key }.abi_encode()),
+    ];
+    methods.into_iter().map(|(name, head)| plain(name, ACCOUNTS, head)).collect()
 }
 
 fn developer_entries() -> Vec<Entry> {
@@ -399,6 +429,7 @@ fn table(median: f64) -> Vec<(String, f64)> {
     entries.extend(callback_entries(&chain, id));
     entries.extend(market_entries(&chain));
     entries.extend(parameter_entries());
+    entries.extend(account_entries());
     let mut measured = measure_all(chain, &entries, median);
     let mut genesis = developer_genesis();
     genesis.parameters.insert("block_gas_max".into(), 120_000_000);

@@ -65,6 +65,10 @@ impl Counts {
             self.add("a parameter changed");
         }
         let cleared = |key: &StateKey| matches!(key, StateKey::Slot(..)) && !after.0.contains_key(key);
+        let is_collected = |key: &StateKey| matches!(key, StateKey::Nonce(..)) && !after.0.contains_key(key);
+        if before.0.keys().any(is_collected) {
+            self.add("history collected");
+        }
         if before.0.keys().any(cleared) {
             self.add("a slot was cleared");
         }
@@ -92,6 +96,14 @@ impl Counts {
             "2930 call: success",
             "1559 call: success",
             "7702: success",
+            "native: success",
+            "native: reverted",
+            "orderless: success",
+            "orderless: reverted",
+            "refused: nonce already used",
+            "refused: expiration too far",
+            "refused: expired",
+            "history collected",
             "7702: reverted",
             "deploy: success",
             "nothing: success",
@@ -155,6 +167,10 @@ pub(super) fn refusal(error: &TransactionError) -> &'static str {
         TransactionError::InsufficientFunds { .. } => "insufficient funds",
         TransactionError::FeeCapBelowBaseFee { .. } => "fee cap below base fee",
         TransactionError::DoesNotFit { .. } => "does not fit",
+        TransactionError::FeePayerFunds { .. } => "fee payer's funds",
+        TransactionError::NonceAlreadyUsed { .. } => "nonce already used",
+        TransactionError::ExpirationTooFar { .. } => "expiration too far",
+        TransactionError::TransactionExpired { .. } => "expired",
         other => panic!("no candidate here should be refused for: {other}"),
     }
 }

@@ -91,7 +91,18 @@ pub(super) fn form() -> impl Strategy<Value = Form> {
         delegate,
         flaw,
     });
+    // Few nonces, so that many come twice.
+    let orderless =
+        prop::option::weighted(0.7, (0..6u64, prop_oneof![9 => 2..60u64, 1 => 0..2u64, 1 => Just(500)]));
+    let further = prop::option::of(select(vec![COUNTER, REVERTER, LOGGER, WRITER]));
+    let payer = prop::option::weighted(0.3, 0..PEOPLE);
+    let native = (orderless, further, payer).prop_map(|(orderless, further, payer)| NativeForm {
+        orderless,
+        further,
+        payer,
+    });
     prop_oneof![
+        4 => native.prop_map(Form::Native),
         2 => Just(Form::Legacy),
         2 => vec(item, 0..4).prop_map(|items| Form::Eip2930(AccessList(items))),
         4 => Just(Form::Eip1559),

@@ -31,6 +31,17 @@ pub(super) enum Form {
     Eip2930(AccessList),
     Eip1559,
     Eip7702(Vec<Delegation>),
+    Native(NativeForm),
+}
+
+/// What is special about a native transaction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NativeForm {
+    /// A nonce, and the seconds until it expires.
+    pub(super) orderless: Option<(u64, u64)>,
+    /// A second call.
+    pub(super) further: Option<Address>,
+    pub(super) payer: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]

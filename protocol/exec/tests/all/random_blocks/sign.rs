@@ -70,6 +70,8 @@ impl Action {
     pub(super) fn label(&self) -> &'static str {
         match (&self.what, &self.form) {
             (_, Form::Eip7702(_)) => "7702",
+            (_, Form::Native(NativeForm { orderless: Some(_), .. })) => "orderless",
+            (_, Form::Native(_)) => "native",
             (What::Create(init), _) => init.name(),
             (What::Call(..), Form::Legacy) => "legacy call",
             (What::Call(..), Form::Eip2930(_)) => "2930 call",
@@ -80,7 +82,8 @@ impl Action {
     pub(super) fn sign(&self, chain: &TestChain, nonces: &mut [u64], base_fee: GasPrice) -> UserTransaction {
         let sender = person(self.sender as u64);
         let nonce = nonces[self.sender].saturating_add_signed(self.nonce);
-        if self.nonce == 0 {
+        let is_orderless = matches!(self.form, Form::Native(NativeForm { orderless: Some(_), .. }));
+        if self.nonce == 0 && !is_orderless {
             nonces[self.sender] += 1;
         }
         let (to, input) = match &self.what {
@@ -137,6 +140,10 @@ impl Action {
                 };
                 sign(tx, sender.secret)
             }
+            Form::Native(form) => {
+                let call = NativeCall { to: to.to().copied(), value, input };
+                self.sign_native(*form, chain, nonce, (price, gas_limit), call)
+            }
             Form::Eip7702(delegations) => {
                 let list = delegations.iter().map(|delegation| delegation.sign(nonces)).collect();
                 // There is no 7702 creation: those who planned one call nobody with their init code.
@@ -153,6 +160,37 @@ impl Action {
         }
     }
 
+    fn sign_native(
+        &self,
+        form: NativeForm,
+        chain: &TestChain,
+        nonce: u64,
+        (price, gas_limit): (u128, u64),
+        call: NativeCall,
+    ) -> UserTransaction {
+        let sender = person(self.sender as u64);
+        let is_creation = call.to.is_none();
+        let mut calls = vec![call];
+        calls
+            .extend(form.further.filter(|_| !is_creation).map(|target| native_call(target, 0, Bytes::new())));
+        let payer = form.payer.filter(|payer| *payer != self.sender).map(|payer| person(payer as u64));
+        let transaction = match form.orderless {
+            Some((nonce, ahead)) => {
+                orderless(sender.address, nonce, chain.head.timestamp.seconds() + ahead, calls)
+            }
+            None => native(sender.address, nonce, calls),
+        };
+        let transaction = NativeTransaction {
+            max_fee_per_gas: price,
+            max_priority_fee_per_gas: price,
+            gas_limit,
+            fee_payer: payer.map(|payer| payer.address),
+            ..transaction
+        };
+        let payer_keys: Vec<Key> = payer.map(Key::from).into_iter().collect();
+        sign_native_on(&CHAIN, transaction, &[sender.into()], &payer_keys)
+    }
+
     /// The least gas limit of this form and input.
     pub(super) fn least_gas(&self, input: &[u8]) -> u64 {
         let zeroes = input.iter().filter(|byte| **byte == 0).count() as u64;
@@ -165,9 +203,17 @@ impl Action {
                 list.0.iter().map(|item| 2_400 + 1_900 * item.storage_keys.len() as u64).sum::<u64>()
             }
             Form::Eip7702(delegations) => 25_000 * delegations.len() as u64,
-            Form::Legacy | Form::Eip1559 => 0,
+            Form::Legacy | Form::Eip1559 | Form::Native(_) => 0,
         };
-        21_000 + (4 * tokens + create + listed).max(10 * tokens)
+        21_000 + (4 * tokens + create + listed).max(10 * tokens) + self.native_gas()
+    }
+
+    /// What a native transaction pays beyond Ethereum's price.
+    fn native_gas(&self) -> u64 {
+        let Form::Native(form) = &self.form else { return 0 };
+        let is_batch = form.further.is_some() && !matches!(self.what, What::Create(_));
+        let is_paid = form.payer.is_some_and(|payer| payer != self.sender);
+        2_000 * u64::from(form.orderless.is_some()) + 2_600 * u64::from(is_batch) + 5_600 * u64::from(is_paid)
     }
 }
 

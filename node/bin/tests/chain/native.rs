@@ -1,0 +1,105 @@
+//! Native transactions over a real socket: sent, found, shown, replayed.
+
+use crate::support::*;
+use alloy_primitives::{Address, B256, Bytes, hex};
+use almanac_primitives::{
+    Chain, NativeTransaction, UserTransaction,
+    testing::{CHAIN_ID, Person, native::*},
+};
+use serde_json::{Value, json};
+
+/// The first developer account.
+fn alice() -> Person {
+    Person {
+        secret: B256::from(hex!("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")),
+        address: ALICE.parse().unwrap(),
+    }
+}
+
+fn chain_of(node: &Node) -> Chain {
+    let genesis = node.result("eth_getBlockByNumber", json!(["0x0", false]));
+    Chain { id: CHAIN_ID, genesis: genesis["hash"].as_str().unwrap().parse().unwrap() }
+}
+
+fn now(node: &Node) -> u64 {
+    let pending = node.result("eth_getBlockByNumber", json!(["pending", false]));
+    number(&pending["timestamp"])
+}
+
+fn signed(node: &Node, transaction: NativeTransaction) -> UserTransaction {
+    sign_native_on(&chain_of(node), transaction, &[alice().into()], &[])
+}
+
+fn batch() -> Vec<almanac_primitives::NativeCall> {
+    vec![
+        native_call(Address::repeat_byte(7), 5, Bytes::new()),
+        native_call(Address::repeat_byte(8), 6, vec![1, 2]),
+    ]
+}
+
+#[test]
+fn orderless_01_blocks_with_native_transactions_are_readable() {
+    let node = Node::start(&[]);
+    let expiration = now(&node) + 40;
+    // A nonce that JavaScript's numbers cannot hold.
+    let transaction = signed(&node, orderless(alice().address, u64::MAX, expiration, batch()));
+    let sent = node.send(&transaction);
+    assert_eq!(sent["result"], transaction.hash().to_string(), "{sent}");
+    let receipt = node.receipt(&sent["result"]);
+    assert_eq!((&receipt["status"], &receipt["type"]), (&json!("0x1"), &json!("0x72")));
+    assert!(receipt.get("failedCall").is_none());
+    let shown = node.result("eth_getTransactionByHash", json!([sent["result"]]));
+    assert_eq!((&shown["type"], &shown["nonce"]), (&json!("0x72"), &json!("0x0")));
+    assert_eq!((&shown["value"], &shown["input"]), (&json!("0xb"), &json!("0x")));
+    assert_eq!(shown["to"], shown["from"], "a batch is shown as a call of the sender itself");
+    assert_eq!((&shown["r"], &shown["s"], &shown["v"]), (&json!("0x0"), &json!("0x0"), &json!("0x0")));
+    let protector = json!({ "nonce": "0xffffffffffffffff", "expiration": format!("{expiration:#x}") });
+    assert_eq!(shown["replayProtector"], protector);
+    assert_eq!(shown["calls"][1]["input"], "0x0102");
+    assert_eq!(shown["signatures"].as_array().unwrap().len(), 1);
+    let block = node.result("eth_getBlockByNumber", json!([receipt["blockNumber"], true]));
+    assert_eq!(block["transactions"][0], shown);
+    let raw = node.result("eth_getRawTransactionByHash", json!([sent["result"]]));
+    assert_eq!(raw, hex::encode_prefixed(transaction.encoded()));
+    assert_eq!(number(&node.result("eth_getTransactionCount", json!([ALICE, "latest"]))), 0);
+    // Sent again, it is known to have been used.
+    let again = node.send(&transaction);
+    assert!(again["error"]["message"].as_str().unwrap().contains("NonceAlreadyUsed"), "{again}");
+}
+
+#[test]
+fn native_sequence_numbers_failures_and_traces() {
+    let node = Node::start(&[]);
+    // The ledger refuses every call.
+    let ledger = almanac_primitives::addresses::LEDGER;
+    let mut calls = batch();
+    calls.push(native_call(ledger, 0, Bytes::new()));
+    let transaction = signed(&node, native(alice().address, 0, calls));
+    let receipt = node.receipt(&node.send(&transaction)["result"]);
+    assert_eq!((&receipt["status"], &receipt["failedCall"]), (&json!("0x0"), &json!("0x2")));
+    let shown = node.result("eth_getTransactionByHash", json!([receipt["transactionHash"]]));
+    assert_eq!(shown["replayProtector"], json!({ "sequenceNumber": "0x0" }));
+    assert_eq!(node.result("eth_getTransactionBySenderAndNonce", json!([ALICE, "0x0"])), shown);
+    let trace = node
+        .result("debug_traceTransaction", json!([receipt["transactionHash"], { "tracer": "callTracer" }]));
+    let calls = trace["calls"].as_array().unwrap();
+    assert_eq!(calls.len(), 3, "{trace}");
+    assert_eq!(calls[1]["input"], "0x0102");
+    assert!(node.balance("0x0707070707070707070707070707070707070707").is_zero(), "all or nothing");
+}
+
+#[test]
+fn orderless_03_submission_judges_expiration_by_the_nodes_clock() {
+    let node = Node::start(&[]);
+    let refusal = |expiration: u64| -> Value {
+        let transaction = signed(&node, orderless(alice().address, 1, expiration, batch()));
+        node.send(&transaction)["error"]["message"].clone()
+    };
+    assert!(refusal(now(&node) + 120).as_str().unwrap().contains("ExpirationTooFar"));
+    assert!(refusal(now(&node) - 5).as_str().unwrap().contains("TransactionExpired"));
+    let other = Chain { genesis: B256::repeat_byte(1), ..chain_of(&node) };
+    let foreign = orderless(alice().address, 1, now(&node) + 30, batch());
+    let foreign = sign_native_on(&other, foreign, &[alice().into()], &[]);
+    let message = node.send(&foreign)["error"]["message"].clone();
+    assert!(message.as_str().unwrap().contains("KeyNotSatisfied"), "{message}");
+}
