@@ -1,6 +1,7 @@
 // Real nodes and a real browser: starts both, and ends what it started.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
+import net from "node:net";
 import os from "node:os";
 import path from "node:path";
 import readline from "node:readline";
@@ -45,6 +46,39 @@ export async function startNode(port = 0, more = []) {
     return { url, port: Number(new URL(url).port), accounts: facts.accounts.map(({ address }) => address.toLowerCase()), call, send, stop };
 }
 
+/// A network of one validator, whose nodes have no keys of accounts and no controls.
+export async function startValidator() {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "almanac-network-"));
+    const dir = path.join(folder, "net");
+    const [rpc, p2p] = [await freePort(), await freePort()];
+    execFileSync(binary, ["network", "new", "--validators", "1", "--dir", dir, "--rpc-port", String(rpc), "--p2p-port", String(p2p), "--block-time-ms", "300"]);
+    const child = spawn(binary, ["node", "--config", path.join(dir, "v0/config.json")], { stdio: "ignore" });
+    const url = `http://127.0.0.1:${rpc}`;
+    for (let tries = 0; ; tries += 1) {
+        const isUp = await fetch(`${url}/health`).then((response) => response.ok, () => false);
+        if (isUp) break;
+        if (tries > 200 || child.exitCode !== null) throw new Error("the validator does not start");
+        await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    const stop = () => new Promise((resolve) => {
+        child.once("exit", () => {
+            fs.rmSync(folder, { recursive: true, force: true });
+            resolve();
+        });
+        child.kill("SIGTERM");
+    });
+    return { url, stop };
+}
+
+function freePort() {
+    return new Promise((resolve) => {
+        const server = net.createServer().listen(0, "127.0.0.1", () => {
+            const { port } = server.address();
+            server.close(() => resolve(port));
+        });
+    });
+}
+
 /// A browser with a profile of its own.
 export async function startBrowser() {
     const profile = fs.mkdtempSync(path.join(os.tmpdir(), "almanac-explorer-"));
@@ -58,8 +92,9 @@ export async function startBrowser() {
 }
 
 /// A page that fails the test if it asks any other host, breaks the content policy or throws.
-export async function openPage(browser, url, size, colorScheme = "light") {
+export async function openPage(browser, url, size, colorScheme = "light", script = null) {
     const page = await browser.newPage();
+    if (script) await page.addInitScript(script);
     await page.setViewportSize(SIZES[size]);
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     const troubles = [];

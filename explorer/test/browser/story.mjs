@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { accessibilityProblems } from "./axe.mjs";
 import { approve, book, callOf, deploy, job, subscribe } from "./chain.mjs";
-import { openPage, startBrowser, startNode } from "./harness.mjs";
+import { openPage, startBrowser, startNode, startValidator } from "./harness.mjs";
 
 const begun = Date.now();
 const { browser, stop } = await startBrowser();
@@ -15,6 +15,8 @@ try {
     await step("subscribe, charge, fail, resume, stop", subscriptions);
     await step("text from the chain is only shown", hostile);
     await step("every page, by axe", everyPage);
+    await step("a wallet of the browser signs", browserWallet);
+    await step("the page of a validator", validator);
     await step("keyboard", keyboard);
     await step("offline and back", offline);
 } finally {
@@ -178,6 +180,70 @@ async function everyPage() {
         }
         none(troubles, size);
         await page.close();
+    }
+}
+
+/// A wallet makes itself known (EIP-6963), does not know the chain, adds it, and signs. Behind it is the node.
+async function browserWallet() {
+    const wallet = () => {
+        window.asked = [];
+        let hasChain = false;
+        const request = async ({ method, params = [] }) => {
+            window.asked.push(method);
+            if (method === "eth_requestAccounts") return [(await node("eth_accounts", []))[5]];
+            if (method === "wallet_switchEthereumChain" && !hasChain) throw Object.assign(new Error("unknown chain"), { code: 4902 });
+            if (method === "wallet_addEthereumChain") return void (hasChain = params[0].chainId === "0x7a69");
+            return node(method, params);
+        };
+        const node = async (method, params) => {
+            const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+            const answer = await (await fetch("/", { method: "POST", headers: { "content-type": "application/json" }, body })).json();
+            if (answer.error) throw new Error(answer.error.message);
+            return answer.result;
+        };
+        const detail = Object.freeze({ info: { uuid: "7a3d", name: "<b>Purse</b>", icon: "data:,", rdns: "example.purse" }, provider: { request, on() {} } });
+        const announce = () => window.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
+        window.addEventListener("eip6963:requestProvider", announce);
+        announce();
+    };
+    const { page, troubles } = await openPage(browser, `${node.url}/#/create?kind=callback`, "desktop", "light", wallet);
+    await page.getByRole("button", { name: "Account that signs" }).click();
+    await page.getByRole("button", { name: "<b>Purse</b>" }).click();
+    const before = page.getByRole("region", { name: "What it would do" });
+    await before.getByText("is the fee").waitFor();
+    await before.getByText("will succeed").waitFor();
+    await page.getByRole("button", { name: "Book it" }).click();
+    await page.waitForURL(/#\/schedule\//);
+    await page.getByText("A callback, once, with 100 effort.").waitFor();
+    const { owner, terms } = await node.call("almanac_getSchedule", new URL(page.url()).hash.split("/")[2]);
+    assert.deepEqual([owner, terms.priority], [node.accounts[5], "high"]);
+    const asked = await page.evaluate(() => window.asked);
+    assert.deepEqual(asked, ["eth_requestAccounts", "wallet_switchEthereumChain", "wallet_addEthereumChain", "eth_sendTransaction"]);
+    none(troubles, "wallet");
+    await page.close();
+}
+
+/// A node of a network serves the same page, may be called by it, and has no controls.
+async function validator() {
+    const network = await startValidator();
+    try {
+        const { page, troubles } = await openPage(browser, `${network.url}/#/network`, "desktop");
+        await page.getByRole("heading", { name: "The network is well" }).waitFor();
+        await page.getByText("This node: validator").waitFor();
+        await page.getByRole("region", { name: "Base fee" }).locator("canvas").waitFor();
+        assert.equal(await page.getByText("Dev time").count(), 0);
+        none(await accessibilityProblems(page), "network of a validator");
+        const shown = page.locator("header").getByRole("link", { name: /^[\d,]+$/ });
+        const first = await shown.innerText();
+        await page.waitForFunction((first) => document.querySelector(".head a")?.innerText !== first, first);
+        await page.goto(`${network.url}/#/block/2`);
+        await page.getByText("final, with a certificate").waitFor();
+        await page.goto(`${network.url}/#/`);
+        await page.getByText("The calendar is empty").waitFor();
+        none(troubles, "validator");
+        await page.close();
+    } finally {
+        await network.stop();
     }
 }
 
