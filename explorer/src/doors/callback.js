@@ -1,7 +1,7 @@
 // FLIP-330: callbacks with priorities and booked seconds.
 import abis from "virtual:abi";
 import { encodeCall } from "../lib/abi.js";
-import { big, exact, grouped, hex, num, plural, short } from "../lib/format.js";
+import { big, exact, grouped, hex, num, plural, short, solidityAddress } from "../lib/format.js";
 
 const { functions, events } = abis.ICallbackScheduler;
 
@@ -75,19 +75,19 @@ export function estimate({ data, atMs, priority, effort }) {
 
 export const estimateOutputs = functions.estimate.outputs;
 
-export function code({ handler, data, atMs, priority, effort, fee }, { url, account }) {
+export function code({ handler, data, atMs, priority, effort, fee }, { url, account, isDev }) {
     const at = Math.ceil(atMs / 1_000);
     const coins = exact(fee);
     const { label } = PRIORITIES[priority];
     return {
-        cast: `cast send --rpc-url ${url} --unlocked --from ${account ?? "$ACCOUNT"} --value ${coins}ether \\
+        cast: `cast send --rpc-url ${url} ${isDev ? `--unlocked --from ${account}` : "--private-key $KEY"} --value ${coins}ether \\
   ${address} \\
   "schedule(address,bytes,uint64,uint8,uint64)" \\
   ${handler} ${data} ${at} ${priority} ${effort}`,
         Solidity: `ICallbackScheduler scheduler = ICallbackScheduler(${address});
 
 uint64 id = scheduler.schedule{value: ${coins} ether}(
-    ${handler},  // implements ICallbackHandler
+    ${solidityAddress(handler)},  // implements ICallbackHandler
     hex"${data.slice(2)}",
     ${at},  // Unix seconds
     ICallbackScheduler.Priority.${label},

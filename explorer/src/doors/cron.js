@@ -1,7 +1,7 @@
 // ARC-21: cron jobs.
 import abis from "virtual:abi";
 import { encodeCall } from "../lib/abi.js";
-import { big, exact, hex, interval, num, plural, short } from "../lib/format.js";
+import { big, exact, hex, interval, num, plural, short, solidityAddress } from "../lib/format.js";
 import { decodeCall } from "./decode.js";
 
 const { functions, events } = abis.ICronRegistry;
@@ -103,19 +103,19 @@ export function order({ target, data, atMs, intervalSeconds, runsMax, gasLimit, 
 }
 
 /// The same order in other languages.
-export function code({ target, data, atMs, intervalSeconds, runsMax, gasLimit, escrow }, { url, account }) {
+export function code({ target, data, atMs, intervalSeconds, runsMax, gasLimit, escrow }, { url, account, isDev }) {
     const at = Math.ceil(atMs / 1_000);
     const coins = exact(escrow);
     const signature = "scheduleCalldata(address,bytes,uint256,uint256,uint256,uint256)";
     return {
-        cast: `cast send --rpc-url ${url} --unlocked --from ${account ?? "$ACCOUNT"} --value ${coins}ether \\
+        cast: `cast send --rpc-url ${url} ${isDev ? `--unlocked --from ${account}` : "--private-key $KEY"} --value ${coins}ether \\
   ${address} \\
   "${signature}" \\
   ${target} ${data} ${at} ${intervalSeconds} ${runsMax} ${gasLimit}`,
         Solidity: `ICronRegistry cron = ICronRegistry(${address});
 
 uint256 id = cron.scheduleCalldata{value: ${coins} ether}(
-    ${target},
+    ${solidityAddress(target)},
     hex"${data.slice(2)}",
     ${at},  // first run, Unix seconds
     ${intervalSeconds},  // seconds between runs; 0 runs once

@@ -111,6 +111,9 @@ export function shortHex(text, head = 6, tail = 4) {
 
 export const isAddress = (text) => /^0x[0-9a-fA-F]{40}$/.test(text ?? "");
 
+/// An address in Solidity, whose address literals need capital letters that only a hash tells.
+export const solidityAddress = (address) => `address(bytes20(hex"${address.slice(2)}"))`;
+
 export function plural(count, one, many = `${one}s`) {
     return `${grouped(count)} ${Number(count) === 1 ? one : many}`;
 }

@@ -2,9 +2,13 @@
 // another and see the refund; subscribe, charge, fail, resume; lose the node and get it back. On a desktop and a phone,
 // in light and dark, and axe finds nothing serious on any page.
 import assert from "node:assert/strict";
+import { execFileSync, execSync } from "node:child_process";
+import fs from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
 import { accessibilityProblems } from "./axe.mjs";
 import { approve, book, callOf, deploy, job, subscribe } from "./chain.mjs";
-import { openPage, startBrowser, startNode, startValidator } from "./harness.mjs";
+import { openPage, root, startBrowser, startNode, startValidator } from "./harness.mjs";
 
 const begun = Date.now();
 const { browser, stop } = await startBrowser();
@@ -17,6 +21,7 @@ try {
     await step("every page, by axe", everyPage);
     await step("a wallet of the browser signs", browserWallet);
     await step("the page of a validator", validator);
+    await step("the code that the form shows works", snippets);
     await step("keyboard", keyboard);
     await step("offline and back", offline);
 } finally {
@@ -247,12 +252,42 @@ async function validator() {
     }
 }
 
+/// What the form shows for cast and viem books the same as the form; what it shows for Solidity compiles.
+async function snippets() {
+    const tools = path.join(root, "target/client-test");
+    const solc = createRequire(`${tools}/`)("solc");
+    const count = async () => (await node.call("almanac_listSchedules", { owner: node.accounts[0], status: "pending", limit: 100 })).schedules.length;
+    for (const [kind, file] of [["cron", "ICronRegistry"], ["callback", "ICallbackScheduler"]]) {
+        const { page } = await open(`#/create?kind=${kind}`);
+        const code = page.getByRole("region", { name: "The same in code" });
+        const shown = {};
+        for (const name of ["cast", "viem", "Solidity"]) {
+            await code.getByRole("button", { name }).click();
+            shown[name] = await code.locator("pre").innerText();
+        }
+        await page.close();
+        const before = await count();
+        const env = { ...process.env, PATH: `${tools}/node_modules/.bin:${process.env.PATH}` };
+        execSync(shown.cast, { cwd: tools, env, stdio: ["ignore", "ignore", "inherit"] });
+        execFileSync(process.execPath, ["--input-type=module", "--eval", shown.viem], { cwd: tools, stdio: ["ignore", "ignore", "inherit"] });
+        assert.equal(await count(), before + 2, kind);
+        const sources = {
+            [`${file}.sol`]: { content: fs.readFileSync(path.join(root, `contracts/${file}.sol`), "utf8") },
+            "Shown.sol": { content: `pragma solidity ^0.8.24; import "./${file}.sol"; contract Shown { function book() external payable { ${shown.Solidity} id; } }` },
+        };
+        const input = { language: "Solidity", sources, settings: { outputSelection: { "*": { "*": ["abi"] } } } };
+        const { errors = [] } = JSON.parse(solc.compile(JSON.stringify(input)));
+        none(errors.filter(({ severity }) => severity === "error").map(({ formattedMessage }) => formattedMessage), shown.Solidity);
+    }
+}
+
 async function keyboard() {
     const { page } = await open("#/");
     await page.locator("[data-row]").first().waitFor();
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
     await page.waitForURL(/#\/schedule\//);
+    await page.getByText("What it will do").waitFor();
     await page.keyboard.press("t");
     assert.equal(await page.evaluate(() => document.activeElement.id), "travel");
     await page.keyboard.press("/");
