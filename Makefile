@@ -1,7 +1,7 @@
 # `make` lists the targets. CI runs `make test`.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar bench-slots bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts bench-rpc sim-long mutants
+.PHONY: help run test lint bench bench-state bench-calendar bench-slots bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts explorer screenshots bench-rpc sim-long mutants
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -9,16 +9,24 @@ help: ## Show this list
 run: ## Start a developer chain on http://127.0.0.1:8545
 	cargo run --release -- dev
 
-test: lint ## Lint, all Rust tests, a throw-away door, then artifacts of contracts and real clients
+test: lint ## Lint, all Rust tests, a throw-away door, then artifacts of contracts, the explorer and real clients
 	scripts/phase "building tests" cargo test --workspace --no-run
 	scripts/phase "Rust tests" cargo test --workspace
 	scripts/phase "throw-away door" scripts/throwaway-door
 	scripts/phase "contracts" scripts/contracts --check
+	scripts/phase "explorer" scripts/explorer --check
+	scripts/phase "explorer in a browser" scripts/explorer-test --no-build
 	scripts/phase "clients on dev" scripts/client-test --no-build
 	scripts/phase "clients on a network" scripts/client-test --no-build --node network
 
 contracts: ## Compile contracts/ into contracts/artifacts
 	scripts/contracts
+
+explorer: ## Build explorer/src into explorer/dist, which is part of the binary
+	scripts/explorer
+
+screenshots: ## Make pictures of every page of the explorer in target/screenshots
+	scripts/explorer-test --screenshots
 
 lint: ## Format, clippy without warnings, licences and sources of dependencies
 	scripts/phase "format" cargo fmt --all -- --check

@@ -56,6 +56,7 @@ impl Banner<'_> {
         line(String::new());
         line(format!("  rpc       http://{}", self.rpc));
         line(format!("            ws://{}", self.rpc));
+        line(format!("  explorer  http://{}", self.rpc));
         line(format!("  health    http://{}/health    metrics http://{0}/metrics", self.rpc));
         line(format!("  chain id  {}", self.chain_id));
         line(format!("  height    {}", self.height));

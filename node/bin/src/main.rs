@@ -11,6 +11,7 @@ mod console;
 mod control;
 mod datadir;
 mod db;
+mod explorer;
 mod figures;
 mod http;
 mod index_command;

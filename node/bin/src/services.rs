@@ -1,7 +1,9 @@
-//! What a node offers its clients: JSON-RPC and the pages `/health` and `/metrics`. Every kind of node is wired here.
+//! What a node offers its clients: JSON-RPC, the explorer at `/`, and the pages `/health` and `/metrics`. Every kind of
+//! node is wired here.
 
 use crate::{
     block_log::BlockLog,
+    explorer,
     figures::{self, BlockFigures},
     log_switch::LogSwitch,
 };
@@ -89,7 +91,7 @@ impl Services {
             ("/health", health(self.index.clone(), role)),
             ("/metrics", Arc::new(move || figures.render() + &counters())),
         ];
-        let server = Server::start(address, config, served.methods(kind), pages).await?;
+        let server = Server::start(address, config, served.methods(kind), pages, explorer::FILES).await?;
         Ok(Serving { server, heavy })
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A browser sends a page's origin with every POST and every WebSocket, so a request with an origin that is not allowed
 //! is refused before it is read. A page that resolves its own name to this machine (DNS rebinding) shows itself by the
-//! `Host` header. Programs that are no browsers send no origin and pass.
+//! `Host` header. Programs that are no browsers send no origin and pass. The node's own pages, the explorer, may call it
+//! under every name that was given to the node.
 
 use http::{HeaderMap, Request, header};
 use std::net::{IpAddr, Ipv6Addr};
@@ -97,15 +98,16 @@ impl Access {
     /// Checks the host and the origin of a request.
     pub(crate) fn check<B>(&self, request: &Request<B>) -> Result<(), AccessError> {
         let header = |name| texts(request.headers(), name);
-        let hosts =
-            header(header::HOST).chain(request.uri().authority().map(|named| named.as_str().to_owned()));
-        for host in hosts {
-            if !self.allows_host(&host) {
-                return Err(AccessError::Host(shown(&host)));
+        let hosts: Vec<String> = header(header::HOST)
+            .chain(request.uri().authority().map(|named| named.as_str().to_owned()))
+            .collect();
+        for host in &hosts {
+            if !self.allows_host(host) {
+                return Err(AccessError::Host(shown(host)));
             }
         }
         for origin in header(header::ORIGIN) {
-            if !self.allows_origin(&origin) {
+            if !self.allows_origin(&origin) && !self.is_own(&origin, &hosts) {
                 return Err(AccessError::Origin(shown(&origin)));
             }
         }
@@ -118,10 +120,22 @@ impl Access {
         self.is_any_origin || (self.is_developer && is_own()) || self.origins.contains(&origin)
     }
 
-    /// An address needs no list: a page that rebinds a name has a name.
     fn allows_host(&self, host: &str) -> bool {
+        self.is_any_host || self.is_named(host)
+    }
+
+    /// An address needs no list: a page that rebinds a name has a name.
+    fn is_named(&self, host: &str) -> bool {
         let name = without_port(host).trim_end_matches('.').to_ascii_lowercase();
-        self.is_any_host || name == "localhost" || literal(&name).is_some() || self.hosts.contains(&name)
+        name == "localhost" || literal(&name).is_some() || self.hosts.contains(&name)
+    }
+
+    /// Whether a page came from this node. With `--allow-host '*'` that is not known: a page that rebinds its name
+    /// sends the same name as its origin and as the host.
+    fn is_own(&self, origin: &str, hosts: &[String]) -> bool {
+        let Some((scheme, from)) = origin.split_once("://") else { return false };
+        let is_same = |host: &String| self.is_named(host) && host.eq_ignore_ascii_case(from);
+        matches!(scheme, "http" | "https") && !hosts.is_empty() && hosts.iter().all(is_same)
     }
 }
 
@@ -232,6 +246,43 @@ mod tests {
         for wrong in ["app.example", "https://", "https://app.example/path", "https://*.example", ""] {
             assert!(Access::node().with_origins(&[wrong.to_owned()]).is_err(), "{wrong}");
         }
+    }
+
+    /// The explorer is a page of the node.
+    #[test]
+    fn a_page_may_call_the_node_that_it_came_from() {
+        let named = Access::node().with_hosts(&["node.example".to_owned()]).unwrap();
+        let any = Access::node().with_hosts(&["*".to_owned()]).unwrap();
+        let allows = |access: &Access, host: &str, origin: &str| {
+            access.check(&request(&[(header::HOST, host), (header::ORIGIN, origin)])).is_ok()
+        };
+        for (host, origin) in [
+            ("127.0.0.1:8545", "http://127.0.0.1:8545"),
+            ("10.0.0.7:8545", "http://10.0.0.7:8545"),
+            ("[::1]:8545", "http://[::1]:8545"),
+            ("LOCALHOST:8545", "http://localhost:8545"),
+            ("node.example", "https://node.example"),
+        ] {
+            assert!(allows(&named, host, origin), "{origin}");
+        }
+        for (host, origin) in [
+            ("127.0.0.1:8545", "http://127.0.0.1:8546"),
+            ("127.0.0.1:8545", "http://127.0.0.1"),
+            ("127.0.0.1:8545", "http://localhost:8545"),
+            ("127.0.0.1:8545", "ftp://127.0.0.1:8545"),
+            ("127.0.0.1:8545", "null"),
+            ("127.0.0.1:8545", "http://evil.example"),
+        ] {
+            assert!(!allows(&named, host, origin), "{origin}");
+        }
+        assert!(!allows(&any, "evil.example", "http://evil.example"), "its name may be a rebound one");
+        assert!(
+            named.check(&request(&[(header::ORIGIN, "http://127.0.0.1:8545")])).is_err(),
+            "no host is named"
+        );
+        let two =
+            [(header::HOST, "127.0.0.1"), (header::HOST, "localhost"), (header::ORIGIN, "http://localhost")];
+        assert!(named.check(&request(&two)).is_err(), "every value counts");
     }
 
     #[test]

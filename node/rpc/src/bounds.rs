@@ -74,6 +74,12 @@ pub const CAPACITY_SECONDS_MAX: u64 = 3_600;
 pub const CAPACITY_SCHEDULES_MAX: usize = 10_000;
 /// Runs that one question about capacity counts.
 pub const CAPACITY_RUNS_MAX: u64 = 1_000_000;
+/// Intervals of one `almanac_agendaBuckets`.
+pub const BUCKETS_MAX: u64 = 240;
+/// Schedules whose runs `almanac_agendaBuckets` counts one by one.
+pub const BUCKETS_SCHEDULES_MAX: usize = 2_000;
+/// Nodes of the calendar that `almanac_agendaBuckets` reads of one level and lane when there are more.
+pub const BUCKETS_NODES_MAX: usize = 1_000;
 
 pub use almanac_proof::PROOF_LEAVES_MAX;
 

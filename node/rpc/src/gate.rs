@@ -5,6 +5,7 @@ use crate::{
     budget::Held,
     connection::{Busy, Connection},
     dispatch::{Dispatcher, Origin},
+    files::StaticFile,
     heavy::Heavy,
     limits::Limits,
     peer::Client,
@@ -31,6 +32,8 @@ pub(crate) struct Gate {
     pub(crate) pages: Vec<(&'static str, Page)>,
     /// Pages are made here: one may list thousands of figures.
     pub(crate) page_queue: Heavy,
+    /// The explorer.
+    pub(crate) files: &'static [StaticFile],
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) stopping: Stopping,
 }
@@ -68,9 +71,15 @@ impl Gate {
         }
         match *request.method() {
             Method::OPTIONS => preflight(request.headers()),
-            Method::GET => self.page(request.uri().path(), place.connection(), busy).await,
+            Method::GET | Method::HEAD => match self.file(&request) {
+                Some(file) => file.answer(request.method(), request.headers(), busy),
+                None => self.page(request.uri().path(), place.connection(), busy).await,
+            },
             Method::POST => self.call(request, place.connection(), busy).await,
-            _ => plain(StatusCode::METHOD_NOT_ALLOWED, "JSON-RPC is served to POST\n".to_owned()),
+            _ => {
+                let text = "JSON-RPC is served to POST, pages to GET and HEAD\n".to_owned();
+                plain(StatusCode::METHOD_NOT_ALLOWED, text)
+            }
         }
     }
 
@@ -155,9 +164,14 @@ impl Gate {
         Ok(message)
     }
 
+    fn file(&self, request: &Request<Incoming>) -> Option<&'static StaticFile> {
+        self.files.iter().find(|file| file.path == request.uri().path())
+    }
+
     async fn page(&self, path: &str, connection: &Connection, busy: Busy) -> Answer {
         let Some((_, page)) = self.pages.iter().find(|(known, _)| *known == path) else {
-            let known: Vec<_> = self.pages.iter().map(|(path, _)| *path).collect();
+            let front = self.files.first().map(|file| file.path);
+            let known: Vec<_> = front.into_iter().chain(self.pages.iter().map(|(path, _)| *path)).collect();
             let text = format!("JSON-RPC is served to POST and WebSocket; pages: {}\n", known.join(" "));
             return plain(StatusCode::NOT_FOUND, text);
         };

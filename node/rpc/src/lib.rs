@@ -12,6 +12,7 @@ mod dev;
 mod dispatch;
 mod error;
 mod eth;
+pub mod files;
 mod filters;
 pub mod finality;
 mod frames;

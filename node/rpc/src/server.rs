@@ -4,6 +4,7 @@ use crate::{
     access::Access,
     connection::Paced,
     dispatch::Dispatcher,
+    files::StaticFile,
     gate::Gate,
     heavy::{Heavy, HeavyLimits},
     limits::Limits,
@@ -63,12 +64,13 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 pub const HEADERS_MAX: usize = 64;
 
 impl Server {
-    /// Listens on `address`, answers calls with `methods`, and GET requests with `pages`.
+    /// Listens on `address`, answers calls with `methods`, and GET requests with `files` and `pages`.
     pub async fn start(
         address: SocketAddr,
         config: ServerConfig,
         methods: impl Into<Methods>,
         pages: Vec<(&'static str, Page)>,
+        files: &'static [StaticFile],
     ) -> Result<Self, ServerError> {
         let fail = |source| ServerError { address, source };
         let listener = TcpListener::bind(address).await.map_err(fail)?;
@@ -80,7 +82,7 @@ impl Server {
         let rate = Rate::new(limits.calls_per_second_max);
         let dispatcher = Arc::new(Dispatcher::new(methods.into(), limits, rate.clone()));
         let page_queue = Heavy::new(HeavyLimits::PAGES);
-        let gate = Gate { limits, access, rate, pages, page_queue, dispatcher, stopping };
+        let gate = Gate { limits, access, rate, pages, page_queue, files, dispatcher, stopping };
         tokio::spawn(accept(listener, Arc::new(gate)));
         Ok(Self { address, stop, ended })
     }
@@ -91,7 +93,7 @@ impl Server {
         config: ServerConfig,
         pages: Vec<(&'static str, Page)>,
     ) -> Result<Self, ServerError> {
-        Self::start(address, config, Methods::new(), pages).await
+        Self::start(address, config, Methods::new(), pages, &[]).await
     }
 
     /// Where it listens; the port is the real one if 0 was asked for.

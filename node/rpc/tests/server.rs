@@ -2,6 +2,7 @@
 
 use almanac_rpc::{
     Access, Limits, Server, ServerConfig,
+    files::{CONTENT_POLICY, StaticFile},
     server::{HEAD_BYTES_MAX, Page},
 };
 use jsonrpsee::RpcModule;
@@ -55,9 +56,29 @@ async fn start(limits: Limits) -> (Server, Arc<Counts>) {
             }),
         ),
     ];
-    let server = Server::start((Ipv4Addr::LOCALHOST, 0).into(), config, methods, pages).await.unwrap();
+    let server = Server::start((Ipv4Addr::LOCALHOST, 0).into(), config, methods, pages, FILES).await.unwrap();
     (server, counts)
 }
+
+/// What stands for the explorer.
+const FILES: &[StaticFile] = &[
+    StaticFile {
+        path: "/",
+        kind: "text/html; charset=utf-8",
+        bytes: b"<!doctype html>",
+        gzip: None,
+        tag: "\"1\"",
+        is_immutable: false,
+    },
+    StaticFile {
+        path: "/assets/app-1.js",
+        kind: "text/javascript; charset=utf-8",
+        bytes: &[b'x'; 300_000],
+        gzip: Some(b"zipped"),
+        tag: "\"2\"",
+        is_immutable: true,
+    },
+];
 
 /// How long it takes to make a page that lists much.
 const LONG: Duration = Duration::from_millis(700);
@@ -210,10 +231,82 @@ async fn a_silent_connection_gives_way_and_a_busy_one_does_not() {
     server.stop().await;
 }
 
+/// Sends a request without a body and reads the whole answer.
+fn fetch(address: SocketAddr, line: &str, headers: &str) -> (String, Vec<u8>) {
+    let mut stream = connect(address);
+    write!(stream, "{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let body = answer.split_off(end + 4);
+    (String::from_utf8(answer).unwrap().to_ascii_lowercase(), body)
+}
+
+/// The explorer comes with its policy, in the encoding that was asked for, beside JSON-RPC on the same path.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_served_beside_json_rpc() {
+    let (server, _) = start(Limits::default()).await;
+    let address = server.address();
+    tokio::task::spawn_blocking(move || {
+        let (head, body) = fetch(address, "GET /", "Accept: text/html\r\n");
+        assert!(head.starts_with("http/1.1 200") && body == b"<!doctype html>", "{head}");
+        assert!(head.contains(&format!("content-security-policy: {CONTENT_POLICY}").to_ascii_lowercase()));
+        for header in [
+            "content-type: text/html; charset=utf-8",
+            "cache-control: no-cache",
+            "x-content-type-options: nosniff",
+            "referrer-policy: no-referrer",
+        ] {
+            assert!(head.contains(header), "{header}: {head}");
+        }
+        let script = "/assets/app-1.js";
+        let (head, body) = fetch(address, &format!("GET {script}"), "");
+        assert!(head.contains("immutable") && body.len() == 300_000, "{head}");
+        let (head, body) = fetch(address, &format!("GET {script}"), "Accept-Encoding: gzip\r\n");
+        assert!(head.contains("content-encoding: gzip") && body == b"zipped", "{head}");
+        let (head, body) = fetch(address, &format!("HEAD {script}"), "");
+        assert!(head.contains("content-length: 300000") && body.is_empty(), "{head}");
+        let (head, body) = fetch(address, "GET /", "If-None-Match: \"1\"\r\n");
+        assert!(head.starts_with("http/1.1 304") && body.is_empty(), "{head}");
+        let (head, body) = fetch(address, "GET /assets/none.js", "");
+        let body = String::from_utf8(body).unwrap();
+        assert!(head.starts_with("http/1.1 404") && body.contains("pages: / /short /long"), "{head}{body}");
+        for method in ["PUT", "DELETE", "PATCH"] {
+            assert!(fetch(address, &format!("{method} /"), "").0.starts_with("http/1.1 405"), "{method}");
+        }
+        let mut stream = connect(address);
+        assert!(ask(&mut stream).contains("pong"), "POST / is JSON-RPC as before");
+        upgrade(&mut connect(address));
+    })
+    .await
+    .unwrap();
+    server.stop().await;
+}
+
+/// A page of the node may call it; a page of another node on the same machine may not.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_explorer_may_call_its_node() {
+    let (server, _) = start(Limits::default()).await;
+    let address = server.address();
+    tokio::task::spawn_blocking(move || {
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        let length = body.len();
+        for (port, status) in [(address.port(), 200), (address.port() ^ 1, 403)] {
+            let mut stream = connect(address);
+            write!(stream, "POST / HTTP/1.1\r\nHost: {address}\r\nOrigin: http://127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+            let answer = read(&mut stream);
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{port}: {answer}");
+        }
+    })
+    .await
+    .unwrap();
+    server.stop().await;
+}
+
 /// Pages, preflights and requests for nothing used to be free.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_request_counts_against_the_rate() {
-    let requests = ["GET /short", "GET /nothing", "OPTIONS /", "HEAD /short", "DELETE /"];
+    let requests = ["GET /short", "GET /nothing", "OPTIONS /", "HEAD /short", "DELETE /", "GET /"];
     for request in requests {
         let (server, _) = start(Limits { calls_per_second_max: Some(1), ..Limits::default() }).await;
         let mut stream = connect(server.address());

@@ -110,6 +110,17 @@ pub(super) fn schedules() -> Vec<Row> {
         row("seconds of `almanac_capacity`", count(bounds::CAPACITY_SECONDS_MAX), TOO_MUCH),
         row("schedules read by `almanac_capacity`", count(bounds::CAPACITY_SCHEDULES_MAX), ENDS_EARLY),
         row("runs counted by `almanac_capacity`", count(bounds::CAPACITY_RUNS_MAX), ENDS_EARLY),
+        row("intervals of `almanac_agendaBuckets`", count(bounds::BUCKETS_MAX), OUT_OF_RANGE),
+        row(
+            "schedules that `almanac_agendaBuckets` counts exactly",
+            count(bounds::BUCKETS_SCHEDULES_MAX),
+            "counts are estimates, `isExact` is false",
+        ),
+        row(
+            "calendar nodes of a level that `almanac_agendaBuckets` reads for estimates",
+            count(bounds::BUCKETS_NODES_MAX),
+            "coarser estimates",
+        ),
         row("leaves of the calendar in the proof of a span", count(bounds::PROOF_LEAVES_MAX), ENDS_EARLY),
     ]
 }

@@ -114,7 +114,7 @@ fn patience(request: Duration, send: Duration, idle: Duration) -> Vec<Row> {
 /// Who may call at all.
 pub(super) fn access() -> Vec<Row> {
     vec![
-        row("origins of web pages", "dev: loopback and browser extensions; node: none", "HTTP 403")
+        row("origins of web pages", "its own pages; dev: also loopback and browser extensions", "HTTP 403")
             .flag("allow-origin"),
         row("host names", "localhost and IP addresses", "HTTP 403").flag("allow-host"),
     ]

@@ -5,6 +5,7 @@ mod almanac;
 mod controls;
 mod dev;
 mod eth;
+mod explorer;
 mod files;
 mod fuzz;
 mod index;

@@ -3,6 +3,7 @@
 use super::{
     Almanac,
     agenda::{self, AgendaPage},
+    buckets::{self, AgendaBuckets},
     capacity::{self, Capacity},
     listen, order,
     parameters::{self, RpcParameter},
@@ -35,6 +36,10 @@ pub(crate) trait AlmanacApi {
     /// What is due when, page by page.
     #[method(name = "almanac_agenda")]
     async fn agenda(&self, options: Option<Value>) -> RpcResult<Answer<AgendaPage>>;
+
+    /// How much is due in intervals of equal length, for a timeline.
+    #[method(name = "almanac_agendaBuckets")]
+    async fn agenda_buckets(&self, options: Option<Value>) -> RpcResult<Answer<AgendaBuckets>>;
 
     /// How much gas runs request, second by second.
     #[method(name = "almanac_capacity")]
@@ -89,6 +94,11 @@ impl AlmanacApiServer for Almanac {
     async fn agenda(&self, options: Option<Value>) -> RpcResult<Answer<AgendaPage>> {
         let wanted = params::options(options, "options")?;
         self.answer(move |view| agenda::page(view, &wanted)).await
+    }
+
+    async fn agenda_buckets(&self, options: Option<Value>) -> RpcResult<Answer<AgendaBuckets>> {
+        let wanted = params::options(options, "options")?;
+        self.answer(move |view| buckets::count(view, &wanted)).await
     }
 
     async fn capacity(&self, options: Option<Value>) -> RpcResult<Answer<Capacity>> {

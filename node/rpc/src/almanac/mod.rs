@@ -3,6 +3,7 @@
 mod agenda;
 mod api;
 mod booked;
+mod buckets;
 mod capacity;
 mod listen;
 mod one_schedule;

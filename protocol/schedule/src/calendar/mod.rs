@@ -27,6 +27,7 @@ pub mod fuzzing;
 mod leaf;
 mod level;
 mod node;
+mod outline;
 mod queue;
 mod read;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use check::{Census, CheckError};
 pub use entry::{ENTRY_BYTES, Entry, Priority};
 pub use leaf::{Leaf, SpanError, due_in};
 pub use node::NodeError;
+pub use outline::{Outline, Part};
 pub use queue::Queue;
 pub use read::Cursor;
 pub use tree::CalendarError;

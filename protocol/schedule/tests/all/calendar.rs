@@ -63,6 +63,45 @@ fn reading_costs_the_same_however_much_is_pending() {
     }
 }
 
+/// A drawing of what is due reads as much of a hundred thousand entries as of a thousand, and is near the truth.
+#[test]
+fn an_outline_reads_so_much_and_no_more() {
+    const NODES_MAX: usize = 100;
+    let spans = [(0, 2_000_000), (500_000, 700_000), (1_999_990, u64::MAX), (3_000_000, 4_000_000)];
+    for count in [0, 10, 1_000, 100_000] {
+        let twin = pending(count);
+        for (from, until) in spans {
+            for queue in Queue::TIMED {
+                let real: Vec<u64> = twin
+                    .map
+                    .values()
+                    .filter(|entry| entry.queue == queue && (from..=until).contains(&entry.at))
+                    .map(|entry| entry.at)
+                    .collect();
+                let (from, until) = (TimestampMs(from), TimestampMs(until));
+                let ask = |calendar: Calendar<'_>| calendar.outline(queue, from, until, NODES_MAX).unwrap();
+                let (reads, outline) = twin.store.reads_of(ask);
+                // Nodes of a level, those above them, one where the span begins inside, and the samples.
+                assert!(reads <= NODES_MAX + NODES_MAX / 7 + 8 * 4 + 8, "{reads} reads, {count} entries");
+                let sum: u64 = outline.parts.iter().map(|part| part.entries).sum();
+                if outline.is_exact {
+                    let places: Vec<u64> = outline.parts.iter().map(|part| part.at).collect();
+                    assert_eq!((places, sum), (real.clone(), real.len() as u64));
+                } else {
+                    let (real, sum) = (real.len() as f64, sum as f64);
+                    assert!(
+                        (sum - real).abs() < real * 0.35,
+                        "{sum} entries are estimated, there are {real}"
+                    );
+                    assert!(outline.parts.is_sorted_by_key(|part| part.at));
+                    assert!(outline.parts.first().is_some_and(|part| part.at >= from.0));
+                }
+                assert_eq!(outline.is_exact, count < 100_000 || real.len() < 2_000, "{count} {}", real.len());
+            }
+        }
+    }
+}
+
 /// The bound is `WRITES_PER_CHANGE_AND_LEVEL`, which the store asserts at every block.
 #[test]
 fn writing_costs_the_same_however_much_is_pending() {

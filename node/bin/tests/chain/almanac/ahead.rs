@@ -10,6 +10,49 @@ use alloy_primitives::{U256, hex};
 use alloy_sol_types::SolCall;
 use serde_json::{Value, json};
 
+/// A timeline gets numbers, not entries; every run of a series counts.
+#[test]
+fn the_agenda_in_intervals() {
+    let node = Node::start(&[]);
+    set_code(&node, COUNTER);
+    let empty = node.result("almanac_agendaBuckets", json!([]));
+    assert_eq!((&empty["isExact"], &empty["nextDue"]), (&json!(true), &json!(null)));
+    assert_eq!(number(&empty["to"]["ms"]) - number(&empty["from"]["ms"]), 3_600_000);
+    let job = Job::once(&node, 100);
+    job.make(&node);
+    job.clone().every(60, 3).make(&node);
+    Job { at: job.at + 600, ..job.clone() }.make(&node);
+
+    let span = json!([{ "from": job.at * 1_000, "to": (job.at + 300) * 1_000, "buckets": 10 }]);
+    let asked = node.result("almanac_agendaBuckets", span);
+    assert_eq!((&asked["bucketMs"], &asked["isExact"]), (&json!("0x7530"), &json!(true)));
+    assert_eq!(number(&asked["nextDue"]["ms"]), job.at * 1_000);
+    let names: Vec<_> = asked["lanes"].as_array().unwrap().iter().map(|lane| lane["lane"].clone()).collect();
+    assert_eq!(names, ["reserved", "cron", "market", "spare"]);
+    let cron = &asked["lanes"][1];
+    assert_eq!((&cron["door"], number(&cron["pending"]), number(&cron["overdue"])), (&json!("cron"), 3, 0));
+    let buckets: Vec<_> = cron["buckets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|bucket| ["index", "runs", "gas"].map(|field| number(&bucket[field])))
+        .collect();
+    assert_eq!(buckets, [[0, 2, 2 * job.gas], [2, 1, job.gas], [4, 1, job.gas]]);
+    assert_eq!(asked["lanes"][0]["buckets"], json!([]));
+
+    let later = json!([{ "from": (job.at + 1) * 1_000, "to": (job.at + 2) * 1_000, "buckets": 1 }]);
+    let later = node.result("almanac_agendaBuckets", later);
+    assert_eq!(number(&later["lanes"][1]["overdue"]), 2, "due before the span and not run yet");
+    for (wrong, says) in [
+        (json!([{ "buckets": 0 }]), "buckets 0 is not in 1..=240"),
+        (json!([{ "buckets": 241 }]), "buckets 241 is not in 1..=240"),
+        (json!([{ "from": 5, "to": 5 }]), "the span ends at 5, not after it begins at 5"),
+        (json!([{ "until": 5 }]), "unknown field `until`"),
+    ] {
+        refused(&node, "almanac_agendaBuckets", wrong, -32_602, says);
+    }
+}
+
 #[test]
 fn the_agenda_and_what_it_asks_for() {
     let node = Node::start(&[]);

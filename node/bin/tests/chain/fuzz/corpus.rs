@@ -39,6 +39,7 @@ fn about_schedules(job: &Value) -> Vec<Request> {
         ("almanac_getRuns", json!([job, { "order": "newest", "cursor": "9-1", "limit": 5 }])),
         ("almanac_agenda", json!([{ "from": 1, "to": "0xffffffffffffffff", "lanes": ["cron"], "limit": 3 }])),
         ("almanac_agenda", json!([{ "cursor": format!("0x01{:048x}", 7) }])),
+        ("almanac_agendaBuckets", json!([{ "from": 1, "to": "0xffffffffffffffff", "buckets": 240 }])),
         ("almanac_capacity", json!([{ "from": 1_000, "to": 3_600_000 }])),
         ("almanac_preview", json!([job, 3])),
         ("almanac_preview", json!([{ "from": ALICE, "to": SCHEDULER, "value": "0x1", "data": "0x" }, 1])),

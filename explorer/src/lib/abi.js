@@ -1,0 +1,171 @@
+// Ethereum's ABI, as far as our doors need it: encoding and decoding of values by their types.
+
+const WORD = 32;
+
+/// Calldata of a function with these arguments.
+export function encodeCall(item, args) {
+    return item.selector + encode(item.inputs, args);
+}
+
+/// Arguments as hex digits without a prefix.
+export function encode(inputs, args) {
+    if (inputs.length !== args.length) throw new Error(`${inputs.length} arguments are needed, ${args.length} are given`);
+    const heads = [];
+    let tail = "";
+    const headBytes = inputs.reduce((sum, input) => sum + headSize(input), 0);
+    inputs.forEach((input, index) => {
+        if (isDynamic(input)) {
+            heads.push(word(BigInt(headBytes + tail.length / 2)));
+            tail += encodeValue(input, args[index]);
+        } else {
+            heads.push(encodeValue(input, args[index]));
+        }
+    });
+    return heads.join("") + tail;
+}
+
+/// Values of the types, from hex data. Throws where the data is not an encoding of them.
+export function decode(inputs, data) {
+    const hex = data.replace(/^0x/, "");
+    return decodeTuple(inputs, hex, 0).map((value, index) => ({ ...inputs[index], value }));
+}
+
+function isArray(type) {
+    return type.match(/^(.*)\[(\d*)\]$/);
+}
+
+function isDynamic({ type, components }) {
+    const array = isArray(type);
+    if (array) return array[2] === "" || isDynamic({ type: array[1], components });
+    if (type === "tuple") return components.some(isDynamic);
+    return type === "bytes" || type === "string";
+}
+
+function headSize(input) {
+    if (isDynamic(input)) return WORD;
+    const array = isArray(input.type);
+    if (array) return Number(array[2]) * headSize({ ...input, type: array[1] });
+    if (input.type === "tuple") return input.components.reduce((sum, part) => sum + headSize(part), 0);
+    return WORD;
+}
+
+function word(number) {
+    return BigInt.asUintN(256, number).toString(16).padStart(64, "0");
+}
+
+function encodeValue(input, value) {
+    const array = isArray(input.type);
+    if (array) {
+        if (!Array.isArray(value)) throw new Error(`${input.type} needs a list`);
+        const items = value.map(() => ({ ...input, type: array[1] }));
+        if (array[2] !== "" && value.length !== Number(array[2])) throw new Error(`${input.type} needs ${array[2]} values`);
+        return (array[2] === "" ? word(BigInt(value.length)) : "") + encode(items, value);
+    }
+    const { type } = input;
+    if (type === "tuple") return encode(input.components, value);
+    if (type === "string") return encodeBytes(hexOf(new TextEncoder().encode(value)));
+    if (type === "bytes") return encodeBytes(hexDigits(value));
+    if (type === "bool") return word(value === true || value === "true" || value === "1" ? 1n : 0n);
+    if (type === "address") return encodeAddress(value);
+    if (/^bytes\d+$/.test(type)) return encodeFixed(type, value);
+    if (/^u?int\d*$/.test(type)) return encodeNumber(type, value);
+    throw new Error(`type ${type} is not known`);
+}
+
+function encodeAddress(value) {
+    if (!/^0x[0-9a-fA-F]{40}$/.test(value)) throw new Error(`${value || "nothing"} is no address: it has 0x and 40 hex digits`);
+    return value.slice(2).toLowerCase().padStart(64, "0");
+}
+
+function encodeFixed(type, value) {
+    const digits = hexDigits(value);
+    const size = Number(type.slice(5));
+    if (digits.length !== size * 2) throw new Error(`${type} needs ${size} bytes, ${digits.length / 2} are given`);
+    return digits.padEnd(64, "0");
+}
+
+function encodeNumber(type, value) {
+    let number;
+    try {
+        number = BigInt(value);
+    } catch {
+        throw new Error(`${value} is no number for ${type}`);
+    }
+    const bits = BigInt(type.replace(/\D/g, "") || "256");
+    const [min, max] = type.startsWith("u") ? [0n, (1n << bits) - 1n] : [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n];
+    if (number < min || number > max) throw new Error(`${value} does not fit ${type}`);
+    return word(number);
+}
+
+function encodeBytes(digits) {
+    return word(BigInt(digits.length / 2)) + digits.padEnd(Math.ceil(digits.length / 64) * 64, "0");
+}
+
+function hexDigits(value) {
+    if (!/^0x([0-9a-fA-F]{2})*$/.test(value)) throw new Error(`${value || "nothing"} is no hex data: it has 0x and pairs of hex digits`);
+    return value.slice(2).toLowerCase();
+}
+
+export function hexOf(bytes) {
+    return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function decodeTuple(inputs, hex, base) {
+    let at = base;
+    return inputs.map((input) => {
+        const place = isDynamic(input) ? base + numberAt(hex, at) : at;
+        at += headSize(input);
+        return decodeValue(input, hex, place);
+    });
+}
+
+function wordAt(hex, at) {
+    const digits = hex.slice(at * 2, at * 2 + 64);
+    if (digits.length !== 64) throw new Error("the data is too short");
+    return digits;
+}
+
+function numberAt(hex, at) {
+    const number = BigInt(`0x${wordAt(hex, at)}`);
+    if (number > BigInt(hex.length)) throw new Error("the data points behind its end");
+    return Number(number);
+}
+
+function decodeValue(input, hex, at) {
+    const array = isArray(input.type);
+    if (array) {
+        const count = array[2] === "" ? numberAt(hex, at) : Number(array[2]);
+        const items = Array.from({ length: count }, () => ({ ...input, type: array[1] }));
+        return decodeTuple(items, hex, array[2] === "" ? at + WORD : at);
+    }
+    const { type } = input;
+    if (type === "tuple") {
+        const values = decodeTuple(input.components, hex, at);
+        return Object.fromEntries(input.components.map((part, index) => [part.name || index, values[index]]));
+    }
+    if (type === "bytes" || type === "string") {
+        const size = numberAt(hex, at);
+        const digits = hex.slice((at + WORD) * 2, (at + WORD + size) * 2);
+        if (digits.length !== size * 2) throw new Error("the data is too short");
+        if (type === "bytes") return `0x${digits}`;
+        return new TextDecoder().decode(Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16)));
+    }
+    const digits = wordAt(hex, at);
+    if (type === "bool") return BigInt(`0x${digits}`) !== 0n;
+    if (type === "address") return `0x${digits.slice(24)}`;
+    if (/^bytes\d+$/.test(type)) return `0x${digits.slice(0, Number(type.slice(5)) * 2)}`;
+    const number = BigInt(`0x${digits}`);
+    return type.startsWith("int") ? BigInt.asIntN(256, number) : number;
+}
+
+/// `charge(uint256,address)` as name and types, or an error that says what is wrong.
+export function parseSignature(text) {
+    const match = text.trim().match(/^([A-Za-z_$][\w$]*)\(([^()]*)\)$/);
+    if (!match) throw new Error("write a signature such as charge(uint256), with types and without spaces");
+    const types = match[2].split(",").map((type) => type.trim()).filter(Boolean);
+    for (const type of types) {
+        if (!/^(u?int(\d+)?|address|bool|string|bytes(\d+)?)(\[\d*\])*$/.test(type)) throw new Error(`${type} is no type that this form knows`);
+    }
+    const whole = types.map((type) => type.replace(/^(u?int)(?=\[|$)/, "$1256"));
+    return { name: match[1], inputs: whole.map((type) => ({ type })), signature: `${match[1]}(${whole.join(",")})` };
+}

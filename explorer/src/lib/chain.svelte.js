@@ -1,0 +1,172 @@
+// What the node has told: the store that every page reads. Fed by one WebSocket.
+import { untrack } from "svelte";
+import { Rpc, nodeUrl } from "./rpc.js";
+import { num, big } from "./format.js";
+
+const RUNS_KEPT = 50;
+
+export const chain = $state({
+    /// connecting, live or offline
+    status: "connecting",
+    head: null,
+    finalized: null,
+    chainId: null,
+    client: "",
+    isDev: false,
+    role: "",
+    /// Accounts that the node itself signs for.
+    accounts: [],
+    /// Runs that happened while this page was open, newest first.
+    runs: [],
+    /// Rises with everything that may change what is scheduled.
+    changes: 0,
+    /// The same, every ten seconds at most: for questions that cost the node more.
+    slowChanges: 0,
+    /// Rises with every reconnect: what was missed is asked for again.
+    connects: 0,
+    /// Milliseconds between this machine's clock and the chain's.
+    offsetMs: 0,
+});
+
+export const clock = $state({ now: Date.now() });
+
+const rpc = new Rpc(nodeUrl(), (status) => {
+    if (status === "live") chain.connects += 1;
+    chain.status = status;
+});
+
+export const call = (method, ...params) => rpc.call(method, ...params);
+
+setInterval(tick, 1_000);
+
+function tick() {
+    clock.now = Date.now() + chain.offsetMs;
+}
+
+/// Learns the chain's time: on a developer chain it is not this machine's.
+export function setTime(ms) {
+    chain.offsetMs = ms - Date.now();
+    tick();
+}
+
+/// News come in bursts, at most ten blocks a second: pages hear of them four times a second.
+let waiting = null;
+const queued = { head: null, runs: [], changes: 0 };
+
+function queue() {
+    waiting ??= setTimeout(flush, 250);
+}
+
+function flush() {
+    waiting = null;
+    if (queued.head) {
+        chain.head = queued.head;
+        if (queued.head.timeMs > Date.now() + chain.offsetMs) setTime(queued.head.timeMs);
+    }
+    if (queued.runs.length) chain.runs = [...queued.runs.reverse(), ...chain.runs].slice(0, RUNS_KEPT);
+    if (queued.changes) changed();
+    queued.head = null;
+    queued.runs = [];
+    queued.changes = 0;
+}
+
+let slowly = null;
+
+/// What is scheduled may be another now.
+export function changed({ isOwn = false } = {}) {
+    chain.changes += 1;
+    if (isOwn) chain.slowChanges += 1;
+    if (slowly) return;
+    chain.slowChanges += 1;
+    const pause = () => {
+        const seen = chain.changes;
+        slowly = setTimeout(() => {
+            slowly = null;
+            if (chain.changes === seen) return;
+            chain.slowChanges += 1;
+            pause();
+        }, 10_000);
+    };
+    pause();
+}
+
+export function readHead(header) {
+    return {
+        number: num(header.number),
+        hash: header.hash,
+        timeMs: header.timestampMs ? num(header.timestampMs) : num(header.timestamp) * 1_000,
+        baseFee: big(header.baseFeePerGas),
+        gasUsed: num(header.gasUsed),
+        gasLimit: num(header.gasLimit),
+    };
+}
+
+rpc.subscribe("eth_subscribe", ["newHeads"], (header) => {
+    queued.head = readHead(header);
+    queue();
+}, refresh);
+rpc.subscribe("almanac_subscribe", ["runs"], (event) => {
+    if (event.event === "reverted") chain.runs = chain.runs.filter((run) => num(run.blockNumber) <= num(event.blockNumber));
+    else queued.runs = [...queued.runs, event].slice(-RUNS_KEPT);
+    queued.changes += 1;
+    queue();
+});
+rpc.subscribe("almanac_subscribe", ["schedules"], () => {
+    queued.changes += 1;
+    queue();
+});
+
+async function refresh() {
+    const [block, chainId, client, accounts, modules, { from }] = await Promise.all([
+        call("eth_getBlockByNumber", "latest", false),
+        call("eth_chainId"),
+        call("web3_clientVersion"),
+        call("eth_accounts").catch(() => []),
+        call("rpc_modules").catch(() => ({})),
+        call("almanac_agendaBuckets", { buckets: 1 }),
+    ]);
+    setTime(num(from.ms));
+    chain.head = readHead(block);
+    chain.chainId = num(chainId);
+    chain.client = client;
+    chain.accounts = accounts;
+    chain.isDev = "evm" in modules;
+    changed();
+}
+
+/// What a page asks the node for: its value, whether it is being asked for, and what went wrong. `depends` returns what
+/// the question is about, then what makes it worth asking again. One question is asked at a time, and the last value
+/// stays meanwhile so that nothing jumps; only another subject begins with nothing.
+export function ask(depends, question) {
+    const answer = $state({ value: undefined, error: null, isLoading: true });
+    let version = 0;
+    let subject;
+    let isAsking = false;
+    $effect(() => {
+        const [about] = depends();
+        version += 1;
+        if (about !== subject) {
+            subject = about;
+            [answer.value, answer.error, answer.isLoading] = [undefined, null, true];
+        }
+        untrack(run);
+    });
+    async function run() {
+        if (isAsking) return;
+        isAsking = true;
+        for (let asked = -1; asked !== version; ) {
+            if (asked !== -1) await new Promise((resolve) => setTimeout(resolve, 500));
+            asked = version;
+            const about = subject;
+            try {
+                const value = await question();
+                if (about === subject) [answer.value, answer.error] = [value, null];
+            } catch (error) {
+                if (about === subject) answer.error = error;
+            }
+            if (about === subject) answer.isLoading = false;
+        }
+        isAsking = false;
+    }
+    return answer;
+}

@@ -1,0 +1,30 @@
+// The page in the address: #/schedule/2-1-0?tab=runs.
+
+export const route = $state({ path: [], query: {} });
+
+function read() {
+    const [path, query = ""] = window.location.hash.replace(/^#\/?/, "").split("?");
+    route.path = path.split("/").filter(Boolean).map(decodeURIComponent);
+    route.query = Object.fromEntries(new URLSearchParams(query));
+}
+
+read();
+window.addEventListener("hashchange", () => {
+    read();
+    window.scrollTo(0, 0);
+});
+
+export const link = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;
+
+export function go(href) {
+    window.location.hash = href.replace(/^#/, "");
+}
+
+/// Changes the query without a step in the history.
+export function setQuery(changes) {
+    const query = { ...route.query, ...changes };
+    for (const key of Object.keys(query)) if (query[key] == null || query[key] === "") delete query[key];
+    const text = new URLSearchParams(query).toString();
+    history.replaceState(null, "", `#/${route.path.map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`);
+    route.query = query;
+}

@@ -1,0 +1,61 @@
+// Orders that a test sends past the page.
+import { describe, keccak } from "../../build/abi.mjs";
+import { parseInterface } from "../../build/solidity.mjs";
+import { encode, encodeCall } from "../../src/lib/abi.js";
+import fs from "node:fs";
+import path from "node:path";
+import { artifact, root } from "./harness.mjs";
+
+const read = (file) => describe(parseInterface(fs.readFileSync(path.join(root, `contracts/${file}.sol`), "utf8"))).functions;
+const cron = read("ICronRegistry");
+const callbacks = read("ICallbackScheduler");
+export const CRON = "0x0000000000000000000000000000000000000006";
+export const CALLBACKS = "0x000000000000000000000000000000000000a102";
+
+export const coins = (amount) => `0x${(BigInt(Math.round(amount * 1e6)) * 10n ** 12n).toString(16)}`;
+export const selector = (signature) => keccak(signature).slice(0, 10);
+
+export async function now(node) {
+    const { from } = await node.call("almanac_agendaBuckets", { buckets: 1 });
+    return Math.floor(Number(from.ms) / 1_000);
+}
+
+export async function job(node, { owner = 0, target, data, wait, every = 0, runs = 1, gas = 100_000, escrow = 0.01 }) {
+    const at = BigInt((await now(node)) + wait);
+    const args = [target, data, at, BigInt(every), BigInt(runs), BigInt(gas)];
+    return node.send({ from: node.accounts[owner], to: CRON, value: coins(escrow), data: encodeCall(cron.scheduleCalldata, args) });
+}
+
+export async function book(node, { owner = 0, wait, priority = 0, effort = 100, data = "0x", pay = 0.1 }) {
+    const at = BigInt((await now(node)) + wait);
+    const account = node.accounts[owner];
+    return node.send({ from: account, to: CALLBACKS, value: coins(pay), data: encodeCall(callbacks.schedule, [account, data, at, BigInt(priority), BigInt(effort)]) });
+}
+
+/// Deploys an example and returns its address.
+export async function deploy(node, name, inputs = [], args = [], owner = 0) {
+    const { bytecode } = artifact(name);
+    const receipt = await node.send({ from: node.accounts[owner], data: bytecode + encode(inputs, args), gas: "0x5b8d80" });
+    return receipt.contractAddress;
+}
+
+export const callOf = (signature, types = [], args = []) => selector(signature) + encode(types.map((type) => ({ type })), args);
+
+/// A token, a contract for subscriptions, and a subscription of the second account that pays the third.
+export async function subscribe(node, { interval = 3_600, charges = 4, allowance = 12 }) {
+    const whole = 10n ** 18n;
+    const token = await deploy(node, "PlainToken", [{ type: "uint256" }], [1_000_000n * whole]);
+    const contract = await deploy(node, "Subscriptions");
+    const [owner, customer, merchant] = node.accounts;
+    await node.send({ from: owner, to: token, data: callOf("transfer(address,uint256)", ["address", "uint256"], [customer, 1_000n * whole]) });
+    await approve(node, token, contract, allowance);
+    const { functions } = describe(artifact("Subscriptions").abi);
+    const data = encodeCall(functions.approveSubscription, [token, merchant, 10n * whole, BigInt(interval), BigInt(charges)]);
+    await node.send({ from: customer, to: contract, value: coins(0.05), data });
+    return { token, contract, customer, merchant };
+}
+
+export async function approve(node, token, contract, allowance) {
+    const data = callOf("approve(address,uint256)", ["address", "uint256"], [contract, BigInt(allowance) * 10n ** 18n]);
+    await node.send({ from: node.accounts[1], to: token, data });
+}

@@ -1,0 +1,310 @@
+// The whole story in a real browser: make a schedule, see it on the agenda, move time, see the run and its cost, cancel
+// another and see the refund; subscribe, charge, fail, resume; lose the node and get it back. On a desktop and a phone,
+// in light and dark, and axe finds nothing serious on any page.
+import assert from "node:assert/strict";
+import { execFileSync, execSync } from "node:child_process";
+import fs from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { accessibilityProblems } from "./axe.mjs";
+import { approve, book, callOf, deploy, job, subscribe } from "./chain.mjs";
+import { openPage, root, startBrowser, startNode, startValidator } from "./harness.mjs";
+
+const begun = Date.now();
+const { browser, stop } = await startBrowser();
+let node = await startNode();
+try {
+    await step("create, run, cancel on a desktop", () => story("desktop", "light"));
+    await step("create, run, cancel on a phone in the dark", () => story("phone", "dark"));
+    await step("subscribe, charge, fail, resume, stop", subscriptions);
+    await step("text from the chain is only shown", hostile);
+    await step("every page, by axe", everyPage);
+    await step("a wallet of the browser signs", browserWallet);
+    await step("the page of a validator", validator);
+    await step("the code that the form shows works", snippets);
+    await step("keyboard", keyboard);
+    await step("offline and back", offline);
+} finally {
+    await stop();
+    await node.stop();
+}
+console.log(`explorer story: passed in ${Math.round((Date.now() - begun) / 1_000)} s`);
+
+async function step(name, test) {
+    const at = Date.now();
+    await test();
+    console.log(`ok  ${name}: ${((Date.now() - at) / 1_000).toFixed(1)} s`);
+}
+
+async function open(hash, size = "desktop", theme = "light") {
+    return openPage(browser, `${node.url}/${hash}`, size, theme);
+}
+
+function none(list, where) {
+    assert.deepEqual(list, [], where);
+}
+
+/// Fills the form for a cron job and sends it. Ends on the page of the new schedule.
+async function create(page, { target, wait }) {
+    await page.goto(`${node.url}/#/create`);
+    await page.fill('input[name="target"]', target);
+    await page.fill('input[name="signature"]', "increase(uint256)");
+    await page.fill('input[name="args"]', "1");
+    await page.fill('input[name="wait"]', String(wait));
+    const before = page.getByRole("region", { name: "What it would do" });
+    await before.getByText("will succeed").first().waitFor();
+    assert.equal(await before.locator("li").count(), 3, "three run times are shown before signing");
+    await before.getByText("go into escrow").waitFor();
+    const code = page.getByRole("region", { name: "The same in code" });
+    assert.match(await code.locator("pre").innerText(), /cast send .*scheduleCalldata/s);
+    await code.getByRole("button", { name: "viem" }).click();
+    assert.match(await code.locator("pre").innerText(), /writeContract/);
+    await page.getByRole("button", { name: "Schedule it" }).click();
+    await page.waitForURL(/#\/schedule\//);
+    return decodeURIComponent(new URL(page.url()).hash.split("/")[2]);
+}
+
+async function story(size, theme) {
+    const counter = await deploy(node, "Counter", [{ type: "uint256" }], [1_000n]);
+    const { page, troubles } = await open("#/", size, theme);
+    if (size === "desktop") {
+        await page.getByText("The calendar is empty").waitFor();
+        none(await accessibilityProblems(page), "empty agenda");
+    }
+    const id = await create(page, { target: counter, wait: 10 });
+    await page.getByText("Call increase every hour, 3 times.").waitFor();
+    await page.getByText("It has not run yet.").waitFor();
+
+    await page.goto(`${node.url}/#/`);
+    const due = page.getByRole("region", { name: "Due", exact: true });
+    await due.getByText(id, { exact: true }).waitFor();
+    await due.getByText("will succeed").first().waitFor();
+    await page.locator("svg .dot").first().waitFor();
+
+    await page.getByRole("button", { name: "To next run" }).click();
+    await page.getByText(/Moved .*1 run in/).waitFor();
+    const ran = page.getByRole("region", { name: "Just ran" });
+    await ran.getByText(id, { exact: true }).waitFor();
+    await ran.getByText("✓ ok").first().waitFor();
+
+    await page.goto(`${node.url}/#/schedule/${id}`);
+    const runs = page.getByRole("region", { name: "Runs", exact: true });
+    await runs.getByText("✓ ok").waitFor();
+    const { runs: known } = await node.call("almanac_getRuns", id, {});
+    const cost = Number(100_000n * BigInt(known[0].receipt.effectiveGasPrice)) / 1e18;
+    const shown = await runs.locator("td .cost").first().innerText();
+    assert.ok(Math.abs(Number(shown) - cost) <= cost * 1e-4, `${shown} is not the cost ${cost}`);
+    await runs.getByRole("link", { name: "1", exact: true }).click();
+    await page.getByRole("heading", { name: `Run 1 of schedule ${id}` }).waitFor();
+    await page.getByRole("button", { name: "Show the calls inside" }).click();
+    await page.getByRole("region", { name: "Trace" }).getByText("increase").waitFor();
+
+    const other = await create(page, { target: counter, wait: 30 });
+    const { owner, escrow } = await node.call("almanac_getSchedule", other);
+    const balance = BigInt(await node.call("eth_getBalance", owner, "latest"));
+    await page.getByRole("button", { name: "Cancel", exact: true }).click();
+    await page.getByText("Ends the job.").waitFor();
+    await page.getByRole("button", { name: "Cancel this schedule" }).click();
+    await page.getByText("returned to the owner").waitFor();
+    const { end, status } = await node.call("almanac_getSchedule", other);
+    assert.equal(status, "cancelled");
+    assert.equal(end.refunded, escrow, "all of it returned");
+    const after = BigInt(await node.call("eth_getBalance", owner, "latest"));
+    assert.ok(after > balance && after - balance <= BigInt(escrow), "the owner has it, less the gas");
+    none(troubles, `story, ${size}`);
+    await page.close();
+}
+
+async function subscriptions() {
+    // Ten tokens every hour, and an allowance for one charge only.
+    const { token, contract, customer, merchant } = await subscribe(node, { interval: 3_600, charges: 6, allowance: 12 });
+    const { page, troubles } = await open(`#/subscriptions?account=${customer}`);
+    const list = page.getByRole("region", { name: "Subscriptions", exact: true });
+    await list.getByText("0 of 6 charges made").waitFor();
+    await page.getByRole("button", { name: "+1 hour" }).click();
+    await list.getByText("1 of 6 charges made").waitFor();
+    await page.getByRole("button", { name: "+1 hour" }).click();
+    await list.getByText("The last charge failed: allowance too low").waitFor();
+    none(await accessibilityProblems(page), "a failed subscription");
+    await approve(node, token, contract, 100);
+    await page.getByRole("button", { name: "+1 hour" }).click();
+    await list.getByText("2 of 6 charges made").waitFor();
+    await list.getByText("✓ active").waitFor();
+
+    await page.goto(`${node.url}/#/subscriptions?side=merchant&account=${merchant}`);
+    await page.reload();
+    await page.getByText(/Income of the last 30 days: 20/).waitFor();
+
+    await page.getByRole("button", { name: "Account that signs" }).click();
+    await page.getByRole("button", { name: "dev 1" }).click();
+    await page.goto(`${node.url}/#/subscriptions?account=${customer}`);
+    await page.reload();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await list.getByText(/Stopped, in block/).waitFor();
+    await list.getByRole("button", { name: "Reclaim the rest of the gas" }).click();
+    await list.getByText(/Reclaimed, in block/).waitFor();
+    await page.getByRole("button", { name: "Account that signs" }).click();
+    await page.getByRole("button", { name: "dev 0" }).click();
+    none(troubles, "subscriptions");
+    await page.close();
+}
+
+/// A revert text, and data, that would be a script in a page that trusts them.
+async function hostile() {
+    const evil = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
+    const counter = await deploy(node, "Counter", [{ type: "uint256" }], [1_000n]);
+    const receipt = await job(node, { target: counter, data: callOf("refuse(string)", ["string"], [evil]), wait: 60, every: 60, runs: 2 });
+    const id = BigInt(receipt.logs[0].topics[1]).toString();
+    const { page, troubles } = await open(`#/schedule/${id}`);
+    await page.getByText("would fail").first().waitFor();
+    await page.getByText("<img src=x").first().waitFor();
+    await node.call("almanac_increaseTime", 61);
+    await page.getByText("✗ failed").first().waitFor();
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.equal(await page.locator("main img").count(), 0);
+    none(troubles, "hostile text");
+    await page.close();
+}
+
+async function everyPage() {
+    const counter = await deploy(node, "Counter", [{ type: "uint256" }], [1_000n]);
+    const receipt = await job(node, { target: counter, data: callOf("increase(uint256)", ["uint256"], [1n]), wait: 90, every: 3_600, runs: 9 });
+    await book(node, { wait: 100, priority: 0, effort: 300 });
+    await book(node, { wait: 200, priority: 2, effort: 300 });
+    const id = BigInt(receipt.logs[0].topics[1]).toString();
+    const hashes = ["", "schedules", `schedule/${id}`, "create", "create?kind=callback", "subscriptions", "blocks", `block/${Number(receipt.blockNumber)}`, `tx/${receipt.transactionHash}`, `account/${counter}`, "network", "parameters", "search/nonsense"];
+    for (const [size, theme] of [["desktop", "light"], ["phone", "dark"]]) {
+        const { page, troubles } = await open("#/", size, theme);
+        for (const hash of hashes) {
+            await page.goto(`${node.url}/#/${hash}`);
+            await page.locator("main h1").waitFor();
+            await page.waitForTimeout(400);
+            none(await accessibilityProblems(page), `${hash} on ${size}, ${theme}`);
+            const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+            assert.ok(overflow <= 0, `${hash} on ${size} is ${overflow} px too wide`);
+        }
+        none(troubles, size);
+        await page.close();
+    }
+}
+
+/// A wallet makes itself known (EIP-6963), does not know the chain, adds it, and signs. Behind it is the node.
+async function browserWallet() {
+    const wallet = () => {
+        window.asked = [];
+        let hasChain = false;
+        const request = async ({ method, params = [] }) => {
+            window.asked.push(method);
+            if (method === "eth_requestAccounts") return [(await node("eth_accounts", []))[5]];
+            if (method === "wallet_switchEthereumChain" && !hasChain) throw Object.assign(new Error("unknown chain"), { code: 4902 });
+            if (method === "wallet_addEthereumChain") return void (hasChain = params[0].chainId === "0x7a69");
+            return node(method, params);
+        };
+        const node = async (method, params) => {
+            const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+            const answer = await (await fetch("/", { method: "POST", headers: { "content-type": "application/json" }, body })).json();
+            if (answer.error) throw new Error(answer.error.message);
+            return answer.result;
+        };
+        const detail = Object.freeze({ info: { uuid: "7a3d", name: "<b>Purse</b>", icon: "data:,", rdns: "example.purse" }, provider: { request, on() {} } });
+        const announce = () => window.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
+        window.addEventListener("eip6963:requestProvider", announce);
+        announce();
+    };
+    const { page, troubles } = await openPage(browser, `${node.url}/#/create?kind=callback`, "desktop", "light", wallet);
+    await page.getByRole("button", { name: "Account that signs" }).click();
+    await page.getByRole("button", { name: "<b>Purse</b>" }).click();
+    const before = page.getByRole("region", { name: "What it would do" });
+    await before.getByText("is the fee").waitFor();
+    await before.getByText("will succeed").waitFor();
+    await page.getByRole("button", { name: "Book it" }).click();
+    await page.waitForURL(/#\/schedule\//);
+    await page.getByText("A callback, once, with 100 effort.").waitFor();
+    const { owner, terms } = await node.call("almanac_getSchedule", new URL(page.url()).hash.split("/")[2]);
+    assert.deepEqual([owner, terms.priority], [node.accounts[5], "high"]);
+    const asked = await page.evaluate(() => window.asked);
+    assert.deepEqual(asked, ["eth_requestAccounts", "wallet_switchEthereumChain", "wallet_addEthereumChain", "eth_sendTransaction"]);
+    none(troubles, "wallet");
+    await page.close();
+}
+
+/// A node of a network serves the same page, may be called by it, and has no controls.
+async function validator() {
+    const network = await startValidator();
+    try {
+        const { page, troubles } = await openPage(browser, `${network.url}/#/network`, "desktop");
+        await page.getByRole("heading", { name: "The network is well" }).waitFor();
+        await page.getByText("This node: validator").waitFor();
+        await page.getByRole("region", { name: "Base fee" }).locator("canvas").waitFor();
+        assert.equal(await page.getByText("Dev time").count(), 0);
+        none(await accessibilityProblems(page), "network of a validator");
+        const shown = page.locator("header").getByRole("link", { name: /^[\d,]+$/ });
+        const first = await shown.innerText();
+        await page.waitForFunction((first) => document.querySelector(".head a")?.innerText !== first, first);
+        await page.goto(`${network.url}/#/block/2`);
+        await page.getByText("final, with a certificate").waitFor();
+        await page.goto(`${network.url}/#/`);
+        await page.getByText("The calendar is empty").waitFor();
+        none(troubles, "validator");
+        await page.close();
+    } finally {
+        await network.stop();
+    }
+}
+
+/// What the form shows for cast and viem books the same as the form; what it shows for Solidity compiles.
+async function snippets() {
+    const tools = path.join(root, "target/client-test");
+    const solc = createRequire(`${tools}/`)("solc");
+    const count = async () => (await node.call("almanac_listSchedules", { owner: node.accounts[0], status: "pending", limit: 100 })).schedules.length;
+    for (const [kind, file] of [["cron", "ICronRegistry"], ["callback", "ICallbackScheduler"]]) {
+        const { page } = await open(`#/create?kind=${kind}`);
+        const code = page.getByRole("region", { name: "The same in code" });
+        const shown = {};
+        for (const name of ["cast", "viem", "Solidity"]) {
+            await code.getByRole("button", { name }).click();
+            shown[name] = await code.locator("pre").innerText();
+        }
+        await page.close();
+        const before = await count();
+        const env = { ...process.env, PATH: `${tools}/node_modules/.bin:${process.env.PATH}` };
+        execSync(shown.cast, { cwd: tools, env, stdio: ["ignore", "ignore", "inherit"] });
+        execFileSync(process.execPath, ["--input-type=module", "--eval", shown.viem], { cwd: tools, stdio: ["ignore", "ignore", "inherit"] });
+        assert.equal(await count(), before + 2, kind);
+        const sources = {
+            [`${file}.sol`]: { content: fs.readFileSync(path.join(root, `contracts/${file}.sol`), "utf8") },
+            "Shown.sol": { content: `pragma solidity ^0.8.24; import "./${file}.sol"; contract Shown { function book() external payable { ${shown.Solidity} id; } }` },
+        };
+        const input = { language: "Solidity", sources, settings: { outputSelection: { "*": { "*": ["abi"] } } } };
+        const { errors = [] } = JSON.parse(solc.compile(JSON.stringify(input)));
+        none(errors.filter(({ severity }) => severity === "error").map(({ formattedMessage }) => formattedMessage), shown.Solidity);
+    }
+}
+
+async function keyboard() {
+    const { page } = await open("#/");
+    await page.locator("[data-row]").first().waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/#\/schedule\//);
+    await page.getByText("What it will do").waitFor();
+    await page.keyboard.press("t");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "travel");
+    await page.keyboard.press("/");
+    await page.keyboard.type("0");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Block 0" }).waitFor();
+    await page.close();
+}
+
+async function offline() {
+    const { page } = await open("#/");
+    await page.getByText("Due soon").waitFor();
+    const { port } = node;
+    await node.stop();
+    await page.getByText("The node cannot be reached.").waitFor();
+    node = await startNode(port);
+    await page.getByText("The node cannot be reached.").waitFor({ state: "detached" });
+    await page.getByText("The calendar is empty").waitFor();
+    await page.close();
+}
