@@ -155,6 +155,8 @@ pub(super) fn refusal(error: &TransactionError) -> &'static str {
         TransactionError::InsufficientFunds { .. } => "insufficient funds",
         TransactionError::FeeCapBelowBaseFee { .. } => "fee cap below base fee",
         TransactionError::DoesNotFit { .. } => "does not fit",
+        // Runs went ahead of a candidate that they made fail: the proposer leaves the dearer ones for later.
+        TransactionError::BehindRuns { .. } => "behind runs",
         other => panic!("no candidate here should be refused for: {other}"),
     }
 }
