@@ -130,12 +130,7 @@ impl Environment {
 
     /// The environment of a finished block, as far as its header describes it. For simulating calls "in" that
     /// block on the state after it, which has the parameters and the time of the last standstill.
-    pub fn of_header(
-        header: &Header,
-        chain: Chain,
-        parameters: Parameters,
-        held_until: TimestampMs,
-    ) -> Self {
+    pub fn of_header(header: &Header, chain: Chain, parameters: Parameters, held_until: TimestampMs) -> Self {
         Self {
             chain,
             number: header.number,

@@ -125,7 +125,8 @@ fn check<'a, I: Inspector<EvmContext<'a>>>(
     check_enabled(transaction, &execution.environment.parameters)?;
     check_expiration(transaction, execution.environment.timestamp)?;
     check_inclusion(transaction, candidate.sender(), &sender, base_fee)?;
-    let native = transaction.native().map(|native| check_native(execution.machine.state(), candidate, native));
+    let native =
+        transaction.native().map(|native| check_native(execution.machine.state(), candidate, native));
     Ok((bytes, native.transpose()?))
 }
 

@@ -167,15 +167,12 @@ pub(super) fn refusal(error: &TransactionError) -> &'static str {
         TransactionError::InsufficientFunds { .. } => "insufficient funds",
         TransactionError::FeeCapBelowBaseFee { .. } => "fee cap below base fee",
         TransactionError::DoesNotFit { .. } => "does not fit",
-<<<<<<< HEAD
         TransactionError::FeePayerFunds { .. } => "fee payer's funds",
         TransactionError::NonceAlreadyUsed { .. } => "nonce already used",
         TransactionError::ExpirationTooFar { .. } => "expiration too far",
         TransactionError::TransactionExpired { .. } => "expired",
-=======
         // Runs went ahead of a candidate that they made fail: the proposer leaves the dearer ones for later.
         TransactionError::BehindRuns { .. } => "behind runs",
->>>>>>> w-market
         other => panic!("no candidate here should be refused for: {other}"),
     }
 }
