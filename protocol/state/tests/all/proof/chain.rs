@@ -68,11 +68,11 @@ pub(crate) const GENESIS: StateKey = StateKey::Meta(Meta::Genesis);
 
 pub(crate) fn alice() -> Account {
     let coins = U256::from(1_500_000_000_000_000_000_u64);
-    Account { nonce: 3, balance: coins, code_hash: KECCAK256_EMPTY }
+    Account { nonce: 3, balance: coins, code_hash: KECCAK256_EMPTY, is_keyed: false }
 }
 
 pub(crate) fn token() -> Account {
-    Account { nonce: 1, balance: U256::ZERO, code_hash: keccak256(token_code()) }
+    Account { nonce: 1, balance: U256::ZERO, code_hash: keccak256(token_code()), is_keyed: false }
 }
 
 pub(crate) fn token_code() -> Bytes {
