@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/lock           held while a node uses the directory
 //! DIR/genesis.json   the genesis
+//! DIR/clock.json     how a developer set the time; without it, the chain continues at the machine's time
 //! DIR/chain/         blocks, state and votes
 //! DIR/chain/voter    the key whose votes are there
 //! DIR/index/         the index; can be rebuilt from the blocks

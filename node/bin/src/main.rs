@@ -7,6 +7,7 @@ mod block_log;
 mod catch_up;
 mod chain;
 mod cli;
+mod clock_note;
 mod console;
 mod control;
 mod datadir;

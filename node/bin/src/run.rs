@@ -5,6 +5,7 @@ use crate::{
     banner::Banner,
     chain::{self, Chain},
     cli::DevConfig,
+    clock_note::ClockNote,
     console::ConsoleLines,
     control::{BackupSource, Control},
     datadir::Datadir,
@@ -41,7 +42,14 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let mode = config.block_time.map_or(Mode::OnDemand, Mode::Interval);
     let directory = datadir.as_ref().map(|datadir| datadir.path().to_owned());
     let log = LogSwitch::default();
-    let setup = Setup { keeping: index_command::keeping(config.history), mode, log: log.clone() };
+    let clock = datadir.as_ref().map(|datadir| ClockNote::new(datadir.path()));
+    let keeping = index_command::keeping(config.history);
+    let solo = SoloConfig {
+        time: clock.as_ref().map(ClockNote::read).transpose()?.unwrap_or_default(),
+        keep_time: clock.map(ClockNote::into_keep),
+        ..SoloConfig::new(mode, Address::ZERO)
+    };
+    let setup = Setup { keeping, solo, log: log.clone() };
     let (thread, started) = spawn_sequencer(genesis.clone(), datadir, setup)?;
     let Started { mut solo, services, height, source } =
         started.await.context("the sequencer's thread ended before it began")??;
@@ -121,7 +129,7 @@ struct Started {
 /// How the sequencer is to run.
 struct Setup {
     keeping: IndexConfig,
-    mode: Mode,
+    solo: SoloConfig,
     log: LogSwitch,
 }
 
@@ -178,7 +186,7 @@ where
         Err(error) => return tell(ready, Err(error.into())),
     };
     let height = tip.header.number;
-    let Setup { mode, log, .. } = setup;
+    let Setup { solo: config, log, .. } = setup;
     let (chain_id, agenda) = (application.chain_id(), Arc::new(CalendarAgenda));
     let console = match ConsoleLines::start(index.clone(), agenda, chain_id, log.clone()) {
         Ok(console) => console,
@@ -189,7 +197,6 @@ where
     let mut sinks = services.sinks(log);
     sinks.push(Arc::new(console));
     sinks.extend(disk.map(|disk| disk.pruning));
-    let config = SoloConfig { mode, fee_recipient: Address::ZERO };
     let (application, pool) = (Arc::new(application), services.pool.clone());
     let (solo, sequencer) = Solo::start(application, tip, pool, sinks, SystemClock, config);
     tell(ready, Ok(Started { solo, services, height, source }));

@@ -2,6 +2,7 @@
 
 mod alloy_client;
 mod almanac;
+mod clock;
 mod controls;
 mod dev;
 mod eth;
