@@ -223,10 +223,9 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         Ok(())
     }
 
-    /// Reports an event of a schedule: to the block's list of events, and as a log of its door, priced like
-    /// LOG.
+    /// Reports an event of a schedule: to the block's list of events, and as logs, priced like LOG.
     pub(super) fn tell(&mut self, event: Event) -> Result<(), DoorError> {
-        if let Some(log) = super::event_log(&event, &Outcome::Success) {
+        for log in super::event_logs(&event, &Outcome::Success) {
             self.charge_log(log.topics().len(), log.data.data.len())?;
             self.context.journal_mut().log(log);
         }
