@@ -33,10 +33,10 @@ impl ClockNote {
         Self { path: directory.join("clock.json") }
     }
 
-    /// The settings of the last start: the machine's time, if nothing was noted.
-    pub(crate) fn read(&self) -> anyhow::Result<TimeSetting> {
+    /// The settings of the last start, if they were noted.
+    pub(crate) fn read(&self) -> anyhow::Result<Option<TimeSetting>> {
         if !self.path.exists() {
-            return Ok(TimeSetting::default());
+            return Ok(None);
         }
         let text = regular_file::read_text(&self.path, NOTE_BYTES_MAX)?;
         let written: Written = serde_json::from_str(&text).with_context(|| {
@@ -45,11 +45,11 @@ impl ClockNote {
                 self.path.display()
             )
         })?;
-        Ok(TimeSetting {
+        Ok(Some(TimeSetting {
             offset_ms: written.offset_ms,
             next: written.next_block_ms.map(TimestampMs),
             distance: written.block_distance_ms.map(DurationMs),
-        })
+        }))
     }
 
     /// Notes every change.
@@ -81,12 +81,12 @@ mod tests {
     fn what_was_set_is_read_again() {
         let directory = tempfile::tempdir().unwrap();
         let note = ClockNote::new(directory.path());
-        assert_eq!(note.read().unwrap(), TimeSetting::default(), "nothing was noted");
+        assert_eq!(note.read().unwrap(), None, "nothing was noted");
         for (offset_ms, next, distance) in [(-5, None, None), (i64::MAX, Some(7), Some(9))] {
             let (next, distance) = (next.map(TimestampMs), distance.map(DurationMs));
             let setting = TimeSetting { offset_ms, next, distance };
             note.write(setting).unwrap();
-            assert_eq!(note.read().unwrap(), setting);
+            assert_eq!(note.read().unwrap(), Some(setting));
         }
         std::fs::write(directory.path().join("clock.json"), "{}").unwrap();
         assert!(note.read().unwrap_err().to_string().contains("remove it"));
