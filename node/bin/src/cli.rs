@@ -29,7 +29,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start a developer chain with ten funded accounts.
-    Dev(DevConfig),
+    Dev(Box<DevConfig>),
     /// Run one node of a network: a validator or a follower.
     Node(NodeCommand),
     /// Create a network of validators and followers, or run one on this machine.

@@ -66,7 +66,9 @@ fn print_all(waiting: &Receiver<u64>, index: &Index, agenda: &dyn Agenda, chain_
         let Ok(Some(block)) = index.block(number) else { continue };
         match off_first_processor(|| lines(index, agenda, chain_id, &block)) {
             Ok(lines) => {
-                lines.iter().for_each(|(who, line)| tracing::info!("  console.log · {who} · {line}"))
+                for (who, line) in &lines {
+                    tracing::info!("  console.log · {who} · {line}");
+                }
             }
             Err(error) => tracing::debug!("cannot trace console.log of block {number}: {error}"),
         }

@@ -45,8 +45,9 @@ fn main() -> ExitCode {
         cli::Command::Dev(config) => {
             let level = match (config.is_silent, config.is_logging_calls) {
                 (true, _) => "off",
-                (false, true) => "info,rpc=debug",
-                (false, false) => "info",
+                // The libraries below warn of an empty disk, and of much else that a developer cannot change.
+                (false, true) => "error,almanac=info,rpc=debug",
+                (false, false) => "error,almanac=info,rpc=info",
             };
             logging::start(config.log_format, level);
         }
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
         Err(error) => return fail(&anyhow::Error::new(error).context("cannot start the runtime")),
     };
     let result = match cli.command {
-        cli::Command::Dev(config) => runtime.block_on(run::dev(config)),
+        cli::Command::Dev(config) => runtime.block_on(run::dev(*config)),
         cli::Command::Node(command) => runtime.block_on(network::node(&command)),
         cli::Command::Network(command) => runtime.block_on(network::run(&command)),
         cli::Command::Keys(command) => network::keys(&command),

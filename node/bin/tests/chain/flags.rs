@@ -103,7 +103,10 @@ fn a_directory_with_something_else_is_refused() {
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && message.contains("is not empty and holds no chain"), "{message}");
     assert_eq!(std::fs::read_dir(path).unwrap().count(), 1, "nothing was written");
-    let node = Node::start(&[]);
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let fresh = directory.path().join("chain");
+    let (node, _) = Node::start_for_programs(&["--datadir", fresh.to_str().unwrap()], log.as_file());
+    assert_eq!(std::fs::read_to_string(log.path()).unwrap(), "", "a first start has nothing to warn of");
     let taken = run(&["dev", "--port", node.address.rsplit(':').next().unwrap()]);
     let message = String::from_utf8_lossy(&taken.stderr).into_owned();
     assert_eq!(message.matches("in use").count(), 1, "{message}");

@@ -41,7 +41,7 @@ fn act() -> impl Strategy<Value = Act> {
     let span = 0..400_000u64;
     prop_oneof![
         span.clone().prop_map(|ms| Act::Wait { ms }),
-        (span.clone(), any::<bool>()).prop_map(|(ms, is_lost)| Act::Travel { ms, is_lost }),
+        (span, any::<bool>()).prop_map(|(ms, is_lost)| Act::Travel { ms, is_lost }),
         (-200_000..400_000i64).prop_map(|ms| Act::SetTime { ms }),
         prop::option::of(1..100_000u64).prop_map(|at_ms| Act::Mine { at_ms }),
         (1..4u64, 0..50_000u64, any::<bool>(), any::<bool>()).prop_map(
