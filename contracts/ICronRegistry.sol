@@ -32,6 +32,9 @@ interface ICronRegistry {
     error CronPaused();
     error TargetIsZero();
     error MethodIsEmpty();
+    /// The method is not a canonical signature: no spaces, no names, uint256 instead of uint. probable: the one that was
+    /// probably meant, empty if that cannot be told.
+    error MethodNotCanonical(string probable);
     /// Calldata without a selector of four bytes.
     error InputTooShort(uint256 given, uint256 min);
     error InputTooLong(uint256 given, uint256 max);
@@ -55,7 +58,8 @@ interface ICronRegistry {
     /// A fault of the chain's own: the job was put aside and cannot be read.
     error JobUnreadable(string reason);
 
-    /// Schedules a call of `method`, a signature such as "charge(uint256)", with its ABI-encoded arguments.
+    /// Schedules a call of `method`, a canonical signature such as "charge(uint256)", with its ABI-encoded arguments.
+    /// Read the id from JobScheduled: what eth_call answers is the id that the next block gives, not a promise.
     /// The value is the job's escrow. maxRuns 0: until the escrow runs out. intervalSec 0: one run.
     function schedule(
         address target,

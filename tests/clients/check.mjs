@@ -103,6 +103,14 @@ export function artifact(name) {
     return JSON.parse(fs.readFileSync(path.join(root, "contracts/artifacts", `${name}.json`), "utf8"));
 }
 
+/** What contracts/testing/Scenarios.sol noted, a line each: what, and two numbers. */
+export function notes(words) {
+    return words.map((word) => {
+        const text = Buffer.from(word.slice(2, 22), "hex").toString().replace(/\0+$/, "");
+        return `${text} ${BigInt(`0x${word.slice(22, 44)}`)} ${BigInt(`0x${word.slice(44)}`)}`;
+    });
+}
+
 /** Posts any JSON and gives the answer as it came. */
 export async function post(body) {
     const response = await fetch(url, {

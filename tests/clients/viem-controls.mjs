@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import { createTestClient, http, parseEther, parseGwei, publicActions, toHex, walletActions } from "viem";
 import { alice, bob, carol, common, deployCounter, included, reader, wallet } from "./accounts-viem.mjs";
-import { artifact, check, finish, until, url } from "./check.mjs";
+import { artifact, check, finish, onlyAlmanac, until, url } from "./check.mjs";
 
 const test = createTestClient({ ...common, mode: "anvil", transport: http(url) })
     .extend(publicActions)
@@ -141,6 +141,26 @@ await check("console.log of a contract is shown by the node", async () => {
         () => fs.readFileSync(log, "utf8").includes("the answer is 42"),
         3_000,
     );
+});
+// viem repeats by itself what it gave up waiting for; each repetition used to add the whole span.
+await onlyAlmanac("increaseTime that is repeated moves the clock once", async () => {
+    const { abi } = artifact("ICronRegistry");
+    const registry = { address: "0x0000000000000000000000000000000000000006", abi };
+    const { timestamp: start } = await reader.getBlock({ blockTag: "pending" });
+    const order = [address, "0x12345678", start + 60n, 60n, 0n, 100_000n];
+    const receipt = await included(
+        await wallet.writeContract({ ...registry, functionName: "scheduleCalldata", args: order, value: parseEther("1") }),
+    );
+    assert.equal(receipt.status, "success");
+    const impatient = createTestClient({
+        ...common,
+        mode: "anvil",
+        transport: http(url, { timeout: 300, retryCount: 100, retryDelay: 1 }),
+    });
+    const { timestamp: before } = await reader.getBlock({ blockTag: "pending" });
+    await impatient.increaseTime({ seconds: 60 * 1_000 });
+    const passed = (await reader.getBlock({ blockTag: "pending" })).timestamp - before;
+    assert.ok(passed >= 60_000n && passed < 60_060n, `${passed} s`);
 });
 
 finish();

@@ -96,7 +96,7 @@ async fn methods() -> anyhow::Result<(Solo, RpcModule<()>)> {
     let heads = Heads::new(index.clone());
     let feed = Arc::new(IndexFeed(index.clone()));
     let sinks: Vec<Arc<dyn Sink>> = vec![feed.clone(), heads.clone()];
-    let config = SoloConfig { mode: Mode::OnDemand, fee_recipient: Address::ZERO };
+    let config = SoloConfig::new(Mode::OnDemand, Address::ZERO);
     let (solo, sequencer) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, SystemClock, config);
     tokio::spawn(sequencer);
     let admission = Admission::new(chain, pool, feed);

@@ -1,6 +1,7 @@
 //! The ten accounts of a developer chain, which every Ethereum tool knows.
 
 use alloy_primitives::{Address, B256, U256, address, b256};
+use alloy_signer_local::{MnemonicBuilder, coins_bip39::English};
 use almanac_primitives::{
     Genesis, TimestampMs, Wei, addresses::DEVELOPER, genesis::Allocation, params::DEVELOPER_TREASURY,
 };
@@ -66,23 +67,61 @@ pub(crate) const ACCOUNTS: [DevAccount; 10] = [
     },
 ];
 
-/// The start of a developer's chain. The first account governs it.
-pub(crate) fn genesis(chain_id: u64, now: TimestampMs) -> Genesis {
-    let balance = Wei(U256::from(COINS) * U256::from(10).pow(U256::from(18)));
-    let account = Allocation { balance, ..Allocation::default() };
-    let treasury = Allocation { balance: DEVELOPER_TREASURY, ..Allocation::default() };
-    let mut allocations: BTreeMap<_, _> =
-        ACCOUNTS.iter().map(|known| (known.address, account.clone())).collect();
-    allocations.insert(DEVELOPER, treasury);
-    Genesis {
-        chain_id,
-        timestamp_ms: now,
-        governance: ACCOUNTS[0].address,
-        parameters: BTreeMap::new(),
-        validators: Vec::new(),
-        developer: true,
-        allocations,
+/// The accounts of a developer's chain, and what each starts with.
+#[derive(Clone, Debug)]
+pub(crate) struct DevAccounts {
+    pub(crate) mnemonic: String,
+    pub(crate) accounts: Vec<DevAccount>,
+    pub(crate) coins: u64,
+}
+
+impl Default for DevAccounts {
+    fn default() -> Self {
+        Self { mnemonic: MNEMONIC.to_owned(), accounts: ACCOUNTS.to_vec(), coins: COINS }
     }
+}
+
+impl DevAccounts {
+    /// The first accounts of a phrase; without one, of the phrase that everybody knows.
+    pub(crate) fn new(mnemonic: Option<&str>, count: u32, coins: u64) -> anyhow::Result<Self> {
+        let known = ACCOUNTS.len();
+        if let (None, count @ 0..=10) = (mnemonic, count as usize) {
+            return Ok(Self { accounts: ACCOUNTS[..count.min(known)].to_vec(), coins, ..Self::default() });
+        }
+        let mnemonic = mnemonic.unwrap_or(MNEMONIC).to_owned();
+        let derive = |index| -> anyhow::Result<DevAccount> {
+            let signer = MnemonicBuilder::<English>::default().phrase(&mnemonic).index(index)?.build()?;
+            Ok(DevAccount { address: signer.address(), secret: signer.to_bytes() })
+        };
+        let accounts = (0..count).map(derive).collect::<anyhow::Result<_>>()?;
+        Ok(Self { mnemonic, accounts, coins })
+    }
+
+    /// The start of a developer's chain. The first account governs it.
+    pub(crate) fn genesis(&self, chain_id: u64, now: TimestampMs) -> Genesis {
+        let balance = Wei(U256::from(self.coins) * U256::from(10).pow(U256::from(18)));
+        let account = Allocation { balance, ..Allocation::default() };
+        let treasury = Allocation { balance: DEVELOPER_TREASURY, ..Allocation::default() };
+        let mut allocations: BTreeMap<_, _> =
+            self.accounts.iter().map(|known| (known.address, account.clone())).collect();
+        // An account without anything does not exist.
+        allocations.retain(|_, account| !account.balance.0.is_zero());
+        allocations.insert(DEVELOPER, treasury);
+        Genesis {
+            chain_id,
+            timestamp_ms: now,
+            governance: self.accounts[0].address,
+            parameters: BTreeMap::new(),
+            validators: Vec::new(),
+            developer: true,
+            allocations,
+        }
+    }
+}
+
+/// The start of a developer's chain with the usual accounts.
+pub(crate) fn genesis(chain_id: u64, now: TimestampMs) -> Genesis {
+    DevAccounts::default().genesis(chain_id, now)
 }
 
 #[cfg(test)]
@@ -96,5 +135,18 @@ mod tests {
             let signature = sign_message(secret, B256::ZERO).unwrap();
             assert_eq!(signature.recover_address_from_prehash(&B256::ZERO).unwrap(), address);
         }
+    }
+
+    /// More accounts than the known ten, and another phrase.
+    #[test]
+    fn accounts_come_from_their_phrase() {
+        let more = DevAccounts::new(None, 12, 1).unwrap();
+        let addresses = |accounts: &[DevAccount]| accounts.iter().map(|one| one.address).collect::<Vec<_>>();
+        assert_eq!(addresses(&more.accounts[..10]), addresses(&ACCOUNTS));
+        assert_eq!(more.accounts.len(), 12);
+        assert_eq!(addresses(&DevAccounts::new(None, 3, 1).unwrap().accounts), addresses(&ACCOUNTS[..3]));
+        let other = "legal winner thank year wave sausage worth useful legal winner thank yellow";
+        assert_ne!(DevAccounts::new(Some(other), 1, 1).unwrap().accounts[0].address, ACCOUNTS[0].address);
+        assert!(DevAccounts::new(Some("test test"), 1, 1).is_err());
     }
 }

@@ -1,9 +1,6 @@
 //! The banner of a developer chain.
 
-use crate::{
-    accounts::{ACCOUNTS, COINS, MNEMONIC},
-    waiting::Waiting,
-};
+use crate::{accounts::DevAccounts, waiting::Waiting};
 use serde_json::json;
 use std::{fmt::Write as _, net::SocketAddr, path::Path};
 
@@ -15,6 +12,9 @@ pub(crate) struct Banner<'a> {
     pub(crate) blocks: String,
     pub(crate) waiting: Waiting,
     pub(crate) datadir: Option<&'a Path>,
+    pub(crate) accounts: &'a DevAccounts,
+    /// Whether tools that accept only known clients will refuse this one.
+    pub(crate) is_own_name: bool,
     /// Pages of every origin may call.
     pub(crate) is_open: bool,
 }
@@ -22,7 +22,9 @@ pub(crate) struct Banner<'a> {
 impl Banner<'_> {
     /// The same facts for a program: one JSON object on one line.
     pub(crate) fn json(&self) -> String {
-        let accounts: Vec<_> = ACCOUNTS
+        let accounts: Vec<_> = self
+            .accounts
+            .accounts
             .iter()
             .map(|account| json!({ "address": account.address, "privateKey": account.secret }))
             .collect();
@@ -34,7 +36,7 @@ impl Banner<'_> {
             "height": self.height,
             "schedulesWaiting": self.waiting.schedules,
             "nextDueMs": self.waiting.next.map(|next| next.0),
-            "mnemonic": MNEMONIC,
+            "mnemonic": self.accounts.mnemonic,
             "accounts": accounts,
             "datadir": self.datadir,
             "allowsEveryOrigin": self.is_open,
@@ -48,11 +50,12 @@ impl Banner<'_> {
         let mut line = |text: String| writeln!(out, "{text}").expect("a String takes any text");
         line(format!("Almanac {} — an EVM chain with a calendar", env!("CARGO_PKG_VERSION")));
         line(String::new());
-        line(format!("Accounts ({COINS} coins each; the keys are public, use them nowhere else)"));
-        for (n, account) in ACCOUNTS.iter().enumerate() {
+        let DevAccounts { mnemonic, accounts, coins } = self.accounts;
+        line(format!("Accounts ({coins} coins each; the keys are public, use them nowhere else)"));
+        for (n, account) in accounts.iter().enumerate() {
             line(format!("  ({n}) {}  key {}", account.address, account.secret));
         }
-        line(format!("  mnemonic  {MNEMONIC}"));
+        line(format!("  mnemonic  {mnemonic}"));
         line(String::new());
         line(format!("  rpc       http://{}", self.rpc));
         line(format!("            ws://{}", self.rpc));
@@ -66,6 +69,12 @@ impl Banner<'_> {
             Some(directory) => format!("  kept in   {}", directory.display()),
             None => "  kept in   memory; --datadir DIR keeps the chain on disk".to_owned(),
         });
+        if self.is_own_name {
+            line("  Hardhat   needs --client-version anvil/v1.0.0 for its network helpers".to_owned());
+        }
+        if !self.rpc.ip().is_loopback() {
+            line("  WARNING   --host: other machines can use this chain and its accounts".to_owned());
+        }
         if self.is_open {
             line(
                 "  WARNING   --allow-origin *: every web page you open can use this chain and its accounts"

@@ -1,11 +1,17 @@
 //! Log lines about final blocks.
 
-use crate::{figures::lane_name, log_switch::LogSwitch, waiting::Waiting};
+use crate::{
+    figures::lane_name,
+    log_switch::LogSwitch,
+    span::{coins, due_in},
+    waiting::Waiting,
+};
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::{BlockOutput, Executed, fault_in};
 use almanac_index::Index;
-use almanac_primitives::{Block, Header, Lane, Outcome, Receipt};
+use almanac_primitives::{Block, Header, Lane, Outcome, Receipt, ScheduleId, TimestampMs};
 use almanac_rpc::{revert, types::time::iso};
+use almanac_schedule::life::{Event, LifeEvent, What};
 use std::sync::Arc;
 
 /// Writes a line per block.
@@ -27,19 +33,22 @@ impl Sink for BlockLog {
         let failed = output.receipts.iter().filter(|receipt| !receipt.outcome.is_success()).count();
         let runs = output.transactions.iter().filter(|ran| ran.run().is_some()).count();
         tracing::info!(
-            "block {} · {}, {} ({failed} failed) · {} · base fee {} gwei{} · {}",
+            "block {} · {} · {}, {} ({failed} failed) · {} · base fee {} gwei{} · {}",
             header.number,
+            iso(header.timestamp),
             counted(users, "transaction"),
             runs_by_lane(output),
             gas(header),
             gwei(header.base_fee.0),
-            self.next_due(),
+            self.next_due(header.timestamp),
             block.hash(),
         );
-        let ran = output.transactions.iter().zip(&output.receipts);
-        let seen = ran.filter(|(ran, _)| !matches!(ran, Executed::Prologue(_)));
-        for (ran, receipt) in seen.take(LINES_MAX) {
-            tracing::info!("  {}", describe(ran, receipt));
+        let ran = output.transactions.iter().zip(&output.receipts).enumerate();
+        for (index, (ran, receipt)) in ran.take(LINES_MAX + 1) {
+            if !matches!(ran, Executed::Prologue(_)) {
+                tracing::info!("  {}", describe(ran, receipt));
+            }
+            log_events(&output.events, index, header.timestamp);
         }
         let left = (users + runs).saturating_sub(LINES_MAX);
         if left > 0 {
@@ -57,10 +66,10 @@ impl Sink for BlockLog {
 }
 
 impl BlockLog {
-    /// When something is due next, if anything waits.
-    fn next_due(&self) -> String {
+    /// When something is due next after a block of this time, if anything waits.
+    fn next_due(&self, now: TimestampMs) -> String {
         let waiting = Waiting::read(&self.index).unwrap_or_default();
-        waiting.next.map_or_else(String::new, |next| format!(" · next due {}", iso(next)))
+        waiting.next.map_or_else(String::new, |next| format!(" · next due {}", due_in(next, now)))
     }
 }
 
@@ -90,6 +99,41 @@ fn counted(count: usize, what: &str) -> String {
 
 /// Transactions of one block that get a line of their own; a busy chain would write nothing else.
 const LINES_MAX: usize = 5;
+
+/// Events of one transaction that get a line of their own.
+const EVENTS_MAX: usize = 3;
+
+/// What the transaction at a receipt index did to schedules.
+fn log_events(events: &[LifeEvent], index: usize, now: TimestampMs) {
+    let told: Vec<String> = events
+        .iter()
+        .filter(|event| event.index == index)
+        .filter_map(|told| happened(&told.event, now))
+        .collect();
+    told.iter().take(EVENTS_MAX).for_each(|line| tracing::info!("    {line}"));
+    if told.len() > EVENTS_MAX {
+        tracing::info!("    and {} more", told.len() - EVENTS_MAX);
+    }
+}
+
+/// An event of a schedule, with its id in both forms.
+fn happened(event: &Event, now: TimestampMs) -> Option<String> {
+    let ScheduleId(number) = event.id;
+    let what = match &event.what {
+        What::Created { due: Some(due), .. } => {
+            format!("created · due {}, at {}", due_in(*due, now), iso(*due))
+        }
+        What::Created { due: None, .. } => "created".to_owned(),
+        What::ToppedUp { amount, escrow } => {
+            format!("topped up by {}, has {}", coins(*amount), coins(*escrow))
+        }
+        What::Executed { fee, .. } => format!("ran for {}", coins(*fee)),
+        What::Ended { end, refunded, .. } => format!("ended, {end} · {} refunded", coins(*refunded)),
+        // A mark before the run, and a fault that has a line of its own.
+        What::Processed { .. } | What::Quarantined { .. } => return None,
+    };
+    Some(format!("schedule {} ({number}) {what}", event.id))
+}
 
 /// One transaction: who called whom, and what became of it.
 fn describe(ran: &Executed, receipt: &Receipt) -> String {

@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::{
+    chain_flags::ChainFlags,
     db::DbCommand,
     index_command::IndexCommand,
     logging::LogFormat,
@@ -28,7 +29,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start a developer chain with ten funded accounts.
-    Dev(DevConfig),
+    Dev(Box<DevConfig>),
     /// Run one node of a network: a validator or a follower.
     Node(NodeCommand),
     /// Create a network of validators and followers, or run one on this machine.
@@ -60,8 +61,8 @@ pub(crate) enum Command {
 
 Logs go to standard error; RUST_LOG=debug shows more, RUST_LOG=off none.")]
 pub(crate) struct DevConfig {
-    /// Port for JSON-RPC on 127.0.0.1; 0 picks a free port.
-    #[arg(long, default_value_t = 8545)]
+    /// Port for JSON-RPC; 0 picks a free port.
+    #[arg(long, short = 'p', default_value_t = 8545)]
     pub(crate) port: u16,
 
     /// Chain id [default: 31337, or that of the data directory].
@@ -69,7 +70,7 @@ pub(crate) struct DevConfig {
     pub(crate) chain_id: Option<u64>,
 
     /// Make a block at this interval (200ms, 1s, 2m) instead of one per transaction.
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, short = 'b', value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) block_time: Option<DurationMs>,
 
     /// Keep the chain in this directory, which is created if it does not exist.
@@ -88,6 +89,10 @@ pub(crate) struct DevConfig {
     #[arg(long = "silent")]
     pub(crate) is_silent: bool,
 
+    /// Log every JSON-RPC call with its duration.
+    #[arg(long = "log-calls", conflicts_with = "is_silent")]
+    pub(crate) is_logging_calls: bool,
+
     /// Format of log lines.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) log_format: LogFormat,
@@ -95,6 +100,10 @@ pub(crate) struct DevConfig {
     /// Keep the state of this many blocks before the last one [default: all].
     #[arg(long, value_name = "BLOCKS")]
     pub(crate) history: Option<u64>,
+
+    /// What the chain starts with.
+    #[command(flatten)]
+    pub(crate) chain: ChainFlags,
 
     /// Who may call, and how much.
     #[command(flatten)]

@@ -5,7 +5,7 @@ use crate::log_switch::LogSwitch;
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::BlockOutput;
 use almanac_index::{Index, IndexedBlock};
-use almanac_primitives::{Block, Chain};
+use almanac_primitives::{Block, Chain, Receipt};
 use almanac_priority::{lower_thread, off_first_processor};
 use almanac_schedule::Agenda;
 use almanac_trace::{Console, Limits, Replay, TraceError};
@@ -65,7 +65,11 @@ fn print_all(waiting: &Receiver<u64>, index: &Index, agenda: &dyn Agenda, chain:
         // A block that was taken back meanwhile, or whose state is gone, has nothing to say.
         let Ok(Some(block)) = index.block(number) else { continue };
         match off_first_processor(|| lines(index, agenda, chain, &block)) {
-            Ok(lines) => lines.iter().for_each(|line| tracing::info!("  console.log · {line}")),
+            Ok(lines) => {
+                for (who, line) in &lines {
+                    tracing::info!("  console.log · {who} · {line}");
+                }
+            }
             Err(error) => tracing::debug!("cannot trace console.log of block {number}: {error}"),
         }
     }
@@ -76,7 +80,15 @@ fn lines(
     agenda: &dyn Agenda,
     chain: Chain,
     block: &IndexedBlock,
-) -> Result<Vec<String>, TraceError> {
+) -> Result<Vec<(String, String)>, TraceError> {
     let Some(replay) = Replay::new(index, agenda, chain, block)? else { return Ok(Vec::new()) };
-    Ok(replay.all(&Console, Limits::BLOCK)?.into_iter().flatten().collect())
+    let printed = replay.all(&Console, Limits::BLOCK)?.into_iter().zip(&block.receipts);
+    let of_one = |(lines, receipt): (Vec<String>, &Receipt)| {
+        let who = match receipt.schedule_ref {
+            Some(run) => format!("run {} of schedule {}", run.number, run.schedule),
+            None => receipt.transaction_hash.to_string(),
+        };
+        lines.into_iter().map(move |line| (who.clone(), line))
+    };
+    Ok(printed.flat_map(of_one).collect())
 }

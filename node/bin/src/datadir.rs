@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/lock           held while a node uses the directory
 //! DIR/genesis.json   the genesis
+//! DIR/clock.json     how a developer set the time; without it, the chain continues at the machine's time
 //! DIR/chain/         blocks, state and votes
 //! DIR/chain/voter    the key whose votes are there
 //! DIR/index/         the index; can be rebuilt from the blocks
@@ -15,12 +16,11 @@
 //! ```
 
 use crate::{
-    accounts,
     private_file::{self, sync_directory},
     regular_file::{self, GENESIS_BYTES_MAX, NOTE_BYTES_MAX},
 };
 use almanac_bft::sync::Floor;
-use almanac_primitives::{Genesis, TimestampMs};
+use almanac_primitives::Genesis;
 use anyhow::{Context as _, bail, ensure};
 use commonware_runtime::tokio::{Config, Runner};
 use std::{
@@ -49,6 +49,7 @@ impl Datadir {
 
     /// The same; `None` where another process uses the directory.
     pub(crate) fn try_take(path: &Path) -> anyhow::Result<Option<Self>> {
+        check_ours(path)?;
         private_file::create_directories(path)?;
         let lock = private_file::open_lock(path, "lock")?;
         match lock.try_lock() {
@@ -241,9 +242,13 @@ impl Datadir {
         Ok(())
     }
 
-    /// The genesis of the chain in the directory, or of a new developer's chain.
-    pub(crate) fn genesis(&self, chain_id: Option<u64>, now: TimestampMs) -> anyhow::Result<Genesis> {
-        let genesis = read_or_write_genesis(&self.path.join("genesis.json"), chain_id, now)?;
+    /// The genesis of the chain in the directory, or of a new developer's chain, which `fresh` gives.
+    pub(crate) fn genesis(
+        &self,
+        chain_id: Option<u64>,
+        fresh: impl FnOnce() -> anyhow::Result<Genesis>,
+    ) -> anyhow::Result<Genesis> {
+        let genesis = read_or_write_genesis(&self.path.join("genesis.json"), fresh)?;
         // A sequencer alone would take it where the other validators never follow.
         ensure!(
             genesis.validators.is_empty(),
@@ -263,6 +268,21 @@ impl Datadir {
     }
 }
 
+/// What a directory of ours has at least one of, whatever it was interrupted at.
+const OURS: [&str; 8] = ["lock", "genesis.json", "chain", "index", "floor", "copying", "fresh", "replacing"];
+
+/// Refuses a directory that somebody uses for something else: a chain would spread its files among theirs.
+fn check_ours(path: &Path) -> anyhow::Result<()> {
+    let Ok(mut entries) = fs::read_dir(path) else { return Ok(()) };
+    let is_ours = OURS.iter().any(|name| path.join(name).exists());
+    ensure!(
+        is_ours || entries.next().is_none(),
+        "{} is not empty and holds no chain: choose an empty or a new directory",
+        path.display()
+    );
+    Ok(())
+}
+
 /// Removes a file or a directory, if it is there.
 fn remove_all(place: &Path) -> anyhow::Result<()> {
     let removed = if place.is_dir() { fs::remove_dir_all(place) } else { fs::remove_file(place) };
@@ -274,12 +294,14 @@ fn remove_all(place: &Path) -> anyhow::Result<()> {
     }
 }
 
-fn read_or_write_genesis(path: &Path, chain_id: Option<u64>, now: TimestampMs) -> anyhow::Result<Genesis> {
+fn read_or_write_genesis(
+    path: &Path,
+    fresh: impl FnOnce() -> anyhow::Result<Genesis>,
+) -> anyhow::Result<Genesis> {
     if path.exists() {
         return read_genesis(path);
     }
-    let genesis = accounts::genesis(chain_id.unwrap_or(accounts::CHAIN_ID), now);
-    genesis.check()?;
+    let genesis = fresh()?;
     write_genesis(path, &genesis)?;
     Ok(genesis)
 }

@@ -26,6 +26,7 @@ pub(crate) fn start() -> anyhow::Result<PrometheusHandle> {
         .build_recorder();
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder).context("metrics are recorded already")?;
+    describe();
     let figures = handle.clone();
     tokio::spawn(async move {
         loop {
@@ -34,6 +35,26 @@ pub(crate) fn start() -> anyhow::Result<PrometheusHandle> {
         }
     });
     Ok(handle)
+}
+
+/// What each metric means; Prometheus shows it as HELP.
+fn describe() {
+    use metrics::{describe_counter as counter, describe_gauge as gauge, describe_histogram as histogram};
+    gauge!("almanac_block_height", "Height of the last block.");
+    gauge!("almanac_block_time_seconds", "Time of the last block, in Unix seconds.");
+    gauge!("almanac_base_fee_wei", "Base fee of the last block, in wei per gas.");
+    counter!("almanac_gas_used_total", "Gas used by blocks, callbacks included.");
+    counter!("almanac_transactions_total", "User transactions in blocks.");
+    counter!("almanac_failed_total", "User transactions and runs that failed.");
+    counter!("almanac_runs_total", "Runs of schedules, by lane.");
+    counter!("almanac_run_failures_total", "Runs of schedules that failed, by lane.");
+    histogram!("almanac_run_lateness_seconds", "Time from when a run was due to its block, by lane.");
+    gauge!("almanac_schedules_pending", "Schedules that wait for a run.");
+    gauge!("almanac_pool_ready", "Transactions in the pool that can run.");
+    gauge!("almanac_pool_parked", "Transactions in the pool that wait for a nonce or for funds.");
+    counter!("almanac_rpc_calls_total", "JSON-RPC calls, by method and outcome.");
+    histogram!("almanac_rpc_seconds", "Time from a JSON-RPC call to its answer, by method.");
+    counter!("almanac_conflicting_votes_total", "Conflicting votes that were seen, by validator.");
 }
 
 /// Counts blocks and what is in them.

@@ -6,13 +6,16 @@ mod banner;
 mod block_log;
 mod catch_up;
 mod chain;
+mod chain_flags;
 mod cli;
+mod clock_note;
 mod console;
 mod control;
 mod datadir;
 mod db;
 mod explorer;
 mod figures;
+mod helpers;
 mod http;
 mod index_command;
 #[cfg(test)]
@@ -30,6 +33,7 @@ mod run;
 mod services;
 mod shutdown;
 mod signed_backup;
+mod span;
 mod waiting;
 
 use clap::Parser as _;
@@ -40,7 +44,13 @@ fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     match &cli.command {
         cli::Command::Dev(config) => {
-            logging::start(config.log_format, if config.is_silent { "off" } else { "info" });
+            let level = match (config.is_silent, config.is_logging_calls) {
+                (true, _) => "off",
+                // The libraries below warn of an empty disk, and of much else that a developer cannot change.
+                (false, true) => "error,almanac=info,rpc=debug",
+                (false, false) => "error,almanac=info,rpc=info",
+            };
+            logging::start(config.log_format, level);
         }
         // The libraries below report every connection and every vote.
         cli::Command::Node(_) => {
@@ -63,7 +73,7 @@ fn main() -> ExitCode {
         Err(error) => return fail(&anyhow::Error::new(error).context("cannot start the runtime")),
     };
     let result = match cli.command {
-        cli::Command::Dev(config) => runtime.block_on(run::dev(config)),
+        cli::Command::Dev(config) => runtime.block_on(run::dev(*config)),
         cli::Command::Node(command) => runtime.block_on(network::node(&command)),
         cli::Command::Network(command) => runtime.block_on(network::run(&command)),
         cli::Command::Keys(command) => network::keys(&command),
@@ -85,6 +95,37 @@ fn allow_many_files() {
 }
 
 fn fail(error: &anyhow::Error) -> ExitCode {
-    let _ = writeln!(std::io::stderr(), "almanac: {error:#}");
+    let _ = writeln!(std::io::stderr(), "almanac: {}", causes(error));
     ExitCode::FAILURE
+}
+
+/// An error and its causes, each once: many of them repeat theirs.
+fn causes(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if told.is_empty() {
+            told = cause;
+        } else if !told.contains(&cause) {
+            told = format!("{told}: {cause}");
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let inner = anyhow::anyhow!("address in use");
+        assert_eq!(
+            causes(&inner.context("cannot listen: address in use; choose another")),
+            "cannot listen: address in use; choose another"
+        );
+        assert_eq!(
+            causes(&anyhow::anyhow!("no such file").context("cannot read x")),
+            "cannot read x: no such file"
+        );
+    }
 }

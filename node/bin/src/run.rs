@@ -1,30 +1,44 @@
 //! Assembles a developer chain, runs it, and shuts it down.
 
 use crate::{
-    accounts,
+    accounts::DevAccounts,
     banner::Banner,
     chain::{self, Chain},
     cli::DevConfig,
+    clock_note::ClockNote,
     console::ConsoleLines,
     control::{BackupSource, Control},
     datadir::Datadir,
+    http::Endpoint,
     index_command,
     log_switch::LogSwitch,
+    private_file,
+    regular_file::{self, GENESIS_BYTES_MAX},
     services::{Face, Services},
     shutdown::Shutdown,
     waiting::Waiting,
 };
-use alloy_primitives::Address;
-use almanac_consensus::{Clock as _, Controls, Engine as _, Mode, Solo, SoloConfig, SystemClock};
+use alloy_primitives::{Address, Bytes, U256, hex};
+use almanac_consensus::{
+    Clock as _, Controls, Engine as _, Mode, Solo, SoloConfig, SystemClock, solo::TimeSetting,
+};
+use almanac_exec::Edit;
 use almanac_index::IndexConfig;
 use almanac_mempool::{Pool, PoolConfig};
-use almanac_primitives::Genesis;
+use almanac_primitives::{Genesis, TimestampMs};
 use almanac_rpc::{served::NodeKind, wallet::Wallet};
 use almanac_schedule::CalendarAgenda;
 use almanac_state::StateStore;
 use anyhow::Context as _;
 use commonware_runtime::Runner as _;
-use std::{io::Write as _, net::Ipv4Addr, sync::Arc, thread::JoinHandle};
+use serde_json::{Value, json};
+use std::{
+    io::Write as _,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    thread::JoinHandle,
+    time::Duration,
+};
 use tokio::sync::oneshot;
 
 /// Runs a developer's chain until a signal or a failure ends it.
@@ -34,14 +48,28 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let mut shutdown = Shutdown::listen()?;
     let datadir = config.datadir.as_deref().map(Datadir::take).transpose()?;
     let now = SystemClock.now();
+    let accounts = config.chain.accounts()?;
+    let fresh = || config.chain.genesis(config.chain_id, now, &accounts);
     let genesis = match &datadir {
-        Some(datadir) => datadir.genesis(config.chain_id, now)?,
-        None => accounts::genesis(config.chain_id.unwrap_or(accounts::CHAIN_ID), now),
+        Some(datadir) => datadir.genesis(config.chain_id, fresh)?,
+        None => fresh()?,
     };
-    let mode = config.block_time.map_or(Mode::OnDemand, Mode::Interval);
+    let mode = match config.block_time {
+        Some(interval) => Mode::Interval(interval),
+        None if config.chain.is_manual => Mode::Manual,
+        None => Mode::OnDemand,
+    };
     let directory = datadir.as_ref().map(|datadir| datadir.path().to_owned());
     let log = LogSwitch::default();
-    let setup = Setup { keeping: index_command::keeping(config.history), mode, log: log.clone() };
+    let clock = datadir.as_ref().map(|datadir| ClockNote::new(datadir.path()));
+    let keeping = index_command::keeping(config.history);
+    let noted = clock.as_ref().map(ClockNote::read).transpose()?.flatten();
+    let solo = SoloConfig {
+        time: noted.map_or_else(|| first_time(&config, now), Ok)?,
+        keep_time: clock.map(ClockNote::into_keep),
+        ..SoloConfig::new(mode, Address::ZERO)
+    };
+    let setup = Setup { keeping, solo, log: log.clone() };
     let (thread, started) = spawn_sequencer(genesis.clone(), datadir, setup)?;
     let Started { mut solo, services, height, source } =
         started.await.context("the sequencer's thread ended before it began")??;
@@ -51,9 +79,10 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
         _ => None,
     };
     let waiting = Waiting::read(&services.index)?;
-    let address = (Ipv4Addr::LOCALHOST, config.port).into();
-    let face = face(&config.client_version, solo.controls(), log);
+    let address = (config.chain.host, config.port).into();
+    let face = face(&config.client_version, &accounts, solo.controls(), log);
     let serving = services.start(address, server_config, face).await?;
+    prepare(&config, serving.address(), solo.controls(), height).await?;
     let banner = Banner {
         rpc: serving.address(),
         chain_id: genesis.chain_id,
@@ -61,8 +90,13 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
         blocks: describe(mode),
         waiting,
         datadir: config.datadir.as_deref(),
+        accounts: &accounts,
+        is_own_name: config.client_version == almanac_rpc::CLIENT_VERSION,
         is_open,
     };
+    if let Some(file) = &config.chain.config_out {
+        private_file::replace(file, (banner.json() + "\n").as_bytes()).context("--config-out")?;
+    }
     // The process that started us may have closed the pipe, which is no reason to stop.
     let _ = writeln!(std::io::stdout(), "{}", show(&banner, &config));
 
@@ -73,16 +107,69 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
             anyhow::bail!("the sequencer ended without a reason");
         }
     }
+    let dumped = dump(&config, serving.address()).await;
     serving.stop().await;
-    stop(solo, thread).await
+    stop(solo, thread).await.and(dumped)
+}
+
+/// How the clock of a new chain is set: it goes on from the time of block 0.
+fn first_time(config: &DevConfig, now: TimestampMs) -> anyhow::Result<TimeSetting> {
+    let start = config.chain.start(now)?;
+    // Times are far below 2^63, so the difference fits.
+    Ok(TimeSetting { offset_ms: start.0.wrapping_sub(now.0).cast_signed(), ..TimeSetting::default() })
+}
+
+/// Time for a request of ours to the node itself.
+const OWN_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Carries out the flags that are requests to a running chain.
+async fn prepare(
+    config: &DevConfig,
+    rpc: SocketAddr,
+    controls: &Controls,
+    height: u64,
+) -> anyhow::Result<()> {
+    if let Some(file) = config.chain.loaded() {
+        let dump = regular_file::read(file, GENESIS_BYTES_MAX).context("--load-state")?;
+        let dump = json!([hex::encode_prefixed(dump)]);
+        ask(rpc, "anvil_loadState", dump).await.with_context(|| format!("cannot load {}", file.display()))?;
+    }
+    if config.chain.is_impersonating {
+        ask(rpc, "anvil_autoImpersonateAccount", json!([true])).await?;
+    }
+    if let Some(base_fee) = config.chain.base_fee.filter(|_| height == 0) {
+        let edit = Edit::NextBaseFee { base_fee: U256::from(base_fee) };
+        controls.edit(vec![edit]).await.context("--base-fee")?;
+    }
+    Ok(())
+}
+
+/// Writes all accounts to the file that a flag names.
+async fn dump(config: &DevConfig, rpc: SocketAddr) -> anyhow::Result<()> {
+    let Some(file) = config.chain.dumped() else { return Ok(()) };
+    let dump: Bytes = serde_json::from_value(ask(rpc, "anvil_dumpState", json!([])).await?)?;
+    private_file::replace(file, &dump).context("cannot write the accounts")
+}
+
+/// A request to the node itself.
+async fn ask(rpc: SocketAddr, method: &'static str, params: Value) -> anyhow::Result<Value> {
+    // On all addresses means on this one too.
+    let ip = if rpc.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { rpc.ip() };
+    let node = Endpoint::at((ip, rpc.port()).into());
+    Ok(tokio::task::spawn_blocking(move || node.call(method, &params, OWN_PATIENCE)).await??)
 }
 
 /// What only a developer chain serves.
-fn face<'a>(client_version: &'a str, controls: &Controls, log: LogSwitch) -> Face<'a> {
+fn face<'a>(
+    client_version: &'a str,
+    accounts: &DevAccounts,
+    controls: &Controls,
+    log: LogSwitch,
+) -> Face<'a> {
     let (controls, clock) = (controls.clone(), controls.clone());
     Face {
         kind: NodeKind::Developer {
-            wallet: Wallet::new(accounts::ACCOUNTS.map(|account| account.secret)),
+            wallet: Wallet::new(accounts.accounts.iter().map(|account| account.secret)),
             controls,
             set_logging: Arc::new(move |is_on| log.set(is_on)),
         },
@@ -121,7 +208,7 @@ struct Started {
 /// How the sequencer is to run.
 struct Setup {
     keeping: IndexConfig,
-    mode: Mode,
+    solo: SoloConfig,
     log: LogSwitch,
 }
 
@@ -178,7 +265,7 @@ where
         Err(error) => return tell(ready, Err(error.into())),
     };
     let height = tip.header.number;
-    let Setup { mode, log, .. } = setup;
+    let Setup { solo: config, log, .. } = setup;
     let (chain, agenda) = (application.chain(), Arc::new(CalendarAgenda));
     let console = match ConsoleLines::start(index.clone(), agenda, chain, log.clone()) {
         Ok(console) => console,
@@ -189,7 +276,6 @@ where
     let mut sinks = services.sinks(log);
     sinks.push(Arc::new(console));
     sinks.extend(disk.map(|disk| disk.pruning));
-    let config = SoloConfig { mode, fee_recipient: Address::ZERO };
     let (application, pool) = (Arc::new(application), services.pool.clone());
     let (solo, sequencer) = Solo::start(application, tip, pool, sinks, SystemClock, config);
     tell(ready, Ok(Started { solo, services, height, source }));

@@ -11,7 +11,7 @@
 
 use crate::{
     application::{MadeBlock, Tip},
-    solo::time::TimeSetting,
+    solo::TimeSetting,
 };
 use almanac_mempool::Pool;
 use std::collections::{BTreeMap, VecDeque};

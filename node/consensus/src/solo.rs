@@ -6,11 +6,12 @@
 mod acts;
 mod controls;
 mod developer_calls;
+mod repeated;
 mod sequencer;
 pub(crate) mod time;
 
-pub use controls::{ControlError, Controls, REQUEST_BLOCKS_MAX, Travel};
-pub use time::TIME_MAX;
+pub use controls::{ControlError, Controls, Mining, REQUEST_BLOCKS_MAX, Travel};
+pub use time::{KeepTime, TIME_MAX, TimeSetting};
 
 use crate::{
     admission::SharedPool,
@@ -48,12 +49,26 @@ pub struct BlockId {
 }
 
 /// Configuration of a sequencer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct SoloConfig {
     /// When blocks are built.
     pub mode: Mode,
     /// Receives the tips.
     pub fee_recipient: Address,
+    /// The settings of the time to start with.
+    pub time: TimeSetting,
+    /// Stores those settings when they change.
+    pub keep_time: Option<KeepTime>,
+    /// Most blocks per request.
+    pub request_blocks_max: u64,
+}
+
+impl SoloConfig {
+    /// A sequencer on the machine's time, which is not stored.
+    pub fn new(mode: Mode, fee_recipient: Address) -> Self {
+        let (time, request_blocks_max) = (TimeSetting::default(), REQUEST_BLOCKS_MAX);
+        Self { mode, fee_recipient, time, keep_time: None, request_blocks_max }
+    }
 }
 
 /// The handle of a running sequencer.
@@ -79,7 +94,7 @@ impl Solo {
         S: StateStore<Batch: Send + 'static> + 'static,
         C: Clock,
     {
-        let time = Time::new(clock);
+        let time = Time::new(clock, config.time, tip.header.timestamp, config.keep_time.clone());
         let (controls, inbox) = Controls::new(time.next_time());
         let (end, ended) = oneshot::channel();
         let mut sequencer = Sequencer {
@@ -92,6 +107,7 @@ impl Solo {
             snapshots: Snapshots::default(),
             tick: None,
             is_crowded: false,
+            unanswered: None,
         };
         let task = async move {
             let result = sequencer.run(inbox).await;

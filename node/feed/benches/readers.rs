@@ -58,7 +58,7 @@ fn main() {
         let feed = Arc::new(Feed { feed: IndexFeed(index.clone()), lags: Mutex::default() });
         let base_fee = application.next_environment(&tip).await.expect("a tip").base_fee;
         let pool = SharedPool::new(Pool::new(PoolConfig::default(), base_fee));
-        let solo = SoloConfig { mode: Mode::Manual, fee_recipient: Address::ZERO };
+        let solo = SoloConfig::new(Mode::Manual, Address::ZERO);
         let sinks: Vec<Arc<dyn Sink>> = vec![feed.clone()];
         let (solo, sequencer) =
             Solo::start(Arc::new(application), tip, pool.clone(), sinks, SystemClock, solo);

@@ -11,7 +11,7 @@ use crate::{
     open::{self, Opened},
     participants::{self, ANYONE, Direction, SENDER, Sent},
     read, rows,
-    schedules::{self, KnownSchedule, ScheduleFilter, SchedulePage},
+    schedules::{self, KnownSchedule, PastRun, ScheduleFilter, SchedulePage},
     store::{Batch, Store, View},
     write,
 };
@@ -372,7 +372,7 @@ impl Index {
         range: &RangeInclusive<Location>,
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<Location>, StoreError> {
+    ) -> Result<Vec<PastRun>, StoreError> {
         self.0.store.ask(|view| schedules::runs_of(view, id, range, direction, limit))
     }
 

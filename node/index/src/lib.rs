@@ -29,5 +29,5 @@ pub use index::Index;
 pub use logs::{LogEntry, LogFilter};
 pub use participants::{Direction, Sent};
 pub use schedules::{
-    EndReason, Ending, KnownSchedule, Schedule, ScheduleFilter, SchedulePage, ScheduleStatus,
+    EndReason, Ending, KnownSchedule, PastRun, Schedule, ScheduleFilter, SchedulePage, ScheduleStatus,
 };

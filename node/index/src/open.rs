@@ -13,7 +13,7 @@ use almanac_primitives::{Block, Header, StateKey};
 use std::sync::Arc;
 
 /// Version of the layout in [`rows`] and [`Table`]. Raise it with any change of theirs.
-pub(crate) const FORMAT: u32 = 7;
+pub(crate) const FORMAT: u32 = 8;
 
 /// A genesis can be large, so it is written in batches of this many rows. It is valid only once all are
 /// written.

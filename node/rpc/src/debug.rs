@@ -1,14 +1,14 @@
 //! The `debug_` methods: geth's tracers.
 
-use crate::{answer::Answer, error, eth::attempt::Overrides, retrace::Retrace};
+use crate::{answer::Answer, error, eth::attempt::Overrides, retrace::Retrace, revert};
 use alloy_eips::{BlockId, BlockNumberOrTag};
 use alloy_primitives::{BlockHash, TxHash};
 use alloy_rpc_types_eth::TransactionRequest;
 use alloy_rpc_types_trace::{
     common::TraceResult,
-    geth::{GethDebugTracingCallOptions, GethDebugTracingOptions, GethTrace},
+    geth::{GethDebugTracingCallOptions, GethDebugTracingOptions, GethTrace, mux::MuxFrame},
 };
-use almanac_trace::GethTracer;
+use almanac_trace::{GethTracer, Seen, TraceError, Tracer, tracer::Keeps};
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 
 /// One trace among those of a block.
@@ -115,6 +115,44 @@ impl Retrace {
     }
 }
 
-fn tracer(options: Option<GethDebugTracingOptions>) -> RpcResult<GethTracer> {
-    GethTracer::new(options.unwrap_or_default()).map_err(|error| error::trace(&error))
+fn tracer(options: Option<GethDebugTracingOptions>) -> RpcResult<InWords> {
+    GethTracer::new(options.unwrap_or_default()).map(InWords).map_err(|error| error::trace(&error))
+}
+
+/// A tracer of geth's that also gives the reason of calls which the chain's own contracts reverted.
+struct InWords(GethTracer);
+
+impl Tracer for InWords {
+    type Inspector = <GethTracer as Tracer>::Inspector;
+    type Trace = GethTrace;
+
+    fn inspector(&self) -> Self::Inspector {
+        self.0.inspector()
+    }
+
+    fn keeps(&self) -> Keeps {
+        self.0.keeps()
+    }
+
+    fn trace(&self, inspector: Self::Inspector, seen: &Seen) -> Result<GethTrace, TraceError> {
+        let mut trace = self.0.trace(inspector, seen)?;
+        add_reasons(&mut trace);
+        Ok(trace)
+    }
+}
+
+fn add_reasons(trace: &mut GethTrace) {
+    match trace {
+        GethTrace::CallTracer(root) => {
+            let mut frames = vec![root];
+            while let Some(frame) = frames.pop() {
+                if frame.revert_reason.is_none() && frame.error.is_some() {
+                    frame.revert_reason = frame.output.as_ref().and_then(|output| revert::reason(output));
+                }
+                frames.extend(frame.calls.iter_mut());
+            }
+        }
+        GethTrace::MuxTracer(MuxFrame(frames)) => frames.values_mut().for_each(add_reasons),
+        _ => {}
+    }
 }

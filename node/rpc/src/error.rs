@@ -1,6 +1,9 @@
 //! Errors with the codes and phrases that Ethereum clients look for.
 
-use crate::{eth::attempt::AttemptError, revert::reason};
+use crate::{
+    eth::attempt::AttemptError,
+    revert::{Called, halted, reason_of},
+};
 use alloy_primitives::{Bytes, TxHash, hex};
 use almanac_consensus::SubmitError;
 use almanac_exec::{CallResult, Refusal, SimulateError, TransactionError};
@@ -75,13 +78,13 @@ pub(crate) fn out_of_time(reason: String) -> ErrorObjectOwned {
 }
 
 /// A call that was tried and did not succeed.
-pub(crate) fn failed_call(result: &CallResult) -> ErrorObjectOwned {
+pub(crate) fn failed_call(called: &Called, result: &CallResult) -> ErrorObjectOwned {
     match &result.outcome {
         Outcome::Reverted(_) => {
             let data = hex::encode_prefixed(&result.output);
-            ErrorObjectOwned::owned(REVERTED, revert_message(&result.output), Some(data))
+            ErrorObjectOwned::owned(REVERTED, revert_message(called, &result.output), Some(data))
         }
-        Outcome::Halted(halt) => plain(SERVER_ERROR, format!("execution stopped: {halt:?}")),
+        Outcome::Halted(halt) => plain(SERVER_ERROR, format!("execution stopped: {}", halted(called, *halt))),
         Outcome::Success => unreachable!("only failures are turned into errors"),
     }
 }
@@ -179,8 +182,8 @@ fn plain(code: i32, message: String) -> ErrorObjectOwned {
     ErrorObjectOwned::owned(code, message, None::<()>)
 }
 
-fn revert_message(output: &Bytes) -> String {
-    match reason(output) {
+fn revert_message(called: &Called, output: &Bytes) -> String {
+    match reason_of(called, output) {
         Some(reason) => format!("execution reverted: {reason}"),
         None => "execution reverted".to_owned(),
     }

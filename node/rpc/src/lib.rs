@@ -23,6 +23,7 @@ mod impersonation;
 pub mod limits;
 mod meter;
 mod otterscan;
+mod own_errors;
 mod pages;
 mod parity;
 mod peer;

@@ -3,6 +3,9 @@
 use jsonrpsee::{MethodResponse, Methods};
 use std::{collections::BTreeSet, time::Duration};
 
+/// Most characters of a method's name in the log.
+const NAME_CHARS_MAX: usize = 64;
+
 /// What the meter knows.
 pub(crate) struct Meter {
     /// Names that exist. Strangers choose the names they ask for, and each would be a new series.
@@ -21,9 +24,10 @@ impl Meter {
         metrics::counter!("almanac_rpc_calls_total", "method" => known, "outcome" => outcome).increment(1);
         metrics::histogram!("almanac_rpc_seconds", "method" => known).record(took.as_secs_f64());
         let milliseconds = took.as_secs_f64() * 1e3;
+        let shown = printable(name, NAME_CHARS_MAX);
         match response.as_error_code() {
-            None => tracing::debug!(target: "rpc", "{known} · {milliseconds:.1} ms"),
-            Some(code) => tracing::info!(target: "rpc", "{known} · error {code} · {}", message(response)),
+            None => tracing::debug!(target: "rpc", "{shown} · {milliseconds:.1} ms"),
+            Some(code) => tracing::info!(target: "rpc", "{shown} · error {code} · {}", message(response)),
         }
     }
 }
@@ -32,5 +36,10 @@ impl Meter {
 fn message(response: &MethodResponse) -> String {
     let answer: serde_json::Value = serde_json::from_str(response.as_json().get()).unwrap_or_default();
     let message = answer["error"]["message"].as_str().unwrap_or_default();
-    message.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    printable(message, 200)
+}
+
+/// The front of what a stranger chose, on one line.
+fn printable(text: &str, chars_max: usize) -> String {
+    text.chars().take(chars_max).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

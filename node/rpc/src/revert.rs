@@ -1,15 +1,48 @@
-//! Decodes the reason of a revert.
+//! Why a call failed, in words.
 
-use alloy_primitives::{U256, hex};
+use crate::own_errors::{OwnError, own_contract, own_error, taken_for_ec_add};
+use alloy_primitives::{Address, Bytes, U256, hex};
+use almanac_primitives::Halt;
+
+/// A call's target and input, which name the contract that did not understand it.
+#[derive(Clone, Debug, Default)]
+pub struct Called {
+    /// The target; `None` for a creation.
+    pub to: Option<Address>,
+    /// The input.
+    pub input: Bytes,
+}
 
 /// The selector of Solidity's `Error(string)`.
 const ERROR_STRING: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
 /// The selector of Solidity's `Panic(uint256)`.
 const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
 
-/// The reason that is in revert data, if it is one that Solidity itself makes.
+/// The reason that is in revert data, if it is one that Solidity itself or the chain's own contracts make.
 pub fn reason(output: &[u8]) -> Option<String> {
-    text(output).or_else(|| panic(output))
+    let own = || own_error(output).map(|OwnError { name, words }| format!("{name}: {words}"));
+    text(output).or_else(|| panic(output)).or_else(own)
+}
+
+/// The reason in the revert data of a call. It names the system contract that has no such method.
+pub fn reason_of(called: &Called, output: &[u8]) -> Option<String> {
+    let unknown = own_error(output).filter(|error| error.name == "UnknownMethod");
+    let named = called.to.and_then(own_contract).filter(|_| unknown.is_some());
+    match (named, called.input.first_chunk::<4>()) {
+        (Some(contract), Some(selector)) => {
+            Some(format!("UnknownMethod: {contract} has no method {}", hex::encode_prefixed(selector)))
+        }
+        _ => reason(output),
+    }
+}
+
+/// Why a call was stopped.
+pub fn halted(called: &Called, halt: Halt) -> String {
+    let taken = taken_for_ec_add(called.to, &called.input).filter(|_| halt == Halt::Precompile);
+    match taken {
+        Some(taken) => format!("{halt:?}: {taken}"),
+        None => format!("{halt:?}"),
+    }
 }
 
 /// The reason in words, or the first bytes of what there is.

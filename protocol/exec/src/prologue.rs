@@ -34,7 +34,7 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
     let footprint = write(&mut execution.machine, &execution.environment, is_watched)?;
     let Selection { runs, events, mut logs, cron } = select(execution, agenda)?;
     sweep::run(execution, agenda)?;
-    logs.extend(events.iter().filter_map(|event| doors::event_log(event, &About::of(&Outcome::Success))));
+    logs.extend(events.iter().flat_map(|event| doors::event_logs(event, &About::of(&Outcome::Success))));
     execution.tell(events);
     let environment = &execution.environment;
     let prologue = PrologueTransaction {

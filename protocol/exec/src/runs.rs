@@ -264,7 +264,7 @@ fn file<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Result<(), BlockError> {
     let Called { outcome, gas_used, mut logs, events: inner, footprint } = called;
     execution.use_gas(pool(run.lane), gas_used);
-    logs.extend(events.iter().filter_map(|event| doors::event_log(event, &About::of(&outcome))));
+    logs.extend(events.iter().flat_map(|event| doors::event_logs(event, &About::of(&outcome))));
     execution.tell(inner);
     execution.tell(events);
     let receipt = Receipt {

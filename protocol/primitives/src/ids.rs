@@ -47,7 +47,7 @@ pub enum ScheduleIdError {
         given: u16,
     },
     /// The text is neither `block-index-nth` nor a number.
-    #[error("schedule id {given:?} is neither a number nor of the form 1042-3-0")]
+    #[error("schedule id {given:?} is neither of the form 1042-3-0 nor a number below 2^64, decimal or 0x…")]
     Malformed {
         /// The text that was given.
         given: String,
@@ -96,6 +96,12 @@ impl FromStr for ScheduleId {
 
     fn from_str(text: &str) -> Result<Self, ScheduleIdError> {
         let malformed = || ScheduleIdError::Malformed { given: text.chars().take(64).collect() };
+        if let Some(digits) = text.strip_prefix("0x") {
+            // With zeroes in front too: topics of logs have 64 digits.
+            let is_hex = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            let packed = is_hex.then(|| u64::from_str_radix(digits, 16).ok()).flatten();
+            return packed.map(Self).ok_or_else(malformed);
+        }
         if let Some(packed) = parse_number(text) {
             return Ok(Self(packed));
         }
@@ -112,7 +118,7 @@ impl FromStr for ScheduleId {
     }
 }
 
-/// A number without sign or leading zeroes, so that an id has one text with dashes and one without.
+/// A number without sign or leading zeroes, so that an id has one text with dashes and one decimal one.
 fn parse_number<T: FromStr>(text: &str) -> Option<T> {
     let is_plain = text == "0" || text.starts_with(|first: char| matches!(first, '1'..='9'));
     is_plain.then(|| text.parse().ok()).flatten()

@@ -14,6 +14,7 @@ export default {
         settings: { evmVersion: "osaka", optimizer: { enabled: true, runs: 200 } },
     },
     networks: {
+        inProcess: { type: "edr-simulated", chainType: "l1" },
         chain: { type: "http", chainType: "l1", url: process.env.CLIENT_TEST_URL },
     },
 };

@@ -12,7 +12,7 @@ use super::{
     config::{self, NodeConfig, PeerConfig, Sync},
     keys,
 };
-use crate::{accounts, datadir, private_file};
+use crate::{accounts, datadir, helpers, private_file};
 use alloy_primitives::{Address, keccak256};
 use almanac_bft::{ValidatorKey, transport::FOLLOWERS_MAX};
 use almanac_consensus::{Clock as _, SystemClock};
@@ -39,6 +39,9 @@ pub(crate) struct NewNetwork {
     /// Directory to create; it must not exist.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
+    /// Add the CREATE2 deployer and Multicall3 at the addresses where tools look for them.
+    #[arg(long = "helpers")]
+    with_helpers: bool,
     /// Chain id.
     #[arg(long, default_value_t = accounts::CHAIN_ID)]
     chain_id: u64,
@@ -138,6 +141,9 @@ pub(super) fn home(directory: &Path, kind: Kind, index: u16) -> PathBuf {
 fn genesis(network: &NewNetwork, validators: &[ValidatorKey]) -> Genesis {
     let mut genesis = accounts::genesis(network.chain_id, SystemClock.now());
     genesis.developer = false;
+    if network.with_helpers {
+        helpers::add(&mut genesis);
+    }
     genesis.allocations.remove(&DEVELOPER);
     let validator = |(index, key): (usize, &ValidatorKey)| Validator {
         name: format!("v{index}"),
@@ -223,6 +229,7 @@ mod tests {
             validators: 4,
             followers: 1,
             dir: "net".into(),
+            with_helpers: false,
             chain_id: 1,
             block_time_ms: 500,
             p2p_port: 30_300,

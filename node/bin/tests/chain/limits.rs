@@ -285,13 +285,14 @@ fn what_contracts_print_is_in_the_log() {
     let created = json!([{ "from": ALICE, "data": format!("0x60{:02x}600b5f3960{:02x}5ff300{code}", code.len() / 2, code.len() / 2) }]);
     let contract = node.receipt(&node.result("eth_sendTransaction", created))["contractAddress"].clone();
     let call = json!({ "from": ALICE, "to": contract, "data": arguments });
-    assert_eq!(node.receipt(&node.result("eth_sendTransaction", json!([call])))["status"], "0x1");
+    let receipt = node.receipt(&node.result("eth_sendTransaction", json!([call])));
+    assert_eq!(receipt["status"], "0x1");
+    let printed = format!("  console.log · {} · it is 42", receipt["transactionHash"].as_str().unwrap());
     node.result("eth_call", json!([call, "latest"]));
     let begin = Instant::now();
     loop {
         let text = std::fs::read_to_string(log.path()).unwrap();
-        if text.contains("  console.log · it is 42") && text.contains("eth_call · console.log · it is 42")
-        {
+        if text.contains(&printed) && text.contains("eth_call · console.log · it is 42") {
             break;
         }
         assert!(begin.elapsed() < Duration::from_secs(10), "{text}");

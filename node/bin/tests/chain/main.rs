@@ -2,11 +2,13 @@
 
 mod alloy_client;
 mod almanac;
+mod clock;
 mod controls;
 mod dev;
 mod eth;
 mod explorer;
 mod files;
+mod flags;
 mod fuzz;
 mod index;
 mod kill;
@@ -17,3 +19,4 @@ mod settings;
 mod support;
 mod tidy;
 mod trace;
+mod words;

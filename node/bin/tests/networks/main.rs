@@ -16,4 +16,5 @@ mod soak;
 #[path = "../support/mod.rs"]
 mod support;
 mod transport;
+mod up;
 mod views;

@@ -50,7 +50,7 @@ pub(crate) fn measure() {
         let (application, tip) =
             Application::new(&genesis, store, Arc::new(CalendarAgenda)).expect("a good genesis");
         let pool = SharedPool::new(Pool::new(PoolConfig::developer(), GasPrice(1_000_000_000)));
-        let config = SoloConfig { mode: Mode::OnDemand, fee_recipient: FEE_RECIPIENT };
+        let config = SoloConfig::new(Mode::OnDemand, FEE_RECIPIENT);
         let sinks: Vec<Arc<dyn Sink>> = vec![Arc::new(Listener(sender))];
         let (_solo, task) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, SystemClock, config);
         let task = tokio::spawn(task);

@@ -4,7 +4,8 @@
 
 use super::{
     BlockId, Mode,
-    controls::{Command, ControlError, Destination, REQUEST_BLOCKS_MAX, Reply, Travel},
+    controls::{Command, ControlError, Destination, Mining, Reply, Travel},
+    repeated::{Journey, Repeated, Unanswered},
     sequencer::Sequencer,
     time::{TIME_MAX, TimeSetting, later},
 };
@@ -22,34 +23,71 @@ pub(super) type Answer<T> = Result<Result<T, ControlError>, EngineError>;
 
 impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     pub(super) async fn obey(&mut self, command: Command) -> Result<(), EngineError> {
+        // Only the next request can repeat the last one.
+        let unanswered =
+            self.unanswered.take_if(|_| !matches!(command, Command::Mode { .. } | Command::Prove { .. }));
         match command {
-            Command::Mine { at, reply } => tell(reply, self.mine(at).await?),
-            Command::MineMany { count, interval, reply } => {
-                tell(reply, self.mine_many(count, interval).await?);
+            Command::Mine { at, reply } => {
+                let answer = self.mine(at).await?;
+                self.tell(reply, answer);
             }
-            Command::Snapshot { reply } => tell(reply, Ok(self.take_snapshot())),
-            Command::Revert { id, reply } => tell(reply, self.go_back(id).await?),
-            Command::Reset { reply } => tell(reply, self.reset()?),
-            Command::Mode { reply } => tell(reply, Ok(self.config.mode)),
+            Command::MineMany { mining, reply } => self.mine_once(mining, unanswered, reply).await?,
+            Command::Snapshot { reply } => {
+                let id = self.take_snapshot();
+                self.tell(reply, Ok(id));
+            }
+            Command::Revert { id, reply } => {
+                let answer = self.go_back(id).await?;
+                self.tell(reply, answer);
+            }
+            Command::Reset { reply } => {
+                let answer = self.reset()?;
+                self.tell(reply, answer);
+            }
+            Command::Mode { reply } => self.tell(reply, Ok(self.config.mode)),
             Command::SetMode { mode, reply } => {
                 self.set_mode(mode);
-                tell(reply, Ok(()));
+                self.tell(reply, Ok(()));
             }
-            Command::SetNextTimestamp { at, reply } => tell(reply, self.set_next_timestamp(at)),
-            Command::Travel { to, reply } => tell(reply, self.travel(to).await?),
-            Command::SetDistance { distance, reply } => tell(reply, self.set_distance(distance)),
-            Command::Edit { edits, reply } => tell(reply, self.edit(edits).await?),
-            Command::Govern { changes, reply } => tell(reply, self.govern(changes).await?),
+            Command::SetNextTimestamp { at, reply } => {
+                let answer = self.set_next_timestamp(at);
+                self.tell(reply, answer);
+            }
+            Command::Travel { to, reply } => self.travel_once(to, unanswered, reply).await?,
+            Command::SetDistance { distance, reply } => {
+                let answer = self.set_distance(distance);
+                self.tell(reply, answer);
+            }
+            Command::Edit { edits, reply } => {
+                let answer = self.edit(edits).await?;
+                self.tell(reply, answer);
+            }
+            Command::Govern { changes, reply } => {
+                let answer = self.govern(changes).await?;
+                self.tell(reply, answer);
+            }
             Command::SetFeeRecipient { to, reply } => {
                 self.config.fee_recipient = to;
-                tell(reply, Ok(()));
+                self.tell(reply, Ok(()));
             }
             Command::Prove { keys, reply } => {
-                tell(reply, self.application.prove(&self.tip, &keys).await.map_err(ControlError::Prove));
+                let proven = self.application.prove(&self.tip, &keys).await.map_err(ControlError::Prove);
+                self.tell(reply, proven);
             }
             Command::Stop => {}
         }
         Ok(())
+    }
+
+    fn tell<T>(&mut self, reply: Reply<T>, answer: Result<T, ControlError>) {
+        let _ = self.deliver(reply, answer);
+    }
+
+    /// Sends an answer, once what it tells of outlives the process. Returns it if the client has gone; the effects
+    /// stay.
+    fn deliver<T>(&mut self, reply: Reply<T>, answer: Result<T, ControlError>) -> Option<T> {
+        self.time.keep();
+        reply.send(answer).err().and_then(Result::ok)
     }
 
     async fn mine(&mut self, at: Option<TimestampMs>) -> Answer<BlockId> {
@@ -61,18 +99,40 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         Ok(Ok(self.make_block().await?))
     }
 
-    async fn mine_many(&mut self, count: u64, interval: Option<DurationMs>) -> Answer<BlockId> {
-        if count > REQUEST_BLOCKS_MAX {
-            return Ok(Err(ControlError::TooManyBlocks { given: count }));
+    async fn mine_once(
+        &mut self,
+        mining: Mining,
+        unanswered: Option<Unanswered>,
+        reply: Reply<BlockId>,
+    ) -> Result<(), EngineError> {
+        let now = self.time.machine_now();
+        let answer = match unanswered.and_then(|last| last.by_mining(mining, now)) {
+            Some(last) => Ok(last),
+            None => self.mine_all(mining).await?,
+        };
+        if let Some(last) = self.deliver(reply, answer) {
+            self.unanswered = Some(Unanswered::mined(mining, last, self.time.machine_now()));
         }
-        let last = interval.unwrap_or_default().0.checked_mul(count).map(DurationMs);
-        if last.and_then(|last| later(self.time.now().max(self.tip.header.timestamp), last)).is_none() {
+        Ok(())
+    }
+
+    async fn mine_all(&mut self, mining: Mining) -> Answer<BlockId> {
+        let Mining { count, interval, is_led } = mining;
+        let max = self.config.request_blocks_max;
+        if count > max {
+            return Ok(Err(ControlError::TooManyBlocks { given: count, max }));
+        }
+        let next = self.time.setting().next.unwrap_or_else(|| self.time.now());
+        let from = next.max(self.tip.header.timestamp);
+        let span = interval.unwrap_or_default().0.checked_mul(count).map(DurationMs);
+        if span.and_then(|span| later(from, span)).is_none() {
             return Ok(Err(ControlError::TooLate));
         }
         for made in 0..count {
-            // The first block keeps its normal time.
-            if let Some(next) = interval.filter(|interval| made > 0 && interval.0 > 0) {
-                self.time.set_next(TimestampMs(self.tip.header.timestamp.0.saturating_add(next.0)));
+            // Unless time passes before it too, the first block keeps its normal time.
+            let before = if made == 0 { is_led.then_some(from) } else { Some(self.tip.header.timestamp) };
+            if let (Some(before), Some(interval)) = (before, interval.filter(|interval| interval.0 > 0)) {
+                self.time.set_next(TimestampMs(before.0.saturating_add(interval.0)));
             }
             self.make_block().await?;
         }
@@ -111,23 +171,46 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         Ok(())
     }
 
-    async fn travel(&mut self, to: Destination) -> Answer<Travel> {
+    async fn travel_once(
+        &mut self,
+        to: Destination,
+        unanswered: Option<Unanswered>,
+        reply: Reply<Travel>,
+    ) -> Result<(), EngineError> {
+        let now = self.time.machine_now();
+        let answer = match unanswered.and_then(|last| last.by_travel(to, now)) {
+            Some(Repeated::Done(travel)) => Ok(travel),
+            Some(Repeated::GoOn(journey)) => self.travel(to, journey).await?,
+            None => match self.plan(to) {
+                Ok(journey) => self.travel(to, journey).await?,
+                Err(error) => Err(error),
+            },
+        };
+        if let Some(travel) = self.deliver(reply, answer) {
+            self.unanswered = Some(Unanswered::travelled(to, travel, self.time.machine_now()));
+        }
+        Ok(())
+    }
+
+    fn plan(&self, to: Destination) -> Result<Journey, ControlError> {
         let start = self.time.now();
         let target = match to {
-            Destination::After(wait) => later(start, wait).ok_or(ControlError::TooLate),
-            Destination::At(at) => self.check_moment(at).map(|()| at),
+            Destination::After(wait) => later(start, wait).ok_or(ControlError::TooLate)?,
+            Destination::At(at) => self.check_moment(at).map(|()| at)?,
         };
-        let target = match target {
-            Ok(target) => target,
-            Err(error) => return Ok(Err(error)),
-        };
+        Ok(Journey { start, target, offset_ms: self.time.setting().offset_ms })
+    }
+
+    async fn travel(&mut self, to: Destination, journey: Journey) -> Answer<Travel> {
+        let Journey { start, target, offset_ms } = journey;
         let mut travel = Travel::default();
         while let Some(due) = self.next_due().await?.filter(|due| *due <= target) {
-            if travel.blocks.len() as u64 == REQUEST_BLOCKS_MAX {
+            let made = travel.blocks.len() as u64;
+            if made == self.config.request_blocks_max {
                 let reached = self.tip.header.timestamp;
-                self.time.move_to(reached);
                 self.restart_ticks();
-                return Ok(Err(ControlError::TravelTooLong { reached, asked: target }));
+                self.unanswered = Some(Unanswered::unfinished(to, journey, self.time.machine_now()));
+                return Ok(Err(ControlError::TravelTooLong { made, reached, asked: target }));
             }
             // What was due before the start is late, as on a chain that waits.
             let at = due.max(start).max(self.least_time());
@@ -135,8 +218,10 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             travel.runs += runs_of(&made);
             travel.blocks.push(self.accept(made).await?);
         }
-        // Exactly as far as requested, although the machine's clock has moved in the meantime.
+        // Exactly as far as requested, although the machine's clock and that of the chain have moved meanwhile.
+        self.time.restore(TimeSetting { offset_ms, ..self.time.setting() });
         self.time.shift(start, target);
+        self.time.reach(self.tip.header.timestamp);
         self.restart_ticks();
         travel.offset_ms = self.time.setting().offset_ms;
         Ok(Ok(travel))
@@ -170,7 +255,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         };
         self.snapshots = Snapshots::default();
         self.pool.lock().clear();
-        self.continue_from(tip, TimeSetting::default())?;
+        self.continue_from(tip, self.config.time)?;
         Ok(Ok(()))
     }
 
@@ -180,15 +265,11 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         }
         self.tip = tip;
         self.time.restore(time);
+        self.time.reach(self.tip.header.timestamp);
         self.restart_ticks();
         self.pool.wake();
         Ok(())
     }
-}
-
-/// Sends an answer. The client may have gone; the effects stay.
-fn tell<T>(reply: Reply<T>, answer: Result<T, ControlError>) {
-    drop(reply.send(answer));
 }
 
 fn runs_of<B>(made: &MadeBlock<B>) -> u64 {

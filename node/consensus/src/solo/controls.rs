@@ -31,7 +31,7 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, ControlError>>;
 #[derive(Debug)]
 pub(super) enum Command {
     Mine { at: Option<TimestampMs>, reply: Reply<BlockId> },
-    MineMany { count: u64, interval: Option<DurationMs>, reply: Reply<BlockId> },
+    MineMany { mining: Mining, reply: Reply<BlockId> },
     Snapshot { reply: Reply<u64> },
     Revert { id: u64, reply: Reply<BlockId> },
     Reset { reply: Reply<()> },
@@ -47,8 +47,19 @@ pub(super) enum Command {
     Stop,
 }
 
+/// Blocks to build at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mining {
+    /// How many.
+    pub count: u64,
+    /// The time between each and the one before.
+    pub interval: Option<DurationMs>,
+    /// Whether that also passes before the first of them.
+    pub is_led: bool,
+}
+
 /// The target of a move in time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Destination {
     After(DurationMs),
     At(TimestampMs),
@@ -85,17 +96,21 @@ pub enum ControlError {
     #[error("that is later than {TIME_MAX}, the latest time that every client can hold")]
     TooLate,
     /// Too many blocks for one request.
-    #[error("{given} blocks are above the limit of {REQUEST_BLOCKS_MAX} per request: ask several times")]
+    #[error("{given} blocks are above the limit of {max} per request: ask several times")]
     TooManyBlocks {
         /// The requested number.
         given: u64,
+        /// The most per request.
+        max: u64,
     },
     /// More becomes due on the way than one request can run.
     #[error(
-        "{REQUEST_BLOCKS_MAX} blocks were made on the way and more is due: the chain is now at {reached}, \
-         ask again to go on to {asked}"
+        "{made} blocks were made on the way and more is due: the chain is now at {reached}, send the same \
+         request again to go on to {asked}"
     )]
     TravelTooLong {
+        /// Blocks made on the way.
+        made: u64,
         /// The time that was reached.
         reached: TimestampMs,
         /// The requested time.
@@ -150,7 +165,12 @@ impl Controls {
 
     /// Builds blocks, `interval` apart if it is given. Returns the last one.
     pub async fn mine_many(&self, count: u64, interval: Option<DurationMs>) -> Result<BlockId, ControlError> {
-        self.ask(|reply| Command::MineMany { count, interval, reply }).await
+        self.mine_all(Mining { count, interval, is_led: false }).await
+    }
+
+    /// Builds blocks. Returns the last one.
+    pub async fn mine_all(&self, mining: Mining) -> Result<BlockId, ControlError> {
+        self.ask(|reply| Command::MineMany { mining, reply }).await
     }
 
     /// Takes a snapshot. Returns its id.
@@ -188,7 +208,8 @@ impl Controls {
     }
 
     /// Moves the clock forward. What becomes due on the way runs in the same blocks that a waiting chain would
-    /// have built. In manual mode, no block is built.
+    /// have built. In manual mode, no block is built. The same request again, while its client has no answer or one
+    /// that it stopped on the way, continues it instead of adding to it.
     pub async fn travel_by(&self, by: DurationMs) -> Result<Travel, ControlError> {
         self.ask(|reply| Command::Travel { to: Destination::After(by), reply }).await
     }

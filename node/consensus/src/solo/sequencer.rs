@@ -1,6 +1,6 @@
 //! The sequencer: waits for a reason to build a block, builds it, and notifies sinks.
 
-use super::{BlockId, Mode, SoloConfig, controls::Command, time::Time};
+use super::{BlockId, Mode, SoloConfig, controls::Command, repeated::Unanswered, time::Time};
 use crate::{
     admission::SharedPool,
     application::{Application, ApplicationError, MadeBlock, Proposal, Tip},
@@ -26,6 +26,8 @@ pub(super) struct Sequencer<S: StateStore, C> {
     pub(super) tick: Option<TimestampMs>,
     /// Whether the last block had more than one transaction.
     pub(super) is_crowded: bool,
+    /// The last request, if its client does not know yet that it was carried out.
+    pub(super) unanswered: Option<Unanswered>,
 }
 
 /// How long a block on demand waits for more transactions if several clients are sending: the resolution of
@@ -37,6 +39,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         self.restart_ticks();
         self.pool.wake();
         loop {
+            self.time.keep();
             self.pool.set_prompt(self.config.mode == Mode::OnDemand);
             let due = self.next_due().await?;
             let deadline = due.into_iter().chain(self.tick).min();
@@ -172,6 +175,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             sink.finalized(&made.block, &made.output)?;
         }
         self.tip = made.tip.clone();
+        self.time.reach(self.tip.header.timestamp);
         self.is_crowded = made.block.transactions.len() > 1;
         self.update_pool(&made).await?;
         Ok(self.tip_id())

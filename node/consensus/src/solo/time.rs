@@ -12,34 +12,73 @@ pub const TIME_MAX: TimestampMs = TimestampMs((1 << 53) - 1);
 pub(crate) struct Time<C> {
     clock: C,
     setting: Arc<Mutex<TimeSetting>>,
+    /// Stores the settings, where they outlive the process.
+    keep: Option<KeepTime>,
+    /// What was stored last.
+    kept: TimeSetting,
 }
 
 /// A developer's settings of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TimeSetting {
+pub struct TimeSetting {
     /// The offset from the machine's clock.
-    pub(crate) offset_ms: i64,
+    pub offset_ms: i64,
     /// The time set for the next block.
-    pub(crate) next: Option<TimestampMs>,
+    pub next: Option<TimestampMs>,
     /// The distance between a block and its parent, if it is set.
-    pub(crate) distance: Option<DurationMs>,
+    pub distance: Option<DurationMs>,
 }
+
+/// Stores a developer's settings of the time, so that a restart continues with them.
+pub type KeepTime = Arc<dyn Fn(TimeSetting) + Send + Sync>;
 
 /// Returns the time that the next block would have.
 pub(super) type NextTime = Arc<dyn Fn() -> TimestampMs + Send + Sync>;
 
 impl<C: Clock> Time<C> {
-    pub(crate) fn new(clock: C) -> Self {
-        Self { clock, setting: Arc::default() }
+    /// A clock with the settings of the last start, for a chain whose last block has the time `tip`.
+    pub(crate) fn new(clock: C, setting: TimeSetting, tip: TimestampMs, keep: Option<KeepTime>) -> Self {
+        let mut time = Self { clock, setting: Arc::new(Mutex::new(setting)), keep, kept: setting };
+        time.reach(tip);
+        let setting = time.setting();
+        // A crash may have come between the block that used the time up and the note of it.
+        time.restore(TimeSetting { next: setting.next.filter(|next| *next > tip), ..setting });
+        time.keep_distance(tip);
+        time
     }
 
     pub(super) fn next_time(&self) -> NextTime {
-        let time = Self { clock: self.clock.clone(), setting: self.setting.clone() };
-        Arc::new(move || time.setting().next.unwrap_or_else(|| time.now()))
+        let (clock, setting) = (self.clock.clone(), self.setting.clone());
+        Arc::new(move || {
+            let TimeSetting { next, offset_ms, .. } = *lock(&setting);
+            next.unwrap_or_else(|| TimestampMs(clock.now().0.saturating_add_signed(offset_ms)))
+        })
     }
 
     pub(crate) fn now(&self) -> TimestampMs {
-        TimestampMs(self.clock.now().0.saturating_add_signed(self.setting().offset_ms))
+        TimestampMs(self.machine_now().0.saturating_add_signed(self.setting().offset_ms))
+    }
+
+    /// The machine's time, which no developer moves.
+    pub(crate) fn machine_now(&self) -> TimestampMs {
+        self.clock.now()
+    }
+
+    /// Moves the clock forward to the time of a block, if it is behind. Otherwise every later block would come a
+    /// millisecond after its parent, and nothing would become due, until the machine's clock has caught up.
+    pub(crate) fn reach(&mut self, tip: TimestampMs) {
+        if self.now() < tip {
+            self.move_to(tip);
+        }
+    }
+
+    /// Stores the settings, if they changed.
+    pub(crate) fn keep(&mut self) {
+        let setting = self.setting();
+        if let Some(keep) = self.keep.as_ref().filter(|_| setting != self.kept) {
+            keep(setting);
+            self.kept = setting;
+        }
     }
 
     pub(crate) async fn sleep_until(&self, deadline: TimestampMs) {
@@ -102,8 +141,12 @@ impl<C: Clock> Time<C> {
     }
 
     fn lock(&self) -> MutexGuard<'_, TimeSetting> {
-        self.setting.lock().expect("nobody panics while holding the time")
+        lock(&self.setting)
     }
+}
+
+fn lock(setting: &Mutex<TimeSetting>) -> MutexGuard<'_, TimeSetting> {
+    setting.lock().expect("nobody panics while holding the time")
 }
 
 /// The time `wait` after `from`, if a developer may move there.
@@ -128,11 +171,15 @@ mod tests {
         async fn sleep_until(&self, _: TimestampMs) {}
     }
 
+    fn time() -> Time<Ticking> {
+        Time::new(Ticking::default(), TimeSetting::default(), TimestampMs(0), None)
+    }
+
     /// Clients are told how far the clock was moved; a second must not become 999 ms because reading it took
     /// one.
     #[test]
     fn a_clock_is_moved_exactly_while_it_runs() {
-        let mut time = Time::new(Ticking::default());
+        let mut time = time();
         for moved in 1..=3 {
             let from = time.now();
             time.now();
@@ -146,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_moment_is_kept_for_one_block() {
-        let mut time = Time::new(Ticking::default());
+        let mut time = time();
         let next_time = time.next_time();
         time.set_next(TimestampMs(5));
         assert_eq!(next_time(), TimestampMs(5));
@@ -165,7 +212,7 @@ mod tests {
 
     #[test]
     fn blocks_keep_their_distance_as_long_as_it_is_set() {
-        let mut time = Time::new(Ticking::default());
+        let mut time = time();
         assert!(!time.set_distance(Some(DurationMs(100)), TimestampMs(7)));
         for tip in [7, 107, 500] {
             time.keep_distance(TimestampMs(tip));
@@ -181,5 +228,30 @@ mod tests {
         time.set_next(TimestampMs(5_000));
         assert!(!time.set_distance(None, TimestampMs(7)));
         assert_eq!(time.take_next(), TimestampMs(5_000), "nothing was taken back that was not its own");
+    }
+
+    /// A restarted chain whose last block is ahead of the machine continues from that block, with what was set.
+    #[test]
+    fn settings_outlive_a_restart_and_the_clock_is_never_behind_the_tip() {
+        let stored: Arc<Mutex<Vec<TimeSetting>>> = Arc::default();
+        let keep: KeepTime = {
+            let stored = stored.clone();
+            Arc::new(move |setting| stored.lock().unwrap().push(setting))
+        };
+        let start =
+            |setting, tip| Time::new(Ticking::default(), setting, TimestampMs(tip), Some(keep.clone()));
+        let mut time = start(TimeSetting::default(), 5_000_000);
+        assert!((5_000_000..5_000_050).contains(&time.now().0));
+        time.keep();
+        time.keep();
+        assert_eq!(stored.lock().unwrap().len(), 1, "once for each change");
+        let kept = stored.lock().unwrap()[0];
+        assert!((5_000_000..5_000_050).contains(&start(kept, 0).now().0), "without the block too");
+
+        let set = TimeSetting { next: Some(TimestampMs(700)), ..TimeSetting::default() };
+        assert_eq!(start(set, 699).take_next(), TimestampMs(700));
+        assert!(start(set, 700).take_next().0 >= 1_000_000, "the block that it was set for is there");
+        let distance = TimeSetting { distance: Some(DurationMs(9)), ..TimeSetting::default() };
+        assert_eq!(start(distance, 50).take_next(), TimestampMs(59));
     }
 }

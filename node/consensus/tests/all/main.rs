@@ -2,6 +2,7 @@
 
 mod admission;
 mod application;
+mod clock;
 mod controls;
 mod crash;
 mod deadline;

@@ -109,7 +109,7 @@ pub fn start_on(genesis: &Genesis, mode: Mode, due: &[TimestampMs], fails_at: Op
     let (sender, blocks) = mpsc::unbounded_channel();
     let kept = Mutex::new(Kept { state: state_with(genesis, due), outputs: Vec::new() });
     let listener = Arc::new(Listener { kept, blocks: sender, fails_at });
-    let config = SoloConfig { mode, fee_recipient: FEE_RECIPIENT };
+    let config = SoloConfig::new(mode, FEE_RECIPIENT);
     let sinks: Vec<Arc<dyn Sink>> = vec![listener.clone()];
     let (solo, task) = Solo::start(Arc::new(application), tip, pool.clone(), sinks, clock.clone(), config);
     tokio::spawn(task);

@@ -55,10 +55,11 @@ fn write_what(out: &mut Writer, what: &What) {
             out.u256(amount.0);
             out.u256(escrow.0);
         }
-        What::Executed { is_success, gas_used } => {
+        What::Executed { is_success, gas_used, fee } => {
             out.u8(EXECUTED);
             out.u8((*is_success).into());
             out.u64(gas_used.0);
+            out.u256(fee.0);
         }
         What::Ended { end, owner, refunded } => {
             out.u8(ENDED);
@@ -111,6 +112,7 @@ fn read_what(input: &mut Reader<'_>) -> Result<What, DecodeError> {
         EXECUTED => What::Executed {
             is_success: input.u8("whether the call returned")? != 0,
             gas_used: Gas(input.u64("gas used")?),
+            fee: Wei(input.u256("fee")?),
         },
         ENDED => What::Ended {
             end: read_end(input)?,
@@ -163,8 +165,11 @@ mod tests {
             ),
             any::<u64>().prop_map(|gas| What::Processed { gas_limit: Gas(gas) }),
             (wei(), wei()).prop_map(|(amount, escrow)| What::ToppedUp { amount, escrow }),
-            (any::<bool>(), any::<u64>())
-                .prop_map(|(is_success, gas)| What::Executed { is_success, gas_used: Gas(gas) }),
+            (any::<bool>(), any::<u64>(), wei()).prop_map(|(is_success, gas, fee)| What::Executed {
+                is_success,
+                gas_used: Gas(gas),
+                fee
+            }),
             (0..End::ALL.len(), address(), wei()).prop_map(|(end, owner, refunded)| What::Ended {
                 end: End::ALL[end],
                 owner,

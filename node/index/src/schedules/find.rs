@@ -1,8 +1,8 @@
 //! Reads schedules and their runs from the rows.
 
 use super::{
-    KnownSchedule, Schedule, ScheduleFilter, SchedulePage, ScheduleStatus,
-    rows::{List, listed, read_run_of, read_schedule, run_of},
+    KnownSchedule, PastRun, Schedule, ScheduleFilter, SchedulePage, ScheduleStatus,
+    rows::{List, listed, read_run, read_schedule, run_of},
 };
 use crate::{
     block::Location,
@@ -15,7 +15,7 @@ use alloy_primitives::Bytes;
 use almanac_primitives::{ScheduleId, StateKey, StateRead, StateReadError};
 use almanac_schedule::{
     Record,
-    record::{Body, RecordError, Status},
+    record::{Body, LastRun, RecordError, Status},
 };
 use std::ops::RangeInclusive;
 
@@ -44,7 +44,15 @@ fn complete(view: &View<'_>, schedule: Schedule) -> Result<KnownSchedule, Fault>
         // A broken record: the schedule is quarantined for it, or will be.
         Err(RecordError::Broken(_)) => None,
     };
-    Ok(KnownSchedule { schedule, body, record })
+    let all = Location::first_of(0)..=Location::last_of(u64::MAX);
+    let last_run = match &record {
+        Some(record) => record.head.last,
+        // Its record is gone with its end.
+        None => {
+            runs_of(view, id, &all, Direction::Descending, 1)?.first().map_or(LastRun::None, |run| run.result)
+        }
+    };
+    Ok(KnownSchedule { schedule, body, record, last_run })
 }
 
 /// The state after the last block, read from a view of the rows.
@@ -126,8 +134,9 @@ pub(crate) fn runs_of(
     range: &RangeInclusive<Location>,
     direction: Direction,
     limit: usize,
-) -> Result<Vec<Location>, Fault> {
+) -> Result<Vec<PastRun>, Fault> {
     let (first, last) = (run_of(id, *range.start()), run_of(id, *range.end()));
     let found = direction.of(view.range(Table::ScheduleRuns, &first..=&last));
-    found.take(limit).map(|row| read_run_of(&row?.0)).collect()
+    let read = |row: Result<Row, Fault>| row.and_then(|(key, row)| read_run(&key, &row));
+    found.take(limit).map(read).collect()
 }

@@ -1,7 +1,7 @@
 //! Adds schedules to an index that starts from a copied state.
 //!
-//! The state does not contain the first due time of a series or the number of failed runs: counting starts
-//! here. Of schedules that have ended and are kept readable, it has how they ended.
+//! The state does not contain the first due time of a series, the number of failed runs or what runs cost: counting
+//! starts here. Of schedules that have ended and are kept readable, it has how they ended.
 
 use super::{EndReason, Ending, Schedule, find::Tip, write::replace};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     rows::{height_of, state_key},
     store::{Batch, Table, View},
 };
-use almanac_primitives::{ScheduleId, StateKey};
+use almanac_primitives::{ScheduleId, StateKey, Wei};
 use almanac_schedule::{
     Record,
     decide::End,
@@ -48,6 +48,7 @@ pub(crate) fn add_living(
         first_due: record.head.due,
         runs: record.head.runs.into(),
         runs_failed: u64::from(status == Status::Failed),
+        fees: Wei::ZERO,
         quarantine: (status == Status::Quarantined).then(aside),
         end: end_of(status).map(ended),
     };

@@ -18,7 +18,11 @@ pub(crate) use write::{add, take_back};
 use crate::block::Location;
 use alloy_primitives::Address;
 use almanac_primitives::{Lane, ScheduleId, TimestampMs, Wei};
-use almanac_schedule::{Record, decide::End, record::Body};
+use almanac_schedule::{
+    Record,
+    decide::End,
+    record::{Body, LastRun},
+};
 use std::ops::RangeInclusive;
 
 /// A schedule as the events of blocks describe it.
@@ -38,10 +42,23 @@ pub struct Schedule {
     pub runs: u64,
     /// Number of failed runs.
     pub runs_failed: u64,
+    /// What its runs cost.
+    pub fees: Wei,
     /// The fault of the chain's own that quarantined it.
     pub quarantine: Option<Ending>,
     /// How it ended.
     pub end: Option<Ending>,
+}
+
+/// A run that took place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PastRun {
+    /// Where.
+    pub location: Location,
+    /// What it cost.
+    pub fee: Wei,
+    /// How it ended.
+    pub result: LastRun,
 }
 
 /// What ended or quarantined a schedule.
@@ -140,6 +157,8 @@ pub struct KnownSchedule {
     pub body: Option<Body>,
     /// Its record, while it lives.
     pub record: Option<Record>,
+    /// How its last run ended, also after its end.
+    pub last_run: LastRun,
 }
 
 /// Which schedules to find. `None` allows anything.

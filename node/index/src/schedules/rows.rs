@@ -4,12 +4,12 @@
 //! schedules        schedule id                 -> who, what, how often it ran, how it ended
 //! schedule bodies  schedule id                 -> its body, also after its end
 //! schedule lists   list, schedule id           -> nothing
-//! schedule runs    schedule id, height, index  -> nothing
+//! schedule runs    schedule id, height, index  -> what the run cost and how it ended
 //! schedule events  height                      -> what happened to schedules in that block, if anything
 //! ```
 
 use super::{
-    EndReason, Ending, Schedule, ScheduleStatus,
+    EndReason, Ending, PastRun, Schedule, ScheduleStatus,
     events::{known, read_due, read_end, read_reason},
 };
 use crate::{block::Location, error::Fault, rows};
@@ -18,6 +18,7 @@ use almanac_primitives::{
     Lane, ScheduleId, Wei,
     codec::{DecodeError, Reader, Writer},
 };
+use almanac_schedule::record::LastRun;
 
 /// Tags that distinguish the kinds of end.
 const NO_END: u8 = 0;
@@ -61,9 +62,23 @@ pub(super) fn run_of(id: ScheduleId, location: Location) -> Vec<u8> {
     [&id.0.to_be_bytes()[..], &rows::place(location)].concat()
 }
 
-/// Decodes where that run took place.
-pub(super) fn read_run_of(key: &[u8]) -> Result<Location, Fault> {
-    rows::read_place(key.get(8..).ok_or(rows::short("schedule runs", "schedule id", 8, key.len()))?)
+/// A row of `schedule runs`.
+pub(super) fn run(fee: Wei, result: LastRun) -> Vec<u8> {
+    let mut out = Writer::default();
+    out.u256(fee.0);
+    out.u8(result.number());
+    out.finish()
+}
+
+/// Decodes where that run took place, and reads its row.
+pub(super) fn read_run(key: &[u8], row: &[u8]) -> Result<PastRun, Fault> {
+    let place = key.get(8..).ok_or(rows::short("schedule runs", "schedule id", 8, key.len()))?;
+    let location = rows::read_place(place)?;
+    rows::row_of("schedule runs", row, |input| {
+        let fee = Wei(input.u256("fee")?);
+        let result = known("result of a run", input.u8("result of a run")?, LastRun::from_number)?;
+        Ok(PastRun { location, fee, result })
+    })
 }
 
 /// A row of `schedules`.
@@ -76,6 +91,7 @@ pub(super) fn schedule(schedule: &Schedule) -> Vec<u8> {
     out.u64(schedule.first_due.map_or(0, |due| due.0));
     out.u64(schedule.runs);
     out.u64(schedule.runs_failed);
+    out.u256(schedule.fees.0);
     for ending in [&schedule.quarantine, &schedule.end] {
         write_ending(&mut out, ending.as_ref());
     }
@@ -111,6 +127,7 @@ pub(super) fn read_schedule(id: ScheduleId, row: &[u8]) -> Result<Schedule, Faul
             first_due: read_due(input)?,
             runs: input.u64("runs")?,
             runs_failed: input.u64("failed runs")?,
+            fees: Wei(input.u256("fees")?),
             quarantine: read_ending(input)?,
             end: read_ending(input)?,
         })
@@ -175,6 +192,7 @@ mod tests {
                 first_due: first_due.map(TimestampMs),
                 runs,
                 runs_failed,
+                fees: Wei(U256::from(runs) << 100),
                 quarantine,
                 end,
             };
@@ -183,7 +201,7 @@ mod tests {
 
         #[test]
         fn garbage_is_refused_and_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
-            let _ = (read_schedule(ScheduleId(1), &bytes), read_run_of(&bytes));
+            let _ = (read_schedule(ScheduleId(1), &bytes), read_run(&bytes, &bytes));
         }
     }
 }

@@ -11,8 +11,11 @@ use crate::{
     error::Fault,
     store::{Batch, Table, View},
 };
-use almanac_primitives::{Receipt, ScheduleId, ScheduleRef, StateDiff, StateKey};
-use almanac_schedule::life::{Event, LifeEvent, What};
+use almanac_primitives::{Receipt, ScheduleId, ScheduleRef, StateDiff, StateKey, Wei};
+use almanac_schedule::{
+    life::{Event, LifeEvent, What},
+    record::LastRun,
+};
 use std::collections::BTreeMap;
 
 /// Adds the events and runs of a block.
@@ -34,9 +37,12 @@ pub(crate) fn add(
         apply(entry(&mut now, view, event.id)?, event, Location { number, index: *index });
     }
     for (location, run, receipt) in runs(indexed) {
-        batch.insert(Table::ScheduleRuns, &run_of(run.schedule, location), []);
+        let fee = fee_of(indexed, location.index);
+        let row = rows::run(fee, LastRun::of(&receipt.outcome));
+        batch.insert(Table::ScheduleRuns, &run_of(run.schedule, location), row);
         if let Some(schedule) = entry(&mut now, view, run.schedule)? {
             schedule.runs += 1;
+            schedule.fees = Wei(schedule.fees.0.saturating_add(fee.0));
             schedule.runs_failed += u64::from(!receipt.outcome.is_success());
         }
     }
@@ -64,6 +70,7 @@ pub(crate) fn take_back(batch: &mut Batch, view: &View<'_>, indexed: &IndexedBlo
         batch.remove(Table::ScheduleRuns, &run_of(run.schedule, location));
         if let Some(schedule) = entry(&mut before, view, run.schedule)? {
             schedule.runs -= 1;
+            schedule.fees = Wei(schedule.fees.0.saturating_sub(fee_of(indexed, location.index).0));
             schedule.runs_failed -= u64::from(!receipt.outcome.is_success());
         }
     }
@@ -84,6 +91,18 @@ fn runs(indexed: &IndexedBlock) -> impl Iterator<Item = (Location, ScheduleRef, 
     receipts.filter_map(move |(index, receipt)| {
         Some((Location { number, index }, receipt.schedule_ref?, receipt))
     })
+}
+
+/// What the run at a receipt index cost; nothing if a fault of the chain's own kept it from being settled.
+fn fee_of(indexed: &IndexedBlock, index: usize) -> Wei {
+    // Events are in the order of receipts.
+    let first = indexed.events.partition_point(|event| event.index < index);
+    let of_run = indexed.events[first..].iter().take_while(|event| event.index == index);
+    let mut fees = of_run.filter_map(|LifeEvent { event, .. }| match event.what {
+        What::Executed { fee, .. } => Some(fee),
+        _ => None,
+    });
+    fees.next().unwrap_or_default()
 }
 
 /// The current version of a schedule while a block is processed; loads it on first use.
@@ -119,6 +138,7 @@ fn apply(known: &mut Option<Schedule>, event: &Event, location: Location) {
                 first_due: *due,
                 runs: 0,
                 runs_failed: 0,
+                fees: Wei::ZERO,
                 quarantine: None,
                 end: None,
             });

@@ -253,18 +253,18 @@ fn other_formats_are_refused_with_the_command_to_run() {
     chain.grow(&Plan::default());
     chain.feed(&chain.open(&path, config()).unwrap());
     let meta = |name: &[u8]| [&[10], name].concat();
-    for format in [0u32, 6, 8, u32::MAX] {
+    for format in [0u32, 7, 9, u32::MAX] {
         write_row(&path, &meta(b"format"), &format.to_be_bytes());
         let error = chain.open(&path, config()).unwrap_err();
         let path = path.display().to_string();
         let expected = match format {
-            found @ 0..7 => OpenError::FormatTooOld { path, found, known: 7 },
-            found => OpenError::FormatTooNew { path, found, known: 7 },
+            found @ 0..8 => OpenError::FormatTooOld { path, found, known: 8 },
+            found => OpenError::FormatTooNew { path, found, known: 8 },
         };
         assert_eq!(error, expected);
         assert!(error.to_string().contains(REMEDY), "{error}");
     }
-    write_row(&path, &meta(b"format"), &7u32.to_be_bytes());
+    write_row(&path, &meta(b"format"), &8u32.to_be_bytes());
     chain.check_blocks(&chain.open(&path, config()).unwrap());
     write_row(&path, &meta(b"tip"), b"nonsense");
     let error = chain.open(&path, config()).unwrap_err();

@@ -3,7 +3,8 @@
 use super::{Chain, PEOPLE, State, someone};
 use alloy_primitives::{Bytes, U256};
 use almanac_index::{
-    Direction, EndReason, Ending, Index, KnownSchedule, Location, Schedule, ScheduleFilter, ScheduleStatus,
+    Direction, EndReason, Ending, Index, KnownSchedule, Location, PastRun, Schedule, ScheduleFilter,
+    ScheduleStatus,
 };
 use almanac_primitives::{
     Gas, Lane, Outcome, Receipt, ScheduleId, ScheduleRef, StateKey, StateRead, StateReadError, TimestampMs,
@@ -108,6 +109,7 @@ pub fn dull(all: &[Happened]) -> BTreeMap<ScheduleId, Schedule> {
         if let Act::Run { is_success, .. } = act {
             one.runs += 1;
             one.runs_failed += u64::from(!is_success);
+            one.fees = Wei(one.fees.0 + happened.fee().0);
         }
         if let Some(end) = happened.end() {
             let (reason, refunded) = (EndReason::Ended(end), Some(Wei(U256::from(id.0))));
@@ -130,6 +132,7 @@ fn created(id: ScheduleId, n: u8) -> Schedule {
         first_due: Some(TimestampMs(1_000 * u64::from(n))),
         runs: 0,
         runs_failed: 0,
+        fees: Wei::ZERO,
         quarantine: None,
         end: None,
     }
@@ -166,7 +169,7 @@ impl Happened {
                 What::Created { owner, target, lane, due: first_due, gas_limit: Gas(0), priority: 0 }
             }
             Act::TopUp => What::ToppedUp { amount: wei, escrow: wei },
-            Act::Run { is_success, .. } => What::Executed { is_success, gas_used: Gas(7) },
+            Act::Run { is_success, .. } => What::Executed { is_success, gas_used: Gas(7), fee: self.fee() },
             Act::Cancel | Act::Exhaust => self.ended(),
             Act::Quarantine => What::Quarantined { reason: "odd".into() },
         };
@@ -177,6 +180,18 @@ impl Happened {
             event: Event { id: self.id, door: Some(Door::Cron), what },
         };
         all.map(event).collect()
+    }
+
+    /// Another one for every run.
+    fn fee(&self) -> Wei {
+        Wei(U256::from(self.location.number * 1_000 + self.location.index as u64 + 1))
+    }
+
+    /// What is kept of it, if it is a run.
+    fn past_run(&self) -> Option<PastRun> {
+        let Act::Run { is_success, .. } = self.act else { return None };
+        let result = if is_success { LastRun::Succeeded } else { LastRun::Reverted };
+        Some(PastRun { location: self.location, fee: self.fee(), result })
     }
 
     fn ended(&self) -> What {
@@ -265,7 +280,12 @@ impl Chain {
             let ended_at_once = schedule.end.as_ref().is_some_and(|end| end.location.number == id.block());
             let body = (!ended_at_once || is_kept(id)).then(|| body(n));
             let record = Record::read(&Dull(self.states.last().unwrap()), id).unwrap();
-            KnownSchedule { schedule, body, record }
+            let ran = happened.iter().rev().filter(|one| one.id == id).find_map(Happened::past_run);
+            let last_run = match &record {
+                Some(record) => record.head.last,
+                None => ran.map_or(LastRun::None, |run| run.result),
+            };
+            KnownSchedule { schedule, body, record, last_run }
         });
         known.collect()
     }
@@ -276,9 +296,8 @@ impl Chain {
         for one in &known {
             let id = one.schedule.id;
             assert_eq!(index.schedule(id).unwrap().as_ref(), Some(one));
-            let ran = |happened: &Happened| happened.id == id && matches!(happened.act, Act::Run { .. });
-            let mut runs: Vec<_> =
-                self.happened().into_iter().filter(ran).map(|happened| happened.location).collect();
+            let happened = self.happened().into_iter().filter(|happened| happened.id == id);
+            let mut runs: Vec<_> = happened.filter_map(|happened| happened.past_run()).collect();
             let whole = Location::first_of(0)..=Location::last_of(u64::MAX);
             assert_eq!(index.runs_of(id, &whole, Direction::Ascending, 100).unwrap(), runs);
             runs.reverse();

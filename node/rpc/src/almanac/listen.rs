@@ -65,7 +65,7 @@ enum What {
     Quarantined { reason: String },
     Succeeded { refunded: U256 },
     Failed { refunded: U256 },
-    Run { run: Option<U64>, success: bool, gas_used: U64 },
+    Run { run: Option<U64>, success: bool, gas_used: U64, fee: U256 },
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -160,9 +160,9 @@ fn told(
 
 /// The notification of a run.
 fn run(event: &Event, receipt: &Receipt) -> Option<What> {
-    let Event::Executed { is_success, gas_used } = event else { return None };
+    let Event::Executed { is_success, gas_used, fee } = event else { return None };
     let run = receipt.schedule_ref.map(|run| U64::from(run.number));
-    Some(What::Run { run, success: *is_success, gas_used: U64::from(gas_used.0) })
+    Some(What::Run { run, success: *is_success, gas_used: U64::from(gas_used.0), fee: fee.0 })
 }
 
 /// The notification of a change of the schedule itself.

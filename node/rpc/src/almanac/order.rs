@@ -6,6 +6,7 @@ use crate::{
     bounds::PREVIEW_TIME_MAX,
     error,
     eth::attempt::{Attempt, Overrides},
+    own_errors::own_error,
     revert,
     types::RpcTime,
     view::View,
@@ -13,18 +14,11 @@ use crate::{
 use alloy_eips::BlockId;
 use alloy_primitives::U64;
 use alloy_rpc_types_eth::TransactionRequest;
-use alloy_sol_types::SolInterface as _;
 use almanac_exec::CallResult;
 use almanac_primitives::{Header, Outcome, ScheduleId, StateDiff, StateKey, TimestampMs};
 use jsonrpsee::core::RpcResult;
 use revm::inspector::NoOpInspector;
 use serde_json::Value;
-
-alloy_sol_types::sol!(
-    #![sol(all_derives = true)]
-    "../../contracts/ICallbackScheduler.sol"
-);
-use ICallbackScheduler::{FeeTooLow, ICallbackSchedulerErrors as Refusal, NoCapacity};
 
 /// The transaction, as `eth_call` takes it.
 pub(super) fn request(given: Value) -> RpcResult<TransactionRequest> {
@@ -89,33 +83,14 @@ fn only_booked(diff: &StateDiff) -> RpcResult<ScheduleId> {
     }
 }
 
-/// Why the transaction fails, with the scheduler's own errors in words.
+/// Why the transaction fails, with the errors of the chain's own contracts in words.
 fn why_not(result: &CallResult) -> String {
     match &result.outcome {
-        Outcome::Reverted(_) => match Refusal::abi_decode(&result.output) {
-            Ok(refusal) => in_words(&refusal),
-            Err(_) => format!("execution reverted: {}", revert::explain(&result.output)),
+        Outcome::Reverted(_) => match own_error(&result.output) {
+            Some(error) => error.words,
+            None => format!("execution reverted: {}", revert::explain(&result.output)),
         },
         Outcome::Halted(halt) => format!("execution stopped: {halt:?}"),
         Outcome::Success => String::new(),
     }
-}
-
-fn in_words(refusal: &Refusal) -> String {
-    match refusal {
-        Refusal::NoCapacity(NoCapacity { timestamp, effort, available }) => {
-            format!("will not fit: second {timestamp} has {available} effort left, not {effort}")
-        }
-        Refusal::FeeTooLow(FeeTooLow { given, needed }) => {
-            format!("costs {needed} wei, and {given} were sent")
-        }
-        other => named(other),
-    }
-}
-
-/// The error as Solidity writes it, with its numbers.
-fn named(refusal: &Refusal) -> String {
-    let text = format!("{refusal:?}");
-    // The variant and the struct in it have the same name.
-    text.split_once('(').map_or_else(|| text.clone(), |(_, inner)| inner.trim_end_matches(')').to_owned())
 }

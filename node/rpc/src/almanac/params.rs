@@ -21,13 +21,9 @@ fn read_id(given: &Value) -> Result<ScheduleId, String> {
         || format!("{given} is no schedule id: give it as \"1042-3-0\" or as a number below 2^64");
     match given {
         Value::Number(number) => number.as_u64().map(ScheduleId).ok_or_else(malformed),
-        Value::String(text) => match text.strip_prefix("0x") {
-            Some(digits) if digits.starts_with(|first: char| first.is_ascii_hexdigit()) => {
-                u64::from_str_radix(digits, 16).map(ScheduleId).map_err(|_| malformed())
-            }
-            Some(_) => Err(malformed()),
-            None => text.parse().map_err(|error: almanac_primitives::ids::ScheduleIdError| error.to_string()),
-        },
+        Value::String(text) => {
+            text.parse().map_err(|error: almanac_primitives::ids::ScheduleIdError| error.to_string())
+        }
         _ => Err(malformed()),
     }
 }
@@ -115,7 +111,14 @@ mod tests {
     #[test]
     fn ids_in_every_form() {
         let id = ScheduleId::new(1042, 3, 0).unwrap();
-        for form in [json!("1042-3-0"), json!(id.0), json!(id.0.to_string()), json!(format!("{:#x}", id.0))] {
+        let topic = format!("{:#066x}", id.0);
+        for form in [
+            json!("1042-3-0"),
+            json!(id.0),
+            json!(id.0.to_string()),
+            json!(format!("{:#x}", id.0)),
+            json!(topic),
+        ] {
             assert_eq!(schedule_id(&form).unwrap(), id, "{form}");
         }
         for bad in [

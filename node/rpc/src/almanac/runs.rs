@@ -9,8 +9,8 @@ use crate::{
     types::{Number, RpcReceipt, RpcScheduleId, RpcTime},
     view::View,
 };
-use alloy_primitives::U64;
-use almanac_index::{Direction, Location};
+use alloy_primitives::{U64, U256};
+use almanac_index::{Direction, Location, PastRun};
 use almanac_primitives::{Outcome, ScheduleId};
 use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,8 @@ struct RpcRun {
     success: bool,
     /// Why it failed, as text.
     error: Option<String>,
+    /// What it cost its schedule.
+    fee: U256,
     receipt: RpcReceipt,
 }
 
@@ -69,10 +71,12 @@ pub(super) fn page(view: &View, id: ScheduleId, wanted: &Wanted) -> RpcResult<Ru
     let mut found = view.index.runs_of(id, &range, order, limit + 1).map_err(error::internal)?;
     let has_more = found.len() > limit;
     found.truncate(limit);
-    let cursor =
-        found.last().filter(|_| has_more).map(|Location { number, index }| format!("{number}-{index}"));
+    let cursor = found
+        .last()
+        .filter(|_| has_more)
+        .map(|run| format!("{}-{}", run.location.number, run.location.index));
     let (mut room, mut reading) = (Room::new(SMALLER), Reading::new(SMALLER));
-    let shown = found.into_iter().map(|location| room.write(&run(view, location, &mut reading)?));
+    let shown = found.into_iter().map(|past| room.write(&run(view, past, &mut reading)?));
     let runs = shown.collect::<RpcResult<_>>()?;
     Ok(RunsPage { id: RpcScheduleId::new(id), runs, cursor })
 }
@@ -95,7 +99,8 @@ fn before(Location { number, index }: Location) -> Location {
     Location { number, index: index.saturating_sub(1) }
 }
 
-fn run(view: &View, location: Location, reading: &mut Reading) -> RpcResult<RpcRun> {
+fn run(view: &View, past: PastRun, reading: &mut Reading) -> RpcResult<RpcRun> {
+    let location = past.location;
     let block = view.block(Some(location.number.into()))?;
     reading.count(&block)?;
     let missing = || error::internal(format!("there is no run at {location:?}"));
@@ -105,6 +110,7 @@ fn run(view: &View, location: Location, reading: &mut Reading) -> RpcResult<RpcR
         time: RpcTime::new(block.block.header.timestamp),
         success: receipt.outcome.is_success(),
         error: failure(&receipt.outcome),
+        fee: past.fee.0,
         receipt: RpcReceipt::new(&block, location.index).ok_or_else(missing)?,
     })
 }

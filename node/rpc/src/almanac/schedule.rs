@@ -37,6 +37,8 @@ pub(crate) struct RpcSchedule {
     /// `null` if only the escrow limits them.
     runs_left: Option<U64>,
     last_run: Option<String>,
+    /// What its runs cost so far.
+    fees_total: U256,
     escrow: U256,
     end: Option<RpcEnding>,
 }
@@ -91,7 +93,7 @@ struct RpcEnding {
 impl RpcSchedule {
     /// Builds the answer for a schedule.
     pub(super) fn new(view: &View, known: &KnownSchedule) -> RpcResult<Self> {
-        let KnownSchedule { schedule, body, record } = known;
+        let KnownSchedule { schedule, body, record, last_run: last } = known;
         let waiting = record.as_ref().filter(|record| record.head.status == Status::Pending);
         let end = schedule.end.as_ref().or(schedule.quarantine.as_ref());
         Ok(Self {
@@ -111,7 +113,8 @@ impl RpcSchedule {
                 Some(record) => record.runs_left().map(U64::from),
                 None => Some(U64::ZERO),
             },
-            last_run: record.as_ref().and_then(|record| last_run(record.head.last)),
+            last_run: last_run(*last),
+            fees_total: schedule.fees.0,
             escrow: record.as_ref().map_or(U256::ZERO, |record| record.escrow.0),
             end: end.map(|ending| RpcEnding::new(view, ending)).transpose()?,
         })

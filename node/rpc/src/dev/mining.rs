@@ -7,7 +7,7 @@ use crate::{
     types::RpcBlock,
 };
 use alloy_primitives::{Address, U256};
-use almanac_consensus::{Mode, solo::TIME_MAX};
+use almanac_consensus::{Mode, solo::Mining};
 use almanac_primitives::DurationMs;
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use serde::Deserialize;
@@ -94,13 +94,9 @@ impl MiningApiServer for Dev {
     }
 
     async fn mine_later(&self, count: Option<U256>, interval: Option<U256>) -> RpcResult<()> {
-        let wait = seconds(interval.unwrap_or_default())?;
-        if wait.0 > 0 && count != Some(U256::ZERO) {
-            let tip = self.view.block(None)?.block.header.timestamp;
-            let first = self.controls.next_time().max(tip).checked_add(wait).unwrap_or(TIME_MAX);
-            self.controls.set_next_timestamp(first).await.map_err(|error| refused(&error))?;
-        }
-        self.mine_many(count, interval).await
+        let count = count.map_or(1, |count| count.saturating_to());
+        let mining = Mining { count, interval: interval.map(seconds).transpose()?, is_led: true };
+        self.controls.mine_all(mining).await.map(drop).map_err(|error| refused(&error))
     }
 
     async fn automine(&self) -> RpcResult<bool> {

@@ -8,6 +8,7 @@ use super::{
 use crate::{
     answer::{Answer, Room},
     error,
+    revert::Called,
     view::View,
 };
 use alloy_eips::BlockId;
@@ -197,6 +198,11 @@ impl Attempt {
         environment.fee_recipient = overrides.coinbase.unwrap_or(environment.fee_recipient);
         Ok(())
     }
+}
+
+/// What an error names of a call.
+pub(super) fn called(call: &Call) -> Called {
+    Called { to: call.to, input: call.input.clone() }
 }
 
 fn small(what: &str, given: U256) -> RpcResult<u64> {

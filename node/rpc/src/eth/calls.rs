@@ -2,7 +2,7 @@
 
 use super::{
     Eth,
-    attempt::{Attempt, AttemptError, Overrides},
+    attempt::{Attempt, AttemptError, Overrides, called},
     estimate::estimate,
     simulate::{SimulatedBlock, simulate_blocks},
 };
@@ -77,9 +77,14 @@ impl CallsApiServer for Eth {
         let is_printed = self.impersonation.is_some();
         self.try_answer(block, Overrides { state, block: block_overrides }, move |mut attempt| {
             let call = attempt.call(request)?;
+            let called = called(&call);
             let result = if is_printed { print(&mut attempt, call) } else { attempt.run(call) };
             let result = result.map_err(|error| error::attempt(&error))?;
-            if result.outcome.is_success() { Ok(result.output) } else { Err(error::failed_call(&result)) }
+            if result.outcome.is_success() {
+                Ok(result.output)
+            } else {
+                Err(error::failed_call(&called, &result))
+            }
         })
         .await
     }
@@ -96,7 +101,7 @@ impl CallsApiServer for Eth {
             let call = attempt.call(request)?;
             match estimate(&call, |call| attempt.run(call)).map_err(|error| error::attempt(&error))? {
                 Ok(gas) => Ok(U64::from(gas.0)),
-                Err(failed) => Err(error::failed_call(&failed)),
+                Err(failed) => Err(error::failed_call(&called(&call), &failed)),
             }
         })
         .await
@@ -115,10 +120,11 @@ impl CallsApiServer for Eth {
             attempt.watch(call.clone(), &mut inspector).map_err(|error| error::attempt(&error))?;
             let access_list = inspector.into_access_list();
             // What the list costs and saves shows only with it.
+            let called = called(&call);
             let with_list = Call { access_list: access_list.clone(), ..call };
             let result = attempt.run(with_list).map_err(|error| error::attempt(&error))?;
-            let error =
-                (!result.outcome.is_success()).then(|| error::failed_call(&result).message().to_owned());
+            let error = (!result.outcome.is_success())
+                .then(|| error::failed_call(&called, &result).message().to_owned());
             Ok(AccessListResult { access_list, gas_used: U256::from(result.gas_used.0), error })
         })
         .await

@@ -1,6 +1,11 @@
 //! Fills the fields that a client left out of a transaction: nonce, gas, price, chain id.
 
-use super::{Eth, attempt::Overrides, estimate::estimate, fees::TIP};
+use super::{
+    Eth,
+    attempt::{Overrides, called},
+    estimate::estimate,
+    fees::TIP,
+};
 use crate::error;
 use alloy_consensus::TypedTransaction;
 use alloy_eips::BlockId;
@@ -49,7 +54,7 @@ impl Eth {
             let call = attempt.call(request)?;
             match estimate(&call, |call| attempt.run(call)).map_err(|error| error::attempt(&error))? {
                 Ok(gas) => Ok(gas.0),
-                Err(failed) => Err(error::failed_call(&failed)),
+                Err(failed) => Err(error::failed_call(&called(&call), &failed)),
             }
         })
         .await

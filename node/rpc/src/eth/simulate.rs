@@ -1,7 +1,7 @@
 //! `eth_simulateV1`: simulates a series of blocks, each on the effects of the ones before.
 
 use super::{
-    attempt::{Attempt, AttemptError},
+    attempt::{Attempt, AttemptError, called},
     fill::unsigned,
     overlay::check_count,
 };
@@ -9,6 +9,7 @@ use crate::{
     answer::{Answer, Room},
     bounds::{SIMULATE_BLOCKS_MAX, SIMULATE_CALLS_MAX},
     error,
+    revert::Called,
     types::{RpcBlock, RpcLog},
     wallet::encode_signed,
 };
@@ -138,12 +139,13 @@ fn run_block(
         attempt.state.override_state(overrides)?;
     }
     let (mut transactions, mut receipts, mut parties) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut results, mut used) = (Vec::new(), Gas::ZERO);
+    let (mut results, mut asked, mut used) = (Vec::new(), Vec::new(), Gas::ZERO);
     for (nth, request) in (0..).zip(wanted.calls) {
         let mut call = attempt.call(request.clone())?;
         call.gas_limit = call.gas_limit.min(*gas_left);
         call.place = Some(Place::nth_of(attempt.environment.number, nth));
         let transaction = transaction(attempt, request, &call)?;
+        asked.push(called(&call));
         let party = Parties { from: call.from, to: call.to, run: None };
         let (result, diff) = rules.run(attempt, call).map_err(|error| error::simulated(&error))?;
         // Here too, not only when the block is written: all of its calls are in memory until then.
@@ -157,7 +159,8 @@ fn run_block(
         results.push(result);
     }
     let block = finish(attempt, parent, transactions, (receipts, parties), used);
-    let calls = results.into_iter().enumerate().map(|(index, result)| shown(&block, index, result)).collect();
+    let calls = results.into_iter().zip(asked).enumerate();
+    let calls = calls.map(|(index, (result, called))| shown(&block, index, result, &called)).collect();
     Ok((block, calls))
 }
 
@@ -245,11 +248,11 @@ fn finish(
     IndexedBlock { receipts, parties, ..IndexedBlock::alone(Arc::new(block)) }
 }
 
-fn shown(block: &IndexedBlock, index: usize, result: CallResult) -> SimulatedCall {
+fn shown(block: &IndexedBlock, index: usize, result: CallResult, called: &Called) -> SimulatedCall {
     let error = match &result.outcome {
         Outcome::Success => None,
         outcome => {
-            let failed = error::failed_call(&result);
+            let failed = error::failed_call(called, &result);
             let code = if matches!(outcome, Outcome::Reverted(_)) { REVERTED } else { FAILED };
             let message = failed.message().to_owned();
             Some(SimulateError { code, message, data: Some(result.output.clone()) })

@@ -253,15 +253,14 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         Ok(())
     }
 
-    /// Reports an event of a schedule: to the block's list of events, and as a log of its door, priced like
-    /// LOG.
+    /// Reports an event of a schedule: to the block's list of events, and as logs, priced like LOG.
     pub(super) fn tell(&mut self, event: Event) -> Result<(), DoorError> {
         self.tell_about(event, &About::of(&Outcome::Success))
     }
 
     /// The same, for doors whose logs say more than the event.
     pub(super) fn tell_about(&mut self, event: Event, about: &About<'_>) -> Result<(), DoorError> {
-        if let Some(log) = super::event_log(&event, about) {
+        for log in super::event_logs(&event, about) {
             self.charge_log(log.topics().len(), log.data.data.len())?;
             self.context.journal_mut().log(log);
         }

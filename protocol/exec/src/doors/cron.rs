@@ -10,7 +10,7 @@ use alloy_sol_types::{SolCall as _, SolEvent, SolInterface};
 use almanac_primitives::{Lane, ScheduleId, TimestampMs, Wei, addresses::CRON_REGISTRY};
 use almanac_schedule::{
     Failure,
-    cron::{Admitted, Order, OrderError, SELECTOR_BYTES, admit},
+    cron::{Admitted, Order, OrderError, SELECTOR_BYTES, admit, canonical_method},
     decide::End,
     life::{self, CancelError, Event, NewSchedule, TopUpError, What},
     record::{Door, Record},
@@ -47,6 +47,7 @@ pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
             if args.method.is_empty() {
                 return Err(revert(ICronRegistry::MethodIsEmpty {}));
             }
+            check_method(&args.method)?;
             let selector = &keccak256(&args.method)[..SELECTOR_BYTES];
             let input = [selector, &args.args].concat().into();
             let numbers = [args.nextRunAt, args.intervalSec, args.maxRuns, args.gasLimit];
@@ -67,6 +68,19 @@ pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
         Method::topUp(args) => top_up(call, args.id),
         Method::getJob(args) => get_job(call, args.id),
     }
+}
+
+/// Longest method whose canonical form an error repeats.
+const SHOWN_METHOD_BYTES_MAX: usize = 256;
+
+/// ARC21-05: only the canonical signature has the selector that was meant.
+fn check_method(given: &str) -> Result<(), DoorError> {
+    let probable = canonical_method(given);
+    if probable.as_deref() == Some(given) {
+        return Ok(());
+    }
+    let probable = probable.filter(|_| given.len() <= SHOWN_METHOD_BYTES_MAX).unwrap_or_default();
+    Err(revert(ICronRegistry::MethodNotCanonical { probable }))
 }
 
 /// An order without options whose refunds go to `owner`. The numbers are first run, interval, runs and gas.
@@ -198,7 +212,7 @@ pub(super) fn event_log(event: &Event, _: &About<'_>) -> Option<Log> {
         What::ToppedUp { amount, escrow } => {
             ICronRegistry::JobToppedUp { id, amount: amount.0, totalEscrow: escrow.0 }.encode_log_data()
         }
-        What::Executed { is_success, gas_used } => {
+        What::Executed { is_success, gas_used, .. } => {
             let gas_used = U256::from(gas_used.0);
             ICronRegistry::JobExecuted { id, success: is_success, gasUsed: gas_used }.encode_log_data()
         }

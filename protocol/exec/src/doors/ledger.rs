@@ -4,6 +4,11 @@ use super::call::{DoorCall, DoorError, IDoor, revert};
 use alloy_primitives::{Bytes, Log, U256};
 use alloy_sol_types::{SolEvent, SolEventInterface as _};
 use almanac_primitives::{Lane, ScheduleId, addresses::LEDGER};
+use almanac_schedule::{
+    decide::End,
+    life::{Event, What},
+    record::Door,
+};
 use std::fmt::Display;
 
 alloy_sol_types::sol!("../../contracts/ILedger.sol");
@@ -17,6 +22,15 @@ pub(super) fn call(_: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
 pub(super) fn quarantine_log(id: ScheduleId, reason: &str) -> Log {
     let event = ILedger::ScheduleQuarantined { id: U256::from(id.0), reason: reason.to_owned() };
     Log { address: LEDGER, data: event.encode_log_data() }
+}
+
+/// The log of what the end of a job returned. ARC-21's own events are fixed, and only `JobCancelled` has the amount;
+/// the other doors' events name theirs.
+pub(super) fn refund_log(event: &Event) -> Option<Log> {
+    let What::Ended { end, refunded, .. } = event.what else { return None };
+    let is_told = event.door != Some(Door::Cron) || end == End::Cancelled;
+    let told = ILedger::ScheduleRefunded { id: U256::from(event.id.0), amount: refunded.0 };
+    (!is_told && !refunded.0.is_zero()).then(|| Log { address: LEDGER, data: told.encode_log_data() })
 }
 
 /// The log of changes that contradicted the calendar.
@@ -43,5 +57,6 @@ pub fn fault_in(log: &Log) -> Option<String> {
         }
         Told::LanePaused(told) => format!("lane {} is paused: {}", told.lane, told.reason),
         Told::CalendarContradicted(told) => format!("the calendar was contradicted: {}", told.reason),
+        Told::ScheduleRefunded(_) => return None,
     })
 }

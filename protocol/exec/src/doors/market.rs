@@ -322,7 +322,7 @@ pub(super) fn event_log(event: &Event, about: &About<'_>) -> Option<Log> {
         failed.encode_log_data()
     };
     let data = match event.what {
-        What::Executed { is_success, gas_used } => IScheduledTransactions::TransactionExecutedEvent {
+        What::Executed { is_success, gas_used, .. } => IScheduledTransactions::TransactionExecutedEvent {
             id,
             senderAddr: sender,
             key: key.clone(),

@@ -162,13 +162,17 @@ pub(crate) fn call(
     Ok(is_called.then(|| DoorCall::run(context, inputs, block, position, contract.call)))
 }
 
-/// The log of an event: its door's, or the ledger's if a fault quarantined the schedule. `None` if the door's
-/// interface has no log for it.
-pub(crate) fn event_log(event: &Event, about: &About<'_>) -> Option<Log> {
-    if let What::Quarantined { reason } = &event.what {
-        return Some(ledger::quarantine_log(event.id, reason));
-    }
-    (schedules_of(event.door?)?.event_log)(event, about)
+/// The logs of an event: its door's, if its interface has one, and the ledger's, of a fault that quarantined the
+/// schedule and of a refund that the door's log does not name.
+pub(crate) fn event_logs(event: &Event, about: &About<'_>) -> impl Iterator<Item = Log> + use<> {
+    let of_ledger = match &event.what {
+        What::Quarantined { reason } => Some(ledger::quarantine_log(event.id, reason)),
+        _ => ledger::refund_log(event),
+    };
+    let is_quarantine = matches!(event.what, What::Quarantined { .. });
+    let door = event.door.filter(|_| !is_quarantine).and_then(schedules_of);
+    let of_door = door.and_then(|schedules| (schedules.event_log)(event, about));
+    of_door.into_iter().chain(of_ledger)
 }
 
 /// The log of a shutdown of the market door that begins or is complete.

@@ -202,7 +202,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> MarketWalk<'_, 'a, '_, I> {
             Ok(Met::Ended(record, event)) => {
                 self.ended.insert(entry.schedule);
                 let about = About { record: Some(&record), ..About::of(&Outcome::Success) };
-                self.selection.logs.extend(doors::event_log(&event, &about));
+                self.selection.logs.extend(doors::event_logs(&event, &about));
                 self.selection.events.push(event);
             }
             Err(ScheduleFault::Block(error)) => return Err(error.into()),

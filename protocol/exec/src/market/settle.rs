@@ -66,7 +66,7 @@ fn settle_one<'a, I: Inspector<EvmContext<'a>>>(
     });
     let refunded = refunded.unwrap_or(Wei::ZERO);
     let about = About { outcome: &outcome, record: Some(&begun.record), price, refunded };
-    let logs: Vec<_> = events.iter().filter_map(|event| doors::event_log(event, &about)).collect();
+    let logs: Vec<_> = events.iter().flat_map(|event| doors::event_logs(event, &about)).collect();
     let receipt = &mut execution.receipts[*index];
     receipt.effective_gas_price = price;
     receipt.logs.extend(logs);

@@ -463,7 +463,14 @@ fn aip125_16_gas_really_used_is_charged_and_the_rest_returns_in_the_block() {
     assert_eq!(
         told,
         [
-            (1, What::Executed { is_success: true, gas_used: Gas(21_000) }),
+            (
+                1,
+                What::Executed {
+                    is_success: true,
+                    gas_used: Gas(21_000),
+                    fee: almanac_primitives::Wei(paid)
+                }
+            ),
             (1, What::Ended { end: End::Succeeded, owner: sender().address, refunded }),
         ]
     );

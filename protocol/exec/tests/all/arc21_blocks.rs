@@ -95,7 +95,10 @@ fn arc21_12_a_job_that_cannot_pay_ends_and_gets_its_rest() {
             continue;
         }
         assert_eq!(exhausted(&block), [(id, "insufficient escrow".to_owned())]);
-        assert_eq!(block.output.receipts[0].logs.len(), 1, "the prologue says it");
+        let [said, refunded] = &block.output.receipts[0].logs[..] else { panic!("the prologue says both") };
+        assert_eq!(said.address, CRON_REGISTRY);
+        let told = ScheduleRefunded::decode_log(refunded).unwrap();
+        assert_eq!((told.address, told.id, told.amount), (LEDGER, id, value - spent));
         assert_eq!(chain.balance(owner().address), before + value - spent, "the rest");
         assert_eq!(chain.job(id).id, U256::ZERO);
         assert!(n > 0, "it ran at least once");
@@ -144,7 +147,11 @@ fn arc21_13_the_calls_logs_come_first_then_the_registrys() {
     let block = chain.at(order.next_run_at.to());
     let [run] = block.runs()[..] else { panic!("one run") };
     assert_eq!(run.outcome, Outcome::Success);
-    assert_eq!(run.logs.iter().map(|log| log.address).collect::<Vec<_>>(), [LOGGER, CRON_REGISTRY]);
+    let addresses: Vec<_> = run.logs.iter().map(|log| log.address).collect();
+    assert_eq!(addresses, [LOGGER, CRON_REGISTRY, LEDGER], "and last the ledger's, of what the end returned");
+    let refunded = ScheduleRefunded::decode_log(&run.logs[2]).unwrap();
+    let cost = cost(RUN_GAS, crate::support::base_fee(&block.output));
+    assert_eq!((refunded.id, refunded.amount), (id, order.value - cost));
     let event = only::<JobExecuted>(&run.logs);
     assert_eq!((event.id, event.success, event.gasUsed), (id, true, U256::from(run.gas_used.0)));
     assert_eq!(run.schedule_ref.unwrap().schedule, id_of(id));

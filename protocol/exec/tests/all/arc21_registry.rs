@@ -234,8 +234,21 @@ fn arc21_05_a_target_and_a_method_are_needed() {
         maxRuns: U256::ZERO,
         gasLimit: U256::from(RUN_GAS),
     };
-    let receipt = chain.send(owner(), CRON_REGISTRY, U256::from(10u64.pow(15)), nameless.abi_encode());
+    let value = U256::from(10u64.pow(15));
+    let receipt = chain.send(owner(), CRON_REGISTRY, value, nameless.abi_encode());
     assert!(matches!(refused(&receipt), Err(CronError::MethodIsEmpty(_))));
+    let long = format!("f({}bool)", "bool,".repeat(60));
+    let spaced = format!(" {long}");
+    // The last of them shows nothing: nobody reads so long an error.
+    let cases = [("ping", "ping()"), ("ping(uint a)", "ping(uint256)"), ("f(IERC20)", ""), (&spaced[..], "")];
+    for (method, probable) in cases {
+        let odd = ICronRegistry::scheduleCall { method: method.to_owned(), ..nameless.clone() };
+        let receipt = chain.send(owner(), CRON_REGISTRY, value, odd.abi_encode());
+        let Err(CronError::MethodNotCanonical(error)) = refused(&receipt) else { panic!("{method}") };
+        assert_eq!(error.probable, probable);
+    }
+    let canonical = ICronRegistry::scheduleCall { method: long, ..nameless };
+    assert!(chain.send(owner(), CRON_REGISTRY, value, canonical.abi_encode()).outcome.is_success());
     let lost = order(&chain).refunding(Address::ZERO);
     assert!(matches!(chain.schedule(owner(), &lost), Err(CronError::RefundToIsZero(_))));
 }

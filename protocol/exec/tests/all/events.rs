@@ -87,7 +87,7 @@ fn a_life_is_told_step_by_step_with_its_receipts() {
     assert_eq!(
         told(&output),
         [
-            (1, id, What::Executed { is_success: true, gas_used }),
+            (1, id, What::Executed { is_success: true, gas_used, fee: charge }),
             (
                 1,
                 id,

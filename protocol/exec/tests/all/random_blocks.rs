@@ -125,7 +125,8 @@ fn look_over(chain: &TestChain, produced: &Produced) {
         assert_eq!(Receipt::decode(&receipt.encode()).unwrap(), *receipt);
         // Of a run that failed, its door tells.
         let is_told = receipt.schedule_ref.is_some();
-        let is_doors = |log: &Log| is_told && [CRON_REGISTRY, SCHEDULED_TRANSACTIONS].contains(&log.address);
+        let is_doors =
+            |log: &Log| is_told && [CRON_REGISTRY, SCHEDULED_TRANSACTIONS, LEDGER].contains(&log.address);
         assert!(receipt.outcome.is_success() || receipt.logs.iter().all(is_doors));
     }
     assert_eq!(sum, output.gas_used.0 + output.reserved_gas_used.0);

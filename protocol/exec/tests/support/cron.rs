@@ -12,10 +12,13 @@ alloy_sol_types::sol!(
     #![sol(all_derives = true)]
     "../../contracts/ICronRegistry.sol"
 );
+alloy_sol_types::sol!("../../contracts/ILedger.sol");
 #[allow(unused_imports, reason = "each test file uses a part of it")]
 pub use ICronRegistry::{
     ICronRegistryErrors as CronError, JobCancelled, JobExecuted, JobExhausted, JobScheduled, JobToppedUp,
 };
+#[allow(unused_imports, reason = "each test file uses a part of it")]
+pub use ILedger::ScheduleRefunded;
 
 pub const MINUTE: u64 = 60;
 pub const HOUR: u64 = 60 * MINUTE;

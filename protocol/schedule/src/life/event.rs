@@ -63,6 +63,8 @@ pub enum What {
         is_success: bool,
         /// Gas it used.
         gas_used: Gas,
+        /// What it cost: its charge without what returned of it.
+        fee: Wei,
     },
     /// It ended.
     Ended {

@@ -57,10 +57,11 @@ pub fn settle_finished<L: Ledger>(
     let (true, Some(beside)) = (settlement.total() == Some(*charge), held.checked_sub(*charge)) else {
         return Err(unsettled);
     };
+    let fee = charge.checked_sub(settlement.refund).expect("a refund is part of the charge");
     settlement.refund =
         settlement.refund.checked_add(beside).expect("no escrow exceeds what was ever issued");
     pay(ledger, settlement, record.body.refund_to, moment).map_err(Failure::Ledger)?;
-    let executed = What::Executed { is_success: ended.outcome.is_success(), gas_used: ended.gas_used };
+    let executed = What::Executed { is_success: ended.outcome.is_success(), gas_used: ended.gas_used, fee };
     let end = end_of(ended.outcome);
     let over = What::Ended { end, owner: record.body.owner, refunded: settlement.refund };
     Ok([executed, over].map(|what| Event::of(record.id, &record.body, what)).into())

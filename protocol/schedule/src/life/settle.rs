@@ -30,7 +30,8 @@ pub fn settle<L: Ledger>(
     let refund = std::mem::take(&mut settlement.refund);
     pay(ledger, settlement, selected.body.refund_to, moment).map_err(Failure::Ledger)?;
     let is_success = ended.outcome.is_success();
-    let what = What::Executed { is_success, gas_used: ended.gas_used };
+    let fee = charge.checked_sub(refund).expect("a refund is part of the charge");
+    let what = What::Executed { is_success, gas_used: ended.gas_used, fee };
     let mut events = vec![Event::of(id, &selected.body, what)];
     match load(ledger, id)?.filter(|record: &Record| !record.head.status.is_ended()) {
         // The run cancelled its own schedule, directly or not: only the unused part of the charge is left to

@@ -93,7 +93,8 @@ impl LastRun {
         }
     }
 
-    fn number(self) -> u8 {
+    /// Its number in encodings.
+    pub fn number(self) -> u8 {
         match self {
             Self::None => 0,
             Self::Succeeded => 1,
@@ -102,7 +103,8 @@ impl LastRun {
         }
     }
 
-    fn from_number(number: u8) -> Option<Self> {
+    /// The result with this number.
+    pub fn from_number(number: u8) -> Option<Self> {
         match number {
             0 => Some(Self::None),
             1 => Some(Self::Succeeded),

@@ -126,7 +126,7 @@ fn a_last_run_is_marked_and_ends_with_its_rest_paid_back() {
         );
 
         let events = settle(&mut ledger, &begun, &Outcome::Success, 40);
-        let executed = happened(What::Executed { is_success: true, gas_used: Gas(40) });
+        let executed = happened(What::Executed { is_success: true, gas_used: Gas(40), fee: wei(CHARGE) });
         assert_eq!(events, [executed, ended(end, 1_000 - CHARGE)]);
         assert_eq!((paid(&ledger), ledger.burned), (U256::from(1_000 - CHARGE), U256::from(CHARGE)));
         assert!(ledger.slots.is_empty(), "nothing is left of it");

@@ -10,6 +10,8 @@ use crate::support::{
 use alloy_primitives::U256;
 use serde_json::{Value, json};
 
+const LEDGER: &str = "0x000000000000000000000000000000000000a1ff";
+
 #[test]
 fn a_schedule_from_birth_to_end() {
     let node = Node::start(&[]);
@@ -70,6 +72,16 @@ fn a_schedule_from_birth_to_end() {
     assert_eq!(schedule["end"]["transactionHash"], block(&node, false)["transactions"][0]);
     assert_eq!(schedule["terms"], *terms, "kept after the end");
     assert_eq!((&schedule["runs"], &schedule["runsLeft"]), (&json!("0x3"), &json!("0x0")));
+    assert_eq!(schedule["lastRun"], "reverted", "kept after the end");
+    // What came in is what the runs cost and what came back.
+    let all = node.result("almanac_getRuns", json!([text]));
+    let fees = all["runs"].as_array().unwrap().iter().map(|run| wei(&run["fee"]));
+    assert!(fees.clone().all(|fee| fee > U256::ZERO), "{all}");
+    assert_eq!(fees.sum::<U256>(), wei(&schedule["feesTotal"]));
+    assert_eq!(wei(&schedule["feesTotal"]) + wei(&schedule["end"]["refunded"]), job.value);
+    let told = node.result("eth_getLogs", json!([{ "address": LEDGER, "fromBlock": "0x0" }]));
+    assert_eq!(wei(&told[0]["topics"][1]), wei(&id));
+    assert_eq!(wei(&told[0]["data"]), wei(&schedule["end"]["refunded"]));
 
     assert_eq!(node.result("almanac_getSchedule", json!(["7-7-7"])), Value::Null);
     refused(
@@ -77,7 +89,7 @@ fn a_schedule_from_birth_to_end() {
         "almanac_getSchedule",
         json!(["seven"]),
         -32_602,
-        "neither a number nor of the form 1042-3-0",
+        "neither of the form 1042-3-0 nor a number",
     );
     refused(&node, "almanac_getSchedule", json!([[7]]), -32_602, "is no schedule id");
     refused(&node, "almanac_getSchedule", json!(["0x10000000000000000"]), -32_602, "below 2^64");
@@ -161,7 +173,7 @@ fn arc21_10_every_end_has_its_status_and_lists_find_them() {
         -32_602,
         "limit 101 is not in 1..=100",
     );
-    refused(&node, "almanac_listSchedules", json!([{ "cursor": "?" }]), -32_602, "neither a number");
+    refused(&node, "almanac_listSchedules", json!([{ "cursor": "?" }]), -32_602, "neither of the form");
 }
 
 /// The numbers of all schedules that a filter asks for, two at a time.

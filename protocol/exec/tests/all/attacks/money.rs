@@ -34,7 +34,7 @@ fn attack_23_refund_to_a_hostile_recipient() {
         let produced = chain.at(due);
         let cost = U256::from(RUN_GAS) * U256::from(base_fee(&produced.output).0);
         assert_eq!(only::<JobExhausted>(&produced.logs()).reason, "max runs reached");
-        assert_eq!(produced.runs()[0].logs.len(), 2, "the two events, and none of the recipient's");
+        assert_eq!(produced.runs()[0].logs.len(), 3, "two events, the ledger's, and none of the recipient's");
         let gained = chain.balance(hostile) - before;
         // What the ledger refunds to itself had been there before, as an escrow.
         let from_itself = if hostile == LEDGER { order.value * U256::from(2) } else { U256::ZERO };

@@ -3,10 +3,12 @@
 //! The rules are pure: they read no state, move no money and know no ABI. `life` carries them out.
 
 mod admit;
+mod method;
 mod rules;
 mod terms;
 
 pub use admit::{Admitted, Order, OrderError, SELECTOR_BYTES, admit};
+pub use method::canonical_method;
 pub use terms::{CatchUp, Charge, CronTerms};
 
 pub(crate) use rules::is_passed_over;

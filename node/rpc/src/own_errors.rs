@@ -1,0 +1,293 @@
+//! The errors of the chain's own contracts, in words.
+//!
+//! Every error has its sentence here, so that a reader needs no ABI: the compiler lists those that lack one.
+
+use alloy_primitives::{Address, U256, hex};
+use alloy_sol_types::SolInterface as _;
+use almanac_primitives::addresses::{CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS};
+use interfaces::{
+    ICallbackScheduler::ICallbackSchedulerErrors as Callback, ICronRegistry::ICronRegistryErrors as Cron,
+    IDeveloper::IDeveloperErrors as Developer, IDoor::IDoorErrors as Door,
+    IParameters::IParametersErrors as Parameters,
+};
+
+mod interfaces {
+    alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
+    alloy_sol_types::sol!(
+        #![sol(all_derives = true)]
+        "../../contracts/ICallbackScheduler.sol"
+    );
+    alloy_sol_types::sol!("../../contracts/IParameters.sol");
+    alloy_sol_types::sol!("../../contracts/IDeveloper.sol");
+    alloy_sol_types::sol!("../../contracts/IDoor.sol");
+}
+
+/// An error of the chain's own contracts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OwnError {
+    /// Its name in Solidity.
+    pub(crate) name: &'static str,
+    /// What it says.
+    pub(crate) words: String,
+}
+
+/// The error in revert data, if it is one of the chain's own.
+pub(crate) fn own_error(output: &[u8]) -> Option<OwnError> {
+    let selector = *output.first_chunk()?;
+    let found = |name: Option<&'static str>, words| Some(OwnError { name: name?, words });
+    if let Ok(error) = Cron::abi_decode(output) {
+        return found(Cron::name_by_selector(selector), cron(error));
+    }
+    if let Ok(error) = Callback::abi_decode(output) {
+        return found(Callback::name_by_selector(selector), callback(error));
+    }
+    if let Ok(error) = Door::abi_decode(output) {
+        return found(Door::name_by_selector(selector), door(error));
+    }
+    if let Ok(error) = Parameters::abi_decode(output) {
+        return found(Parameters::name_by_selector(selector), parameters(error));
+    }
+    let error = Developer::abi_decode(output).ok()?;
+    found(Developer::name_by_selector(selector), developer(error))
+}
+
+/// What the chain's own contract at an address is called, and the file with its interface.
+pub(crate) fn own_contract(address: Address) -> Option<&'static str> {
+    Some(match address {
+        CRON_REGISTRY => "the cron registry (contracts/ICronRegistry.sol)",
+        CALLBACKS => "the callback scheduler (contracts/ICallbackScheduler.sol)",
+        PARAMETERS => "the parameters (contracts/IParameters.sol)",
+        LEDGER => "the ledger, which answers no call",
+        DEVELOPER_DOOR => "the developer's edits (contracts/IDeveloper.sol)",
+        _ => return None,
+    })
+}
+
+/// Why a call of the registry's address ended in ecAdd, which is there too: no method has its selector.
+pub(crate) fn taken_for_ec_add(to: Option<Address>, input: &[u8]) -> Option<String> {
+    let selector: [u8; 4] = *input.first_chunk()?;
+    let is_call = to == Some(CRON_REGISTRY) && input.len() % 32 == 4;
+    (is_call && !interfaces::ICronRegistry::ICronRegistryCalls::valid_selector(selector)).then(|| {
+        format!(
+            "no method of {} has the selector {}, so the precompile ecAdd at the same address got the call",
+            own_contract(CRON_REGISTRY).expect("it has a name"),
+            hex::encode_prefixed(selector)
+        )
+    })
+}
+
+fn cron(error: Cron) -> String {
+    match error {
+        Cron::CronDisabled(_) => "governance has switched the cron registry off".to_owned(),
+        Cron::CronPaused(_) => "governance has paused the cron registry".to_owned(),
+        Cron::TargetIsZero(_) => "the target is the zero address".to_owned(),
+        Cron::MethodIsEmpty(_) => "the method is empty: give a signature such as charge(uint256)".to_owned(),
+        Cron::MethodNotCanonical(e) => match &e.probable[..] {
+            "" => "the method is not a canonical signature such as charge(uint256)".to_owned(),
+            probable => format!("the method is not a canonical signature: did you mean {probable}?"),
+        },
+        Cron::InputTooShort(e) => {
+            format!("calldata of {} bytes has no selector: at least {} are needed", e.given, e.min)
+        }
+        Cron::InputTooLong(e) => format!("calldata of {} bytes is above the limit of {}", e.given, e.max),
+        Cron::TimeNotInFuture(e) => format!("{} is not after the block's {}", e.given, e.blockTime),
+        Cron::TimeBeyondHorizon(e) => format!("{} is later than {}, the latest allowed", e.given, e.max),
+        Cron::IntervalTooShort(e) => {
+            format!("an interval of {} s is neither 0 (one run) nor at least {} s", e.given, e.min)
+        }
+        Cron::IntervalTooLong(e) => format!("an interval of {} s is above the limit of {} s", e.given, e.max),
+        Cron::GasLimitOutOfBounds(e) => format!("gas limit {} is not in {}..={}", e.given, e.min, e.max),
+        Cron::RunsTooMany(e) => format!("{} runs are above the limit of {}", e.given, e.max),
+        Cron::EscrowTooLow(e) => {
+            format!("{} wei were sent, and one run at the current base fee costs {}", e.given, e.needed)
+        }
+        Cron::RefundToIsZero(_) => "the recipient of refunds is the zero address".to_owned(),
+        Cron::UnknownOptions(e) => format!("options {:#x} has bits other than {:#x}", e.given, e.known),
+        Cron::UnknownCatchUp(e) => format!("catch-up policy {} is not in 0..={}", e.given, e.max),
+        Cron::UnknownJob(e) => format!("there is no job {}, or it has ended", id(e.id)),
+        Cron::NotJobOwner(e) => format!("job {} belongs to {}, not to {}", id(e.id), e.owner, e.caller),
+        Cron::JobInLastRun(e) => format!("job {} cannot be cancelled inside its own last run", id(e.id)),
+        Cron::JobUnreadable(e) => format!("a fault of the chain's own put the job aside: {}", e.reason),
+    }
+}
+
+fn callback(error: Callback) -> String {
+    match error {
+        Callback::SchedulerDisabled(_) => "governance has switched the callback scheduler off".to_owned(),
+        Callback::SchedulerPaused(_) => "governance has paused the callback scheduler".to_owned(),
+        Callback::HandlerNotAllowed(e) => {
+            format!("handler {} is not {} and has not allowed it: call setScheduler", e.handler, e.caller)
+        }
+        Callback::DataTooLong(e) => format!("data of {} bytes is above the limit of {}", e.given, e.max),
+        Callback::TimestampNotInFuture(e) => {
+            format!("{} is neither 0 (the next second) nor after the block's {}", e.given, e.blockTime)
+        }
+        Callback::TimestampBeyondHorizon(e) => {
+            format!("{} is later than {}, the latest allowed", e.given, e.max)
+        }
+        Callback::EffortTooLow(e) => {
+            format!("effort {} is below {}, which the call with its data needs at least", e.given, e.min)
+        }
+        Callback::EffortTooHigh(e) => format!("effort {} is above the limit of {}", e.given, e.max),
+        Callback::FeeTooLow(e) => format!("costs {} wei, and {} were sent", e.needed, e.given),
+        Callback::NoCapacity(e) => {
+            format!("will not fit: second {} has {} effort left, not {}", e.timestamp, e.available, e.effort)
+        }
+        Callback::UnknownCallback(e) => format!("there is no callback {}", id(e.id)),
+        Callback::NotOwner(e) => format!("callback {} belongs to {}, not to {}", id(e.id), e.owner, e.caller),
+        Callback::NotScheduled(e) => format!("callback {} cannot be cancelled: {:?}", id(e.id), e.status),
+        Callback::Unreadable(e) => format!("a fault of the chain's own put the callback aside: {}", e.reason),
+    }
+}
+
+fn door(error: Door) -> String {
+    match error {
+        Door::DelegateCallRefused(_) => {
+            "a system contract was reached by delegatecall or callcode: use call".to_owned()
+        }
+        Door::CallerIsSystem(e) => format!("the system account {} may not call here", e.caller),
+        Door::StaticCallRefused(_) => "the method changes state, and this is a static call".to_owned(),
+        Door::NotPayable(e) => format!("the method takes no value, and {} wei were sent", e.value),
+        Door::UnknownMethod(e) => {
+            format!("no method of this system contract has the selector {}", e.selector)
+        }
+        Door::MalformedArguments(e) => {
+            format!("the arguments of {} are not the ABI encoding that the method has", e.selector)
+        }
+        Door::LedgerAnswersNoCall(_) => "the ledger answers no call".to_owned(),
+        Door::LedgerShort(e) => {
+            format!("a fault of the chain's own: the ledger does not have the {} wei that it owes", e.owed)
+        }
+        Door::TooManySchedules(e) => {
+            format!("{} schedules in one transaction are above the limit of {}", e.given, e.max)
+        }
+        Door::NoScheduleId(_) => "the chain has grown beyond what an id can name".to_owned(),
+    }
+}
+
+fn parameters(error: Parameters) -> String {
+    match error {
+        Parameters::UnknownParameter(e) => format!("there is no parameter {}", text(&e.name.0)),
+        Parameters::IndexOutOfBounds(e) => {
+            format!("index {} is not below the number of parameters, {}", e.given, e.count)
+        }
+        Parameters::ParameterOutOfBounds(e) => {
+            format!("{} = {} is not in {}..={}", text(&e.name.0), e.given, e.min, e.max)
+        }
+        Parameters::CronAboveHalfBlock(e) => {
+            format!("{} gas of the cron lane are above half of a block's {}", e.cronBlockGas, e.blockGas)
+        }
+        Parameters::SecondTooLarge(e) => {
+            format!(
+                "{} and {} effort of one second are more than the {} that can be counted",
+                e.own, e.shared, e.max
+            )
+        }
+        Parameters::SecondAboveBlock(e) => {
+            format!("{} gas of one second are above the {} that a block has for it", e.secondGas, e.blockGas)
+        }
+        Parameters::ReservedFalls(e) => {
+            format!("{} is below the current {}: seconds may be booked up to it", e.given, e.current)
+        }
+        Parameters::NotOwner(e) => format!("{} does not govern the chain, {} does", e.caller, e.owner),
+        Parameters::NotPendingOwner(e) => {
+            format!("{} was not named as the next owner, {} was", e.caller, e.pendingOwner)
+        }
+    }
+}
+
+fn developer(error: Developer) -> String {
+    match error {
+        Developer::NotDeveloper(e) => format!("{} is not the developer account {}", e.caller, e.developer),
+        Developer::NotEditable(e) => format!("account {} belongs to the chain itself", e.account),
+        Developer::TreasuryTooSmall(e) => {
+            format!("{} wei are more than the developer's treasury has, {}", e.needed, e.available)
+        }
+        Developer::NonceTooLow(e) => format!("nonce {} is below the current {}", e.given, e.current),
+        Developer::BaseFeeOutOfBounds(e) => format!("base fee {} is not in {}..={}", e.given, e.min, e.max),
+        Developer::CodeTooLarge(e) => format!("code of {} bytes is above the limit of {}", e.given, e.max),
+    }
+}
+
+/// An id in both of its forms, as far as a schedule can have it.
+fn id(given: U256) -> String {
+    match u64::try_from(given).map(almanac_primitives::ScheduleId) {
+        Ok(id) => format!("{id} ({given})"),
+        Err(_) => given.to_string(),
+    }
+}
+
+/// ASCII in a word, without the zeroes behind it.
+fn text(word: &[u8]) -> String {
+    let end = word.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    format!("{:?}", String::from_utf8_lossy(&word[..end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{interfaces::*, *};
+    use alloy_sol_types::{SolError as _, SolInterface};
+    use std::collections::BTreeSet;
+
+    fn shown(data: &[u8]) -> String {
+        let OwnError { name, words } = own_error(data).unwrap();
+        format!("{name}: {words}")
+    }
+
+    #[test]
+    fn errors_are_told_with_their_numbers() {
+        let (given, block) = (U256::from(1_794_798_275), U256::from(1_794_798_566));
+        let late = ICronRegistry::TimeNotInFuture { given, blockTime: block };
+        assert_eq!(
+            shown(&late.abi_encode()),
+            "TimeNotInFuture: 1794798275 is not after the block's 1794798566"
+        );
+        let unknown = ICronRegistry::UnknownJob { id: U256::from(0x2000_0400) };
+        assert_eq!(
+            shown(&unknown.abi_encode()),
+            "UnknownJob: there is no job 2-1-0 (536871936), or it has ended"
+        );
+        let mut name = [0; 32];
+        name[..4].copy_from_slice(b"cron");
+        let unknown = IParameters::UnknownParameter { name: name.into() };
+        assert_eq!(shown(&unknown.abi_encode()), "UnknownParameter: there is no parameter \"cron\"");
+    }
+
+    #[test]
+    fn what_is_not_ours_has_no_words() {
+        for data in [&[][..], &[1, 2, 3], &[1, 2, 3, 4], &ICronRegistry::TimeNotInFuture::SELECTOR] {
+            assert_eq!(own_error(data), None, "{data:02x?}");
+        }
+    }
+
+    /// Two contracts may have the same error; then it has the same name, so that either sentence is right.
+    #[test]
+    fn no_selector_means_two_things() {
+        fn named<E: SolInterface>(name: fn([u8; 4]) -> Option<&'static str>) -> Vec<([u8; 4], &'static str)> {
+            E::selectors().map(|selector| (selector, name(selector).unwrap())).collect()
+        }
+        let all = [
+            named::<Cron>(Cron::name_by_selector),
+            named::<Callback>(Callback::name_by_selector),
+            named::<Door>(Door::name_by_selector),
+            named::<Parameters>(Parameters::name_by_selector),
+            named::<Developer>(Developer::name_by_selector),
+        ];
+        let selectors: BTreeSet<_> = all.iter().flatten().map(|(selector, _)| *selector).collect();
+        let names: BTreeSet<_> = all.iter().flatten().collect();
+        assert_eq!(selectors.len(), names.len());
+    }
+
+    #[test]
+    fn a_call_that_ec_add_got_names_the_registry() {
+        let call = [&[0x12, 0x34, 0x56, 0x78][..], &[0; 32]].concat();
+        let told = taken_for_ec_add(Some(CRON_REGISTRY), &call).unwrap();
+        assert!(told.contains("0x12345678") && told.contains("ICronRegistry.sol"), "{told}");
+        assert_eq!(taken_for_ec_add(Some(CALLBACKS), &call), None);
+        assert_eq!(taken_for_ec_add(Some(CRON_REGISTRY), &call[..35]), None, "ecAdd takes any length");
+        let known = [&ICronRegistry::cancelCall::SELECTOR[..], &[0; 32]].concat();
+        assert_eq!(taken_for_ec_add(Some(CRON_REGISTRY), &known), None);
+    }
+
+    use alloy_sol_types::SolCall as _;
+}
