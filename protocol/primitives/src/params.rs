@@ -91,7 +91,7 @@ pub const NEW_ACCOUNT_GAS: u64 = 25_000;
 pub const KEY_BYTE_GAS: u64 = 200;
 
 const _: () =
-    assert!(1 + NONCE_LOG_PART_ENTRIES_MAX * 28 <= STATE_VALUE_BYTES_MAX, "a part of the log is one value");
+    assert!(NONCE_LOG_PART_ENTRIES_MAX * 28 < STATE_VALUE_BYTES_MAX, "a part of the log is one value");
 
 // ---- Fees (EIP-1559) ----
 

@@ -167,7 +167,7 @@ fn a_senders_orderless_ones_are_covered_together() {
     let state = with_balance(2 * cost);
     pool.insert(orderless_at(0, 1, 10), state).unwrap();
     let second = orderless_at(0, 2, 10);
-    pool.insert(second.clone(), state).unwrap();
+    pool.insert(second, state).unwrap();
     let refused = pool.insert(orderless_at(0, 3, 10), state);
     assert!(matches!(refused, Err(PoolError::InsufficientFunds { .. })), "{refused:?}");
     // A replacement counts instead of what it replaces.

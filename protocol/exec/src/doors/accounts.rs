@@ -72,7 +72,7 @@ fn rotate(call: &mut DoorCall<'_, '_>, key: &Bytes, proofs: &[Bytes]) -> Result<
     call.charge_input(HASH_WORD_GAS)?;
     let digest = rotation_digest(call.chain(), account, key.encoded(), rotation);
     let proven = prove_paid(call, digest, proofs)?;
-    if !proven.is_some_and(|leaves| key.check(&leaves).is_ok()) {
+    if proven.is_none_or(|leaves| key.check(&leaves).is_err()) {
         return Err(revert(IAccounts::ProofMissing {}));
     }
     let stored = (!key.is_default_of(account)).then(|| StoredKey::of(&key));

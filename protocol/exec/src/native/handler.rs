@@ -224,7 +224,6 @@ impl<'a, I: Inspector<EvmContext<'a>>> Handler for NativeHandler<'_, 'a, I> {
                 sender.bump_nonce();
             }
         }
-        drop(sender);
         let mut payer = journal.load_account_mut(payer)?.data;
         let balance = *payer.balance();
         if !payer.decr_balance(fee) {

@@ -27,7 +27,7 @@ pub fn check_enabled(transaction: &UserTransaction, parameters: &Parameters) -> 
 pub fn check_expiration(transaction: &UserTransaction, now: TimestampMs) -> Result<(), TransactionError> {
     let Some(given) = transaction.expiration() else { return Ok(()) };
     // What overflows is far ahead.
-    let expires_at = given.checked_mul(SECOND_MS).unwrap_or(u64::MAX);
+    let expires_at = given.saturating_mul(SECOND_MS);
     if expires_at <= now.0 {
         return Err(TransactionError::TransactionExpired { given, now });
     }

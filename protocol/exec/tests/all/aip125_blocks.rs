@@ -60,7 +60,6 @@ fn ran_last(market: &Market) -> Vec<u64> {
     ran(market.chain.outputs.last().unwrap())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "a shadow of the one for a produced block")]
 fn ids(market: &Market, keys: &[ScheduleMapKey]) -> Vec<ScheduleId> {
     keys.iter().map(|key| market.id(key)).collect()
 }
@@ -657,4 +656,47 @@ fn aip125_10_work_halves_with_failed_views() {
     market.lower_base_fee(u128::from(GWEI));
     assert_eq!(market.at(due + 200).len(), 1, "never less than the largest single run");
     assert_eq!(waiting(&market), 4);
+}
+
+/// A transfer of nothing, for exactly its gas: a thousand of them fit a block.
+fn smallest(at_ms: u64) -> ScheduledTransaction {
+    ScheduledTransaction { maxGasAmount: 21_000, to: person(7).address, ..txn(at_ms) }
+}
+
+/// More transfers than a block holds, at a price below every bid.
+fn more_than_a_block_holds(market: &Market) -> Vec<almanac_primitives::UserTransaction> {
+    let price = market.base_fee() + 1;
+    let of = |n: u64| {
+        let first = market.chain.nonce(person(n).address);
+        (first..first + 300).map(move |nonce| paying(person(n), nonce, price, person(7).address, 21_000))
+    };
+    (1..6).flat_map(of).collect()
+}
+
+/// In gas: beside a thousand runs, users lose what the runs use and less than 2 % more.
+#[test]
+fn aip125_p1_users_lose_the_gas_that_runs_use_and_no_more() {
+    let mut market = Market::new();
+    let due = market.next() + 60_000;
+    let keys = market.insert_all(sender(), &vec![smallest(due); 1_000]);
+    let alone = market.block(due - 1_000, more_than_a_block_holds(&market)).output.gas_used.0;
+    let beside = market.block(due + 100, more_than_a_block_holds(&market));
+    assert_eq!(ran(&beside.output).len(), keys.len());
+    let runs = 21_000 * keys.len() as u64;
+    let lost = alone - (beside.output.gas_used.0 - runs);
+    assert!(lost <= runs + runs / 50, "{lost} of {alone} lost beside runs of {runs}");
+}
+
+/// A thousand in every block, 100 ms apart: each runs in the block that it is due in, and none is left.
+#[test]
+fn aip125_p2_a_thousand_in_every_block_are_sustained() {
+    let mut market = Market::new();
+    let first = (market.next() + 60_000).next_multiple_of(100);
+    let times: Vec<_> = (0..3).flat_map(|block| vec![first + block * 100; 1_000]).collect();
+    let keys = market.insert_all(sender(), &times.into_iter().map(smallest).collect::<Vec<_>>());
+    for (block, keys) in keys.chunks(1_000).enumerate() {
+        let ran = market.at(first + 100 * block as u64);
+        assert_eq!(ran, ids(&market, keys), "block {block}");
+    }
+    assert_eq!(waiting(&market), 0);
 }

@@ -201,7 +201,7 @@ fn aip125_06_until_its_run_begins_it_can_be_cancelled() {
     let key = market.insert(&txn(due)).unwrap();
     let call = IScheduledTransactions::cancelCall { key: key.clone() }.abi_encode();
     let nonce = market.chain.nonce(sender().address);
-    let tx = paid_call(sender(), nonce, SCHEDULED_TRANSACTIONS, U256::ZERO, call.clone());
+    let tx = paid_call(sender(), nonce, SCHEDULED_TRANSACTIONS, U256::ZERO, call);
     // The test's transactions pay 2 gwei at most and the run bids 5, so it goes first.
     let produced = market.block(due + 500, vec![tx]);
     assert_eq!(ran(&produced), [market.id(&key)]);

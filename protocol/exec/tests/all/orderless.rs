@@ -58,7 +58,7 @@ fn orderless_01_both_kinds_run_and_pay_the_same_way() {
     let to = person(9).address;
     let call = vec![native_call(to, 5, Bytes::new())];
     let sequence = sign_native(
-        NativeTransaction { gas_limit: 21_000, ..native(person(0).address, 0, call.clone()) },
+        NativeTransaction { gas_limit: 21_000, ..native(person(0).address, 0, call) },
         &[person(0).into()],
     );
     let orderless = transfer_at(&chain, 1, 77);
