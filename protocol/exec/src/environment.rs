@@ -83,6 +83,8 @@ pub struct Environment {
     pub parameters: Parameters,
     /// Until when the chain itself kept booked callbacks from running.
     pub held_until: TimestampMs,
+    /// Whether this block is the first to know that.
+    pub is_held_until_new: bool,
 }
 
 impl Environment {
@@ -108,7 +110,8 @@ impl Environment {
         let number =
             parent.number.checked_add(1).ok_or(BlockError::NumberExhausted { parent: parent.number })?;
         let parameters = read_parameters(state)?;
-        let is_held = is_held(Lane::Reserved, &parameters);
+        let (stored, is_held) = (read_held_until(state)?, is_held(Lane::Reserved, &parameters));
+        let held_until = standstill::after(stored, parent.timestamp, input.timestamp, is_held);
         Ok(Self {
             chain: input.chain,
             number,
@@ -118,12 +121,8 @@ impl Environment {
             consensus: input.consensus,
             gas_limit: parameters.block_gas_max(),
             base_fee: base_fee_after(parent, &parameters, state)?,
-            held_until: standstill::after(
-                read_held_until(state)?,
-                parent.timestamp,
-                input.timestamp,
-                is_held,
-            ),
+            held_until,
+            is_held_until_new: held_until != stored,
             parameters,
         })
     }
@@ -142,6 +141,7 @@ impl Environment {
             base_fee: header.base_fee,
             parameters,
             held_until,
+            is_held_until_new: false,
         }
     }
 

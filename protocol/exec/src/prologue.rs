@@ -3,7 +3,7 @@
 use crate::{
     block::{DueRuns, Execution},
     doors::{self, About},
-    environment::{Environment, NEXT_BASE_FEE_SLOT, read_held_until, wanted_base_fee},
+    environment::{Environment, NEXT_BASE_FEE_SLOT, wanted_base_fee},
     error::{BlockError, StateFault},
     footprint::Footprint,
     machine::{EvmContext, Machine},
@@ -73,7 +73,7 @@ pub(crate) fn write<'a, I: Inspector<EvmContext<'a>>>(
     if wanted_base_fee(machine.state().parent())?.is_some() {
         slots.push((DEVELOPER_DOOR, NEXT_BASE_FEE_SLOT, U256::ZERO));
     }
-    if read_held_until(machine.state().parent())? != environment.held_until {
+    if environment.is_held_until_new {
         slots.push((LEDGER, STANDSTILL_SLOT, standstill::to_word(environment.held_until)));
     }
     machine.write_slots(&slots, is_watched)
