@@ -138,6 +138,8 @@ impl DullPool {
         }
 
         self.held = after;
+        // What the newcomer makes ready has been ready, even if the bounds park it again at once.
+        self.note_parked();
         evicted.extend(self.trim(sender));
         if let Some(other) = displaced_sender {
             evicted.extend(self.trim(other));
@@ -226,6 +228,7 @@ impl DullPool {
         self.held.retain(|tx| {
             tx.sender() != sender || nonce(tx) >= account.nonce && cost(tx) <= account.balance.0
         });
+        self.note_parked();
         self.trim(sender);
         self.note_parked();
     }

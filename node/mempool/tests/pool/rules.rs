@@ -633,6 +633,24 @@ fn what_is_parked_too_long_leaves() {
     assert_eq!(pool.parked_count(), 1);
 }
 
+/// Ready for a moment is ready: its time begins anew, although the bound on wide ones parks it again at once.
+#[test]
+fn what_a_newcomer_makes_ready_for_a_moment_is_parked_anew() {
+    let mut pool = Pool::new(PoolConfig { wide_gas: 1, wide_count_max: 1, ..config() }, GasPrice(0));
+    let (mut time, limit) = (1_700_000_000_000, config().parked_time_max.0);
+    pool.on_block(TimestampMs(time), GasPrice(0), []);
+    add(&mut pool, BOB, Draft { gas: 2, ..paying(0, 10) });
+    let wide = add(&mut pool, ALICE, Draft { gas: 2, ..paying(1, 10) });
+    let last = add(&mut pool, ALICE, Draft { gas: 1, ..paying(2, 10) });
+    pass(&mut pool, &mut time, limit - 1);
+    let closing = pool.insert(ALICE.sign(Draft { gas: 1, ..paying(0, 10) }), rich(0)).unwrap();
+    assert_eq!(closing.evicted, [wide], "there is one wide one already");
+    pass(&mut pool, &mut time, limit - 1);
+    assert!(pool.contains(last) && !pool.is_ready(last));
+    pass(&mut pool, &mut time, 1);
+    assert!(!pool.contains(last));
+}
+
 /// A node that has just started knows no time, and one that was away hears of hours at once.
 #[test]
 fn a_first_block_and_one_after_a_halt_let_nothing_expire() {
