@@ -8,7 +8,8 @@ import {ICallbackScheduler} from "./ICallbackScheduler.sol";
 /// the next fee.
 ///
 /// Each run books the next one before it does anything else, so a run that fails does not end the series. The series
-/// stops when the next run cannot be booked: RecurrenceStopped says why, and _start begins again.
+/// stops when the next run cannot be booked: RecurrenceStopped says why, and _start begins again. High needs room in
+/// its very second, so others who fill that second stop a series of High; Medium takes the next second with room.
 abstract contract RecurringCallback is ICallbackHandler {
     ICallbackScheduler internal constant SCHEDULER = ICallbackScheduler(0x000000000000000000000000000000000000a102);
     /// Gas that is kept for the end of a run, after onCallback.
@@ -54,8 +55,10 @@ abstract contract RecurringCallback is ICallbackHandler {
         if (hasNext(due)) _bookAfter(due);
         else nextId = 0;
         // In a call of its own: what fails there takes nothing of this frame along. Its data is not copied, since
-        // copying would be paid with the gas that is kept here.
-        try this.runOnce{gas: gasleft() - RESERVE}(due) {}
+        // copying would be paid with the gas that is kept here. Too little for any work is a run that fails: the
+        // booking above stays.
+        uint256 gas = gasleft() > RESERVE ? gasleft() - RESERVE : 0;
+        try this.runOnce{gas: gas}(due) {}
         catch {
             emit RunFailed(id, due);
         }
@@ -76,6 +79,7 @@ abstract contract RecurringCallback is ICallbackHandler {
     ) internal {
         if (isRunning()) revert AlreadyRunning(nextId);
         if (intervalSec_ == 0) revert IntervalIsZero();
+        _stop();
         (intervalSec, priority, executionEffort) = (intervalSec_, priority_, executionEffort_);
         uint64 due = firstAt == 0 ? uint64(block.timestamp) + 1 : firstAt;
         (bool isBooked, bytes memory reason) = _book(due);
@@ -86,11 +90,16 @@ abstract contract RecurringCallback is ICallbackHandler {
         }
     }
 
-    /// Cancels the run that comes next. The refund arrives as a plain credit.
+    /// Cancels the run that comes next, or takes the fee of one that was put aside. The refund arrives as a plain
+    /// credit.
     function _stop() internal {
         uint64 id = nextId;
         nextId = 0;
-        if (id != 0 && SCHEDULER.getStatus(id) == ICallbackScheduler.Status.Scheduled) SCHEDULER.cancel(id);
+        if (id == 0) return;
+        ICallbackScheduler.Status status = SCHEDULER.getStatus(id);
+        if (status == ICallbackScheduler.Status.Scheduled || status == ICallbackScheduler.Status.Quarantined) {
+            SCHEDULER.cancel(id);
+        }
     }
 
     function _bookAfter(uint64 due) private {
