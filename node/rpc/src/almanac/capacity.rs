@@ -52,6 +52,8 @@ pub(crate) struct Capacity {
     block_number: U64,
     from: RpcTime,
     to: RpcTime,
+    /// Whether all runs are counted. If not, the lanes have those of the schedules that are due first.
+    is_exact: bool,
     lanes: Vec<LaneCapacity>,
     booked: BookedSeconds,
 }
@@ -87,18 +89,42 @@ struct Demand {
 
 type Demands = BTreeMap<(Lane, u64), Demand>;
 
+/// What is counted so far.
+#[derive(Default)]
+struct Tally {
+    demands: Demands,
+    schedules: usize,
+    runs: u64,
+}
+
+impl Tally {
+    /// Whether an answer has counted as much as it may.
+    fn is_full(&self) -> bool {
+        self.schedules >= CAPACITY_SCHEDULES_MAX || self.runs >= CAPACITY_RUNS_MAX
+    }
+
+    fn add(&mut self, entry: &Entry, record: Option<&Record>, seconds: &RangeInclusive<u64>) {
+        self.schedules += 1;
+        if let Some(record) = record {
+            self.runs += count(entry, record, seconds, &mut self.demands);
+        }
+    }
+}
+
 /// Adds up what is due in a span.
 pub(super) fn measure(view: &View, wanted: &Wanted) -> RpcResult<Capacity> {
     let (block, state) = view.state(None)?;
     let seconds = span(wanted, (view.next_time)())?;
     let parameters = read_parameters(&state).map_err(error::internal)?;
-    let (demands, now) = (collect(&state, &seconds)?, block.block.header.timestamp);
+    let now = block.block.header.timestamp;
+    let (demands, is_exact) = collect(&state, &seconds)?;
     let lanes = Lane::ALL.map(|lane| LaneCapacity::new(lane, &parameters, &demands));
     let moment = |second: u64| RpcTime::new(TimestampMs(second.saturating_mul(SECOND_MS)));
     Ok(Capacity {
         block_number: U64::from(block.number()),
         from: moment(*seconds.start()),
         to: moment(*seconds.end()),
+        is_exact,
         lanes: lanes.into(),
         booked: booked_seconds(&state, &parameters, &seconds, now)?,
     })
@@ -120,34 +146,24 @@ fn span(wanted: &Wanted, now: TimestampMs) -> RpcResult<RangeInclusive<u64>> {
     Ok(from..=to)
 }
 
-/// Reads everything due up to the end of the span: series that began before it have runs within.
-fn collect(state: &HistoricalState, seconds: &RangeInclusive<u64>) -> RpcResult<Demands> {
-    let (mut demands, mut counted) = (Demands::new(), 0);
-    let (mut cursor, mut looked_at) = (Cursor::At(TimestampMs(0)), 0);
+/// Reads what is due up to the end of the span: series that began before it have runs within. Says whether that was
+/// everything.
+fn collect(state: &HistoricalState, seconds: &RangeInclusive<u64>) -> RpcResult<(Demands, bool)> {
+    let (mut tally, mut cursor) = (Tally::default(), Cursor::At(TimestampMs(0)));
     loop {
         let page = Calendar::new(state).agenda(&Queue::TIMED, cursor, PAGE).map_err(error::internal)?;
         for entry in &page {
             if entry.due().seconds() > *seconds.end() {
-                return Ok(demands);
+                return Ok((tally.demands, true));
             }
-            looked_at += 1;
-            if looked_at > CAPACITY_SCHEDULES_MAX {
-                return Err(error::limit(format!(
-                    "more than {CAPACITY_SCHEDULES_MAX} schedules are due by the end of the span: end it earlier"
-                )));
+            if tally.is_full() {
+                return Ok((tally.demands, false));
             }
-            if let Some(record) = read_record(state, entry)? {
-                counted += count(entry, &record, seconds, &mut demands);
-            }
-            if counted > CAPACITY_RUNS_MAX {
-                return Err(error::limit(format!(
-                    "more than {CAPACITY_RUNS_MAX} runs are due in the span: make it shorter"
-                )));
-            }
+            tally.add(entry, read_record(state, entry)?.as_ref(), seconds);
         }
         match page.last() {
             Some(last) if page.len() == PAGE => cursor = Cursor::After(*last),
-            _ => return Ok(demands),
+            _ => return Ok((tally.demands, true)),
         }
     }
 }
@@ -263,6 +279,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_answer_counts_only_so_much() {
+        let (single, every_second) = (record(1_000, 0, 1, 0), record(1_000, 1_000, 0, 0));
+        let mut tally = Tally::default();
+        for _ in 0..CAPACITY_SCHEDULES_MAX {
+            assert!(!tally.is_full());
+            tally.add(&single.entry().unwrap(), Some(&single), &(1..=1));
+        }
+        assert!(tally.is_full(), "by schedules");
+        let (mut tally, hour) = (Tally::default(), 1..=CAPACITY_SECONDS_MAX);
+        for _ in 0..CAPACITY_RUNS_MAX.div_ceil(CAPACITY_SECONDS_MAX) {
+            assert!(!tally.is_full());
+            tally.add(&every_second.entry().unwrap(), Some(&every_second), &hour);
+        }
+        assert!(tally.is_full(), "by runs");
     }
 
     #[test]

@@ -94,6 +94,7 @@ fn the_agenda_and_what_it_asks_for() {
     let span = json!([{ "from": job.at * 1_000, "to": (job.at + 60) * 1_000 }]);
     let capacity = node.result("almanac_capacity", span);
     let cron = &capacity["lanes"][1];
+    assert_eq!(capacity["isExact"], true);
     assert_eq!(
         (&cron["lane"], &cron["blockGasMax"], &cron["isHeld"]),
         (&json!("cron"), &json!("0xe4e1c0"), &json!(false))
