@@ -47,8 +47,8 @@ impl<S: StateStore> StateStore for ForkedStore<S> {
 
     async fn seal(&self, parent: &Self::Batch, diff: &StateDiff) -> Result<Self::Batch, SealError> {
         let keys: Vec<StateKey> = diff.changes().iter().map(|change| change.key).collect();
-        let stored = parent.stored(&keys).await.map_err(unread)?;
-        let seen = self.origin.complete(&keys, stored.clone()).map_err(unread)?;
+        let stored = parent.stored(&keys).await.map_err(|error| unread(&error))?;
+        let seen = self.origin.complete(&keys, stored.clone()).map_err(|error| unread(&error))?;
         let mut changes = Vec::with_capacity(keys.len());
         for ((StateChange { key, old, new }, stored), found) in diff.changes().iter().zip(stored).zip(seen) {
             if *old != found {
@@ -77,7 +77,7 @@ impl<S: StateStore> StateStore for ForkedStore<S> {
     }
 }
 
-fn unread(error: StateReadError) -> SealError {
+fn unread(error: &StateReadError) -> SealError {
     SealError::Store { reason: error.to_string() }
 }
 

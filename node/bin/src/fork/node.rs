@@ -12,10 +12,14 @@ use tokio::{
     runtime::{Builder, Handle, Runtime, RuntimeFlavor},
     sync::Semaphore,
     task::JoinSet,
+    time::timeout,
 };
 
 /// Time for one answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Time for all values that are asked for at once.
+const FETCH_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits before a question that got no answer is asked again.
 const RETRY_PAUSES: [Duration; 3] =
@@ -55,6 +59,9 @@ pub(crate) enum OriginError {
         "the origin cannot be reached, after {attempts} attempts: {reason}; values that were read before need no origin"
     )]
     Unreachable { attempts: usize, reason: String },
+    /// It answers too slowly.
+    #[error("{host} did not answer for {count} values within {FETCH_PATIENCE:?}: repeat the request")]
+    Late { host: String, count: usize },
     /// The node has dropped the state.
     #[error(
         "{host} does not have the state of block {number} ({reason}): fork a newer block, or use a node that keeps \
@@ -161,7 +168,8 @@ impl OriginNode {
             return Err(error.clone());
         }
         let (asker, keys) = (self.asker.clone(), keys.to_vec());
-        let fetched = self.run(async move {
+        let late = OriginError::Late { host: self.host().to_owned(), count: keys.len() };
+        let fetch = async move {
             let mut tasks = JoinSet::new();
             for key in keys {
                 let asker = asker.clone();
@@ -172,7 +180,8 @@ impl OriginNode {
                 all.extend(fetched.expect("a question does not panic")?);
             }
             Ok(all)
-        });
+        };
+        let fetched = self.run(async move { timeout(FETCH_PATIENCE, fetch).await.unwrap_or(Err(late)) });
         if let Err(error) = &fetched {
             *self.down.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), error.clone()));
         }
