@@ -12,7 +12,7 @@ export const isNetwork = process.env.CLIENT_TEST_NODE === "network";
 export const isAlmanac = isNetwork || process.env.CLIENT_TEST_NODE === "almanac";
 export const root = process.env.CLIENT_TEST_ROOT;
 export const home = path.join(root, "target/client-test");
-const CHECK_MS_MAX = 30_000;
+const CHECK_MS_MAX = 30_000 * Number(process.env.CLIENT_TEST_PATIENCE ?? 1);
 
 let failed = 0;
 
@@ -162,7 +162,7 @@ export async function run(program, args, options = {}) {
     try {
         const { stdout } = await promisify(execFile)(program, args, {
             maxBuffer: 64 << 20,
-            timeout: 100_000,
+            timeout: 100_000 * Number(process.env.CLIENT_TEST_PATIENCE ?? 1),
             ...options,
         });
         return stdout.trim();

@@ -114,6 +114,7 @@ impl DevAccounts {
             parameters: BTreeMap::new(),
             validators: Vec::new(),
             developer: true,
+            fork: None,
             allocations,
         }
     }

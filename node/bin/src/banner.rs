@@ -12,6 +12,8 @@ pub(crate) struct Banner<'a> {
     pub(crate) blocks: String,
     pub(crate) waiting: Waiting,
     pub(crate) datadir: Option<&'a Path>,
+    /// What a fork stands on.
+    pub(crate) fork: Option<String>,
     pub(crate) accounts: &'a DevAccounts,
     /// Whether tools that accept only known clients will refuse this one.
     pub(crate) is_own_name: bool,
@@ -39,6 +41,7 @@ impl Banner<'_> {
             "mnemonic": self.accounts.mnemonic,
             "accounts": accounts,
             "datadir": self.datadir,
+            "fork": self.fork,
             "allowsEveryOrigin": self.is_open,
         });
         facts.to_string()
@@ -62,6 +65,9 @@ impl Banner<'_> {
         line(format!("  explorer  http://{}", self.rpc));
         line(format!("  health    http://{}/health    metrics http://{0}/metrics", self.rpc));
         line(format!("  chain id  {}", self.chain_id));
+        if let Some(fork) = &self.fork {
+            line(format!("  fork of   {fork}"));
+        }
         line(format!("  height    {}", self.height));
         line(format!("  blocks    {}", self.blocks));
         line(format!("  schedules {}", self.waiting));

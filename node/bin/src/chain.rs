@@ -5,10 +5,11 @@ use alloy_primitives::B256;
 use almanac_consensus::{Application, Sink, Tip};
 use almanac_feed::IndexFeed;
 use almanac_index::{Index, IndexConfig};
-use almanac_primitives::{Chain as ChainId, Genesis, Header};
+use almanac_primitives::{Chain as ChainId, Genesis, Header, Origin};
 use almanac_schedule::CalendarAgenda;
 use almanac_state::{
-    BlockArchive, BlockJournal, MemoryStore, QmdbConfig, QmdbStore, SealedBatch as _, SignedBlock, StateStore,
+    BlockArchive, BlockJournal, ForkedStore, MemoryStore, QmdbConfig, QmdbStore, SealedBatch as _,
+    SignedBlock, StateStore,
 };
 use anyhow::{Context as _, ensure};
 use commonware_runtime::{Runner as _, Spawner, deterministic};
@@ -55,11 +56,22 @@ impl From<IndexConfig> for Keeping {
 
 /// A new chain that is gone when the process ends.
 pub(crate) fn in_memory(genesis: &Genesis, keeping: IndexConfig) -> anyhow::Result<Chain<MemoryStore>> {
-    let state = genesis.state()?;
-    let store = MemoryStore::from_genesis(state.clone());
+    let store = MemoryStore::from_genesis(genesis.state()?);
     let (application, tip) = Application::new(genesis, store, Arc::new(CalendarAgenda))?;
-    let index = Arc::new(Index::in_memory(keeping, tip.header.clone(), state)?);
+    let index = Arc::new(Index::in_memory(keeping, tip.header.clone(), genesis.state()?)?);
     Ok(Chain { application, tip, index, disk: None })
+}
+
+/// The same over the state of another chain.
+pub(crate) fn forked_in_memory(
+    genesis: &Genesis,
+    keeping: IndexConfig,
+    origin: Origin,
+) -> anyhow::Result<Chain<ForkedStore<MemoryStore>>> {
+    let store = ForkedStore::new(MemoryStore::from_genesis(genesis.state()?), origin.clone());
+    let (application, tip) = Application::new(genesis, store, Arc::new(CalendarAgenda))?;
+    let index = Index::in_memory(keeping, tip.header.clone(), genesis.state()?)?.over(origin);
+    Ok(Chain { application, tip, index: Arc::new(index), disk: None })
 }
 
 /// The chain that `context` has on disk, at the last block of its archive, with its index at `place`. Where its
@@ -74,7 +86,32 @@ pub(crate) async fn on_disk<E: Context + Spawner>(
     keeping: Keeping,
     floor: Option<&Header>,
 ) -> anyhow::Result<Chain<QmdbStore<E>>> {
-    let state = genesis.state()?;
+    open(context, genesis, place, keeping, floor, None, |store| store).await
+}
+
+/// The same over the state of another chain.
+pub(crate) async fn forked_on_disk<E: Context + Spawner>(
+    context: &E,
+    genesis: &Genesis,
+    place: &Path,
+    keeping: Keeping,
+    origin: Origin,
+) -> anyhow::Result<Chain<ForkedStore<QmdbStore<E>>>> {
+    let below = origin.clone();
+    let over = |store| ForkedStore::new(store, below);
+    open(context, genesis, place, keeping, None, Some(origin), over).await
+}
+
+async fn open<E: Context + Spawner, S: StateStore<Batch: Send + 'static>>(
+    context: &E,
+    genesis: &Genesis,
+    place: &Path,
+    keeping: Keeping,
+    floor: Option<&Header>,
+    origin: Option<Origin>,
+    over: impl FnOnce(QmdbStore<E>) -> S,
+) -> anyhow::Result<Chain<S>> {
+    let (state, below) = (genesis.state()?, origin);
     let origin = genesis_header(context, genesis).await?;
     let chain = ChainId { id: genesis.chain_id, genesis: origin.hash() };
     let first = floor.unwrap_or(&origin).clone();
@@ -93,32 +130,48 @@ pub(crate) async fn on_disk<E: Context + Spawner>(
         "{} is missing, and this node lacks the blocks to rebuild it: remove the directory and sync again",
         place.display()
     );
-    let index = Arc::new(Index::open(place, keeping.index, origin, state)?);
+    let index = open_index(place, keeping.index, origin, genesis, below)?;
     catch_up::drop_above(&index, archived)?;
     catch_up::catch_up(&index, &archive, &CalendarAgenda, chain, store.height()).await?;
     let header = header_at(&archive, &first, store.height()).await?;
     let (application, tip) =
-        Application::resume(genesis, chain.genesis, store, Arc::new(CalendarAgenda), header)?;
+        Application::resume(genesis, chain.genesis, over(store.clone()), Arc::new(CalendarAgenda), header)?;
     let mut chain = Chain { application, tip, index, disk: None };
     replay(&mut chain, &archive, archived).await?;
-    let (archive, store) = (Arc::new(archive), chain.application.store().clone());
+    let archive = Arc::new(archive);
     chain.application.keep_archive(archive.clone());
     let pruning = Pruner { store, archive: archive.clone(), blocks: keeping.blocks }.start(context);
     chain.disk = Some(Disk { archive, pruning });
     Ok(chain)
 }
 
-/// Makes an index at `place` from the archived blocks alone. Answers with its height and digest.
+fn open_index(
+    place: &Path,
+    keeping: IndexConfig,
+    first: Header,
+    genesis: &Genesis,
+    below: Option<Origin>,
+) -> anyhow::Result<Arc<Index>> {
+    let index = Index::open(place, keeping, first, genesis.state()?)?;
+    Ok(Arc::new(match below {
+        Some(below) => index.over(below),
+        None => index,
+    }))
+}
+
+/// Makes an index at `place` from the archived blocks alone, and from what is below a forked chain. Answers with its
+/// height and digest.
 pub(crate) async fn index_from_blocks<E: Context + Spawner>(
     context: &E,
     genesis: &Genesis,
     place: &Path,
     keeping: IndexConfig,
+    below: Option<Origin>,
 ) -> anyhow::Result<(u64, B256)> {
     let origin = genesis_header(context, genesis).await?;
     let chain = ChainId { id: genesis.chain_id, genesis: origin.hash() };
     let archive = BlockJournal::open(context.child("blocks"), &QmdbConfig::new(PARTITION)).await?;
-    let index = Arc::new(Index::open(place, keeping, origin, genesis.state()?)?);
+    let index = open_index(place, keeping, origin, genesis, below)?;
     let height = archive.height().await?;
     catch_up::catch_up(&index, &archive, &CalendarAgenda, chain, height).await?;
     index.sync()?;
@@ -208,8 +261,8 @@ async fn header_at<E: Context>(
 }
 
 /// Executes archived blocks again, up to `height`.
-async fn replay<E: Context + Spawner>(
-    chain: &mut Chain<QmdbStore<E>>,
+async fn replay<E: Context + Spawner, S: StateStore<Batch: Send + 'static>>(
+    chain: &mut Chain<S>,
     archive: &BlockJournal<E>,
     height: u64,
 ) -> anyhow::Result<()> {
@@ -222,8 +275,8 @@ async fn replay<E: Context + Spawner>(
 }
 
 /// Executes a block on the tip, makes it final, and lets the index know.
-async fn advance<E: Context + Spawner>(
-    chain: &mut Chain<QmdbStore<E>>,
+async fn advance<S: StateStore<Batch: Send + 'static>>(
+    chain: &mut Chain<S>,
     SignedBlock { block, certificate }: SignedBlock,
 ) -> anyhow::Result<()> {
     let made = chain.application.verify(&chain.tip, block).await?;

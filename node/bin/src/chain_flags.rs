@@ -2,6 +2,7 @@
 
 use crate::{
     accounts::{CHAIN_ID, DevAccounts},
+    fork::Begun,
     helpers,
 };
 use almanac_primitives::{Genesis, TimestampMs, params::BLOCK_GAS_MAX};
@@ -84,9 +85,14 @@ impl ChainFlags {
         chain_id: Option<u64>,
         now: TimestampMs,
         accounts: &DevAccounts,
+        begun: Option<&Begun>,
     ) -> anyhow::Result<Genesis> {
         let mut genesis = accounts.genesis(chain_id.unwrap_or(CHAIN_ID), self.start(now)?);
         helpers::add(&mut genesis);
+        if let Some(begun) = begun {
+            genesis.chain_id = chain_id.unwrap_or(begun.block.fork.chain_id);
+            begun.prepare(&mut genesis)?;
+        }
         if let Some(gas) = self.gas_limit {
             genesis.parameters.insert(BLOCK_GAS_MAX.name.to_owned(), gas);
         }

@@ -3,6 +3,7 @@
 use crate::{
     chain_flags::ChainFlags,
     db::DbCommand,
+    fork::ForkFlags,
     index_command::IndexCommand,
     logging::LogFormat,
     network::{KeysCommand, NetworkCommand, NodeCommand},
@@ -56,6 +57,7 @@ pub(crate) enum Command {
   almanac dev --block-time 200ms           a block every 200 ms
   almanac dev --datadir ./chain            keep the chain on disk, and continue it
   almanac dev --port 0                     any free port; the banner shows it
+  almanac dev --fork-url http://127.0.0.1:9545     start from the state of the chain there
   almanac dev --json --log-format json     output for programs
   almanac dev --allow-origin https://app.example   also accept web pages of this site
 
@@ -65,7 +67,7 @@ pub(crate) struct DevConfig {
     #[arg(long, short = 'p', default_value_t = 8545)]
     pub(crate) port: u16,
 
-    /// Chain id [default: 31337, or that of the data directory].
+    /// Chain id [default: 31337, or that of the data directory or of the forked chain].
     #[arg(long)]
     pub(crate) chain_id: Option<u64>,
 
@@ -104,6 +106,10 @@ pub(crate) struct DevConfig {
     /// What the chain starts with.
     #[command(flatten)]
     pub(crate) chain: ChainFlags,
+
+    /// What lies below it.
+    #[command(flatten)]
+    pub(crate) fork: ForkFlags,
 
     /// Who may call, and how much.
     #[command(flatten)]

@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/lock           held while a node uses the directory
 //! DIR/genesis.json   the genesis
+//! DIR/origin         values of another chain that a fork has read
 //! DIR/clock.json     how a developer set the time; without it, the chain continues at the machine's time
 //! DIR/chain/         blocks, state and votes
 //! DIR/chain/voter    the key whose votes are there
@@ -242,13 +243,14 @@ impl Datadir {
         Ok(())
     }
 
-    /// The genesis of the chain in the directory, or of a new developer's chain, which `fresh` gives.
-    pub(crate) fn genesis(
-        &self,
-        chain_id: Option<u64>,
-        fresh: impl FnOnce() -> anyhow::Result<Genesis>,
-    ) -> anyhow::Result<Genesis> {
-        let genesis = read_or_write_genesis(&self.path.join("genesis.json"), fresh)?;
+    /// Whether the directory was started with a genesis.
+    pub(crate) fn has_genesis(&self) -> bool {
+        self.path.join("genesis.json").exists()
+    }
+
+    /// The genesis of the developer's chain in the directory.
+    pub(crate) fn developers_genesis(&self, chain_id: Option<u64>) -> anyhow::Result<Genesis> {
+        let genesis = self.kept_genesis()?;
         // A sequencer alone would take it where the other validators never follow.
         ensure!(
             genesis.validators.is_empty(),
@@ -269,7 +271,8 @@ impl Datadir {
 }
 
 /// What a directory of ours has at least one of, whatever it was interrupted at.
-const OURS: [&str; 8] = ["lock", "genesis.json", "chain", "index", "floor", "copying", "fresh", "replacing"];
+const OURS: [&str; 9] =
+    ["lock", "origin", "genesis.json", "chain", "index", "floor", "copying", "fresh", "replacing"];
 
 /// Refuses a directory that somebody uses for something else: a chain would spread its files among theirs.
 fn check_ours(path: &Path) -> anyhow::Result<()> {
@@ -292,18 +295,6 @@ fn remove_all(place: &Path) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-fn read_or_write_genesis(
-    path: &Path,
-    fresh: impl FnOnce() -> anyhow::Result<Genesis>,
-) -> anyhow::Result<Genesis> {
-    if path.exists() {
-        return read_genesis(path);
-    }
-    let genesis = fresh()?;
-    write_genesis(path, &genesis)?;
-    Ok(genesis)
 }
 
 /// Reads a genesis file.

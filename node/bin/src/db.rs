@@ -102,6 +102,11 @@ fn import(config: &ImportConfig) -> anyhow::Result<()> {
     let mut backup = Backup::read(regular_file::open(&config.file)?, &config.file)?;
     let checked =
         judge(config, &mut backup).with_context(|| format!("{} is refused", config.file.display()))?;
+    ensure!(
+        backup.genesis.fork.is_none(),
+        "{} is of a forked chain, whose blocks cannot be executed without its origin: copy its data directory instead",
+        config.file.display()
+    );
     let directory = config.datadir.display();
     let is_empty = fs::read_dir(&config.datadir).map_or(true, |mut entries| entries.next().is_none());
     ensure!(is_empty, "{directory} is not empty: choose a new directory");

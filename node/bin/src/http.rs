@@ -29,6 +29,13 @@ impl Endpoint {
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
         let invalid = || format!("invalid URL {url:?}: expected http://HOST:PORT");
         let uri: Uri = url.parse().map_err(|_| invalid())?;
+        if uri.scheme_str() == Some("https") {
+            return Err(
+                "https:// is not supported: use http://HOST:PORT, through a local proxy that adds TLS if \
+                        need be"
+                    .to_owned(),
+            );
+        }
         let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http")).ok_or_else(invalid)?;
         if authority.host().is_empty() || authority.as_str().contains('@') {
             return Err(invalid());
@@ -54,32 +61,69 @@ impl Endpoint {
 
     /// The result of a JSON-RPC call.
     pub(crate) fn call(&self, method: &str, params: &Value, patience: Duration) -> Result<Value, CallError> {
+        let (request, body) = self.question(method, params);
+        read_result(method, &self.exchange(request, body, patience)?)
+    }
+
+    /// The same for code that does not block.
+    pub(crate) async fn call_later(
+        &self,
+        method: &str,
+        params: &Value,
+        patience: Duration,
+    ) -> Result<Value, CallError> {
+        let (request, body) = self.question(method, params);
+        let exchange = exchange(&self.host, self.request(request, body)?);
+        let answer = tokio::time::timeout(patience, exchange).await;
+        read_result(method, &answer.map_err(|_| self.is_late(patience))??)
+    }
+
+    /// Its host and port. The path may hold a secret.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    fn question(&self, method: &str, params: &Value) -> (Builder, String) {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
-        let request = Request::post(&self.path).header(CONTENT_TYPE, "application/json");
-        let answer = self.exchange(request, body, patience)?;
-        let mut answer: Value = serde_json::from_str(&answer).context("the node's answer is not JSON")?;
-        match answer["error"].take() {
-            Value::Null => Ok(answer["result"].take()),
-            error => {
-                let reason = error["message"].as_str().unwrap_or("the node gives no reason");
-                // Whoever runs the node chose the words: none of them may steer a terminal.
-                let message = format!("{method}: {}", reason.escape_debug());
-                Err(CallError::Refused { code: error["code"].as_i64().unwrap_or_default(), message })
-            }
-        }
+        (Request::post(&self.path).header(CONTENT_TYPE, "application/json"), body)
+    }
+
+    fn request(&self, request: Builder, body: String) -> anyhow::Result<Request<Full<Bytes>>> {
+        let request = request.header(HOST, &self.host).header(CONNECTION, "close");
+        request.body(Full::from(body)).context("cannot write the request")
+    }
+
+    fn is_late(&self, patience: Duration) -> anyhow::Error {
+        anyhow!("{} did not answer within {patience:?}", self.host)
     }
 
     /// Sends a request and waits for the answer, on a runtime of its own: commands are not asynchronous.
     fn exchange(&self, request: Builder, body: String, patience: Duration) -> anyhow::Result<String> {
-        let request = request.header(HOST, &self.host).header(CONNECTION, "close");
-        let request = request.body(Full::from(body)).context("cannot write the request")?;
+        let request = self.request(request, body)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("cannot start the runtime")?;
         let answer =
             runtime.block_on(async { tokio::time::timeout(patience, exchange(&self.host, request)).await });
         // A name server that does not answer either is not waited for.
         runtime.shutdown_background();
-        answer.map_err(|_| anyhow!("{} did not answer within {patience:?}", self.host))?
+        answer.map_err(|_| self.is_late(patience))?
+    }
+}
+
+/// The result in an answer.
+fn read_result(method: &str, answer: &str) -> Result<Value, CallError> {
+    let mut answer: Value = serde_json::from_str(answer).context("the node's answer is not JSON")?;
+    if !answer.is_object() {
+        return Err(anyhow!("the node's answer is not a JSON-RPC answer").into());
+    }
+    match answer["error"].take() {
+        Value::Null => Ok(answer["result"].take()),
+        error => {
+            let reason = error["message"].as_str().unwrap_or("the node gives no reason");
+            // Whoever runs the node chose the words: none of them may steer a terminal.
+            let message = format!("{method}: {}", reason.escape_debug());
+            Err(CallError::Refused { code: error["code"].as_i64().unwrap_or_default(), message })
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `almanac index`: rebuilds the index, and prints its digest.
 
-use crate::{chain, datadir::Datadir};
+use crate::{chain, datadir::Datadir, fork::ForkOrigin};
 use almanac_index::IndexConfig;
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
@@ -53,8 +53,10 @@ fn rebuild(arguments: &IndexArguments) -> anyhow::Result<()> {
     // Beside and renamed, so that an interrupted rebuild leaves the old index or none, never half of one.
     let (place, draft) = (datadir.index(), datadir.path().join("index.unfinished"));
     remove(&draft)?;
+    let below = genesis.fork.map(|fork| ForkOrigin::kept(fork, datadir.path())).transpose()?;
+    let below = below.map(|below| below.origin());
     let built = datadir.runner().start(|context| async move {
-        chain::index_from_blocks(&context, &genesis, &draft, keeping(arguments.history))
+        chain::index_from_blocks(&context, &genesis, &draft, keeping(arguments.history), below)
             .await
             .map(|built| (built, draft))
     });

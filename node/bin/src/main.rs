@@ -15,6 +15,7 @@ mod datadir;
 mod db;
 mod explorer;
 mod figures;
+mod fork;
 mod helpers;
 mod http;
 mod index_command;

@@ -9,6 +9,7 @@ use crate::{
     console::ConsoleLines,
     control::{BackupSource, Control},
     datadir::Datadir,
+    fork::ForkOrigin,
     http::Endpoint,
     index_command,
     log_switch::LogSwitch,
@@ -25,7 +26,7 @@ use almanac_consensus::{
 use almanac_exec::Edit;
 use almanac_index::IndexConfig;
 use almanac_mempool::{Pool, PoolConfig};
-use almanac_primitives::{Genesis, TimestampMs};
+use almanac_primitives::{Genesis, Origin, TimestampMs};
 use almanac_rpc::{served::NodeKind, wallet::Wallet};
 use almanac_schedule::CalendarAgenda;
 use almanac_state::StateStore;
@@ -49,11 +50,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let datadir = config.datadir.as_deref().map(Datadir::take).transpose()?;
     let now = SystemClock.now();
     let accounts = config.chain.accounts()?;
-    let fresh = || config.chain.genesis(config.chain_id, now, &accounts);
-    let genesis = match &datadir {
-        Some(datadir) => datadir.genesis(config.chain_id, fresh)?,
-        None => fresh()?,
-    };
+    let Ground { genesis, origin, start } = ground(&config, datadir.as_ref(), &accounts, now)?;
     let mode = match config.block_time {
         Some(interval) => Mode::Interval(interval),
         None if config.chain.is_manual => Mode::Manual,
@@ -65,11 +62,12 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let keeping = index_command::keeping(config.history);
     let noted = clock.as_ref().map(ClockNote::read).transpose()?.flatten();
     let solo = SoloConfig {
-        time: noted.map_or_else(|| first_time(&config, now), Ok)?,
+        time: noted.unwrap_or_else(|| first_time(start, now)),
         keep_time: clock.map(ClockNote::into_keep),
         ..SoloConfig::new(mode, Address::ZERO)
     };
-    let setup = Setup { keeping, solo, log: log.clone() };
+    let below = origin.as_ref().map(ForkOrigin::origin);
+    let setup = Setup { keeping, solo, log: log.clone(), below };
     let (thread, started) = spawn_sequencer(genesis.clone(), datadir, setup)?;
     let Started { mut solo, services, height, source } =
         started.await.context("the sequencer's thread ended before it began")??;
@@ -90,6 +88,7 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
         blocks: describe(mode),
         waiting,
         datadir: config.datadir.as_deref(),
+        fork: origin.as_ref().map(ForkOrigin::describe),
         accounts: &accounts,
         is_own_name: config.client_version == almanac_rpc::CLIENT_VERSION,
         is_open,
@@ -112,11 +111,39 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     stop(solo, thread).await.and(dumped)
 }
 
+/// What a chain stands on.
+struct Ground {
+    genesis: Genesis,
+    origin: Option<ForkOrigin>,
+    /// The time at which a new chain starts.
+    start: TimestampMs,
+}
+
+/// The chain of the data directory, or what the flags say of a new one.
+fn ground(
+    config: &DevConfig,
+    datadir: Option<&Datadir>,
+    accounts: &DevAccounts,
+    now: TimestampMs,
+) -> anyhow::Result<Ground> {
+    if let Some(datadir) = datadir.filter(|datadir| datadir.has_genesis()) {
+        let genesis = datadir.developers_genesis(config.chain_id)?;
+        let origin = config.fork.resume(genesis.fork, datadir)?;
+        return Ok(Ground { genesis, origin, start: config.chain.start(now)? });
+    }
+    let begun = config.fork.begin(datadir)?;
+    let start = config.chain.start(begun.as_ref().map_or(now, |begun| begun.block.time))?;
+    let genesis = config.chain.genesis(config.chain_id, start, accounts, begun.as_ref())?;
+    if let Some(datadir) = datadir {
+        datadir.write_genesis(&genesis)?;
+    }
+    Ok(Ground { genesis, origin: begun.map(|begun| begun.origin), start })
+}
+
 /// How the clock of a new chain is set: it goes on from the time of block 0.
-fn first_time(config: &DevConfig, now: TimestampMs) -> anyhow::Result<TimeSetting> {
-    let start = config.chain.start(now)?;
+fn first_time(start: TimestampMs, now: TimestampMs) -> TimeSetting {
     // Times are far below 2^63, so the difference fits.
-    Ok(TimeSetting { offset_ms: start.0.wrapping_sub(now.0).cast_signed(), ..TimeSetting::default() })
+    TimeSetting { offset_ms: start.0.wrapping_sub(now.0).cast_signed(), ..TimeSetting::default() }
 }
 
 /// Time for a request of ours to the node itself.
@@ -210,6 +237,8 @@ struct Setup {
     keeping: IndexConfig,
     solo: SoloConfig,
     log: LogSwitch,
+    /// What lies below a fork.
+    below: Option<Origin>,
 }
 
 type Ready = oneshot::Sender<anyhow::Result<Started>>;
@@ -237,9 +266,12 @@ fn sequence_in_memory(genesis: &Genesis, setup: Setup, ready: Ready) {
         Err(error) => return tell(ready, Err(error.into())),
     };
     runtime.block_on(async {
-        match chain::in_memory(genesis, setup.keeping.clone()) {
-            Ok(chain) => sequence(chain, setup, ready).await,
-            Err(error) => tell(ready, Err(error)),
+        let keeping = setup.keeping.clone();
+        match setup.below.clone() {
+            None => sequence(chain::in_memory(genesis, keeping), setup, ready).await,
+            Some(below) => {
+                sequence(chain::forked_in_memory(genesis, keeping, below), setup, ready).await;
+            }
         }
     });
 }
@@ -248,17 +280,28 @@ fn sequence_in_memory(genesis: &Genesis, setup: Setup, ready: Ready) {
 fn sequence_on_disk(genesis: &Genesis, datadir: &Datadir, setup: Setup, ready: Ready) {
     let place = datadir.index();
     datadir.runner().start(|context| async move {
-        match chain::on_disk(&context, genesis, &place, setup.keeping.clone().into(), None).await {
-            Ok(chain) => sequence(chain, setup, ready).await,
-            Err(error) => tell(ready, Err(error)),
+        let keeping = setup.keeping.clone().into();
+        match setup.below.clone() {
+            None => {
+                let chain = chain::on_disk(&context, genesis, &place, keeping, None).await;
+                sequence(chain, setup, ready).await;
+            }
+            Some(below) => {
+                let chain = chain::forked_on_disk(&context, genesis, &place, keeping, below).await;
+                sequence(chain, setup, ready).await;
+            }
         }
     });
 }
 
-async fn sequence<S>(chain: Chain<S>, setup: Setup, ready: Ready)
+async fn sequence<S>(chain: anyhow::Result<Chain<S>>, setup: Setup, ready: Ready)
 where
     S: StateStore<Batch: Send + 'static> + 'static,
 {
+    let chain = match chain {
+        Ok(chain) => chain,
+        Err(error) => return tell(ready, Err(error)),
+    };
     let Chain { application, tip, index, disk } = chain;
     let base_fee = match application.next_environment(&tip).await {
         Ok(environment) => environment.base_fee,

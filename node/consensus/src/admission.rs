@@ -333,6 +333,8 @@ impl Admission {
         effort.recoveries += authorizations;
         let recovered = signed.recover_authorities();
 
+        // What must come from elsewhere comes before the lock is taken.
+        self.state.tip_state().announce(&[StateKey::Account(recovered.sender())]);
         let mut pool = self.pool.lock();
         let account = self.account(recovered.transaction(), recovered.sender(), floor)?;
         let payer_balance = self.check_native(&recovered)?;

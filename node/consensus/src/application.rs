@@ -134,6 +134,13 @@ pub enum ApplicationError {
     Genesis(#[from] GenesisError),
 }
 
+impl ApplicationError {
+    /// Whether a value could not be read and may be another time: nothing was changed, so a retry may succeed.
+    pub fn is_unread(&self) -> bool {
+        matches!(self, Self::Block(BlockError::State(StateFault::Read(error))) if !error.is_closed)
+    }
+}
+
 impl From<StateReadError> for ApplicationError {
     fn from(error: StateReadError) -> Self {
         Self::Block(StateFault::Read(error).into())

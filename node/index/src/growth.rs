@@ -103,7 +103,9 @@ impl Chain {
         self.parent = block.hash();
         let indexed = IndexedBlock { hash: self.parent, block, receipts, parties, events };
         let mut batch = Batch::default();
-        self.store.ask(|view| write::add(&mut batch, view, &indexed, &StateDiff::new(changes))).unwrap();
+        self.store
+            .ask(|view| write::add(&mut batch, view, &indexed, &StateDiff::new(changes), false))
+            .unwrap();
         self.store.commit(batch).unwrap();
         assert_eq!(self.store.ask(|view| read::block_at(view, number)).unwrap(), indexed, "read as written");
     }

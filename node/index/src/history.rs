@@ -6,7 +6,7 @@
 
 use crate::{index::Shared, read};
 use alloy_primitives::Bytes;
-use almanac_primitives::{StateKey, StateRead, StateReadError};
+use almanac_primitives::{Origin, StateKey, StateRead, StateReadError};
 use std::{fmt, sync::Arc};
 
 /// Prefix of the error when a reader's block is gone. Execution passes errors on as text, so callers use this
@@ -32,13 +32,15 @@ impl HistoricalState {
         self.height
     }
 
-    fn value(&self, key: &StateKey) -> Result<Option<Bytes>, String> {
+    /// What the index holds of a key. On a forked chain, `None` is what no block of ours has written.
+    fn stored(&self, key: &StateKey) -> Result<Option<Bytes>, String> {
         // No revert happens while this lock is held. It is held for one read only.
         let reverts = self.shared.reverts();
         if let Some(lower) = reverts[self.reverts..].iter().find(|height| **height < self.height) {
             return Err(format!("{GONE}: block {} was taken back, to block {lower}: ask anew", self.height));
         }
-        let read = self.shared.store.ask(|view| read::value_at(view, key, self.height));
+        let is_forked = self.shared.origin.is_some();
+        let read = self.shared.store.ask(|view| read::value_at(view, key, self.height, is_forked));
         let value = read.map_err(|error| error.to_string())?;
         // `oldest` rises before rows are pruned, so a value read before this check is correct.
         let oldest = self.shared.oldest();
@@ -54,7 +56,19 @@ impl HistoricalState {
 
 impl StateRead for HistoricalState {
     fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
-        self.value(&key).map_err(|reason| StateReadError::failed(key, reason))
+        let stored = self.stored(&key).map_err(|reason| StateReadError::failed(key, reason))?;
+        match &self.shared.origin {
+            // It may take long, so no lock is held.
+            Some(origin) => origin.seen(&key, stored),
+            None => Ok(stored),
+        }
+    }
+
+    fn announce(&self, keys: &[StateKey]) {
+        let Some(origin) = &self.shared.origin else { return };
+        let is_lacking = |key: &&StateKey| Origin::has(key) && matches!(self.stored(key), Ok(None));
+        let lacking: Vec<_> = keys.iter().filter(is_lacking).copied().collect();
+        origin.announce(&lacking);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     write,
 };
 use alloy_primitives::{Address, B256, BlockHash, Bytes, TxHash};
-use almanac_primitives::{Block, Header, Receipt, ScheduleId, StateDiff, StateKey};
+use almanac_primitives::{Block, Header, Origin, Receipt, ScheduleId, StateDiff, StateKey};
 use almanac_schedule::life::LifeEvent;
 use arc_swap::ArcSwap;
 use std::{
@@ -51,6 +51,8 @@ pub(crate) struct Shared {
     /// The block before the first stored one: 0, or the block whose state was copied.
     floor: u64,
     blocks: BlockCache,
+    /// What lies below the state of a forked chain.
+    pub(crate) origin: Option<Origin>,
     pub(crate) store: Store,
 }
 
@@ -92,8 +94,19 @@ impl Index {
             oldest: AtomicU64::new(readable),
             floor,
             blocks: BlockCache::default(),
+            origin: None,
             store,
         })))
+    }
+
+    /// The same index over the state of another chain: values that it does not hold are read from `origin`.
+    ///
+    /// # Panics
+    /// If the index is in use already.
+    #[must_use]
+    pub fn over(self, origin: Origin) -> Self {
+        let shared = Arc::into_inner(self.0).expect("a new index has no other readers");
+        Self(Arc::new(Shared { origin: Some(origin), ..shared }))
     }
 
     /// Adds a final block. Does nothing if the index has it already.
@@ -122,7 +135,8 @@ impl Index {
         let indexed =
             Arc::new(IndexedBlock { block: block.clone(), hash, receipts, parties, events: events.to_vec() });
         let mut batch = Batch::default();
-        self.0.store.ask(|view| write::add(&mut batch, view, &indexed, diff))?;
+        let is_forked = self.0.origin.is_some();
+        self.0.store.ask(|view| write::add(&mut batch, view, &indexed, diff, is_forked))?;
         let forget_to = self.0.forget_to(*forgotten_to, number);
         if forget_to > *forgotten_to {
             let heights = *forgotten_to + 1..=forget_to;
@@ -158,7 +172,7 @@ impl Index {
     }
 
     /// Reverts the blocks above `height`. Every table then equals its content at that height, except that
-    /// pruned state stays pruned. States of reverted blocks fail when read.
+    /// pruned state stays pruned, and that a forked chain keeps what it learnt of its origin. States of reverted blocks fail when read.
     pub fn revert_to(&self, height: u64) -> Result<(), RevertError> {
         let forgotten_to = self.0.feed();
         let tip = self.height();
@@ -262,7 +276,8 @@ impl Index {
         HistoricalState::new(self.0.clone(), self.height(), reverts.len())
     }
 
-    /// Every account and every slot after the last block, accounts first. Loads all of them into memory.
+    /// Every account and every slot after the last block, accounts first. Loads all of them into memory. Of a forked
+    /// chain, those that its own blocks wrote.
     pub fn tip_accounts(&self) -> Result<Vec<(StateKey, Bytes)>, StoreError> {
         self.0.store.ask(read::accounts_and_slots)
     }
@@ -433,7 +448,7 @@ impl Shared {
             }
             let mut batch = Batch::default();
             let parent = self.store.ask(|view| {
-                write::take_back(&mut batch, view, &last)?;
+                write::take_back(&mut batch, view, &last, self.origin.is_some())?;
                 self.load(view, last.number() - 1, last.block.header.parent_hash)
             })?;
             self.store.commit(batch)?;

@@ -9,7 +9,7 @@ use crate::{
     store::{Table, View},
 };
 use alloy_primitives::{BlockHash, Bytes, TxHash, keccak256};
-use almanac_primitives::{Block, Header, ScheduleId, StateKey};
+use almanac_primitives::{Block, Header, Origin, ScheduleId, StateKey};
 use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 /// Rows of `meta`.
@@ -30,14 +30,22 @@ pub(crate) fn meta<T>(
     found.ok_or_else(|| Fault::Missing(format!("{} in meta", String::from_utf8_lossy(name))))
 }
 
-/// The value of a state key at a height: the old value of the first later change, or the current value.
-pub(crate) fn value_at(view: &View<'_>, key: &StateKey, height: u64) -> Result<Option<Bytes>, Fault> {
+/// The value of a state key at a height: the old value of the first later change, or the current value. Where a forked
+/// chain removed it, no bytes; `None` is what no block has written.
+pub(crate) fn value_at(
+    view: &View<'_>,
+    key: &StateKey,
+    height: u64,
+    is_forked: bool,
+) -> Result<Option<Bytes>, Fault> {
+    let name = key;
     let key = rows::state_key(key);
     // Skip the search for a change at the tip: it is the slowest part, and there is no later change.
     if height < meta(view, META_TIP, rows::read_tip)?.0 {
         let (first, last) = (rows::at_height(&key, height + 1), rows::at_height(&key, u64::MAX));
         if let Some(change) = view.range(Table::History, &first..=&last).next() {
-            return rows::read_old(&change?.1);
+            let old = rows::read_old(&change?.1)?;
+            return Ok(if is_forked { Origin::to_stored(name, old) } else { old });
         }
     }
     view.get(Table::State, &key, |row| Ok(Bytes::copy_from_slice(row)))
@@ -47,7 +55,9 @@ pub(crate) fn value_at(view: &View<'_>, key: &StateKey, height: u64) -> Result<O
 pub(crate) fn accounts_and_slots(view: &View<'_>) -> Result<Vec<(StateKey, Bytes)>, Fault> {
     let last = [&[1][..], &[u8::MAX; 52]].concat();
     let rows = view.range(Table::State, &[0]..=&last);
-    rows.map(|row| row.and_then(|(key, value)| Ok((rows::read_account_key(&key)?, value.into())))).collect()
+    // No bytes mark what a forked chain removed.
+    let there = rows.filter(|row| row.as_ref().map_or(true, |(_, value)| !value.is_empty()));
+    there.map(|row| row.and_then(|(key, value)| Ok((rows::read_account_key(&key)?, value.into())))).collect()
 }
 
 /// Up to `limit` encoded state keys at the tip after the given one, ascending.

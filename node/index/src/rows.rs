@@ -25,7 +25,7 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, Bytes, Log, TxHash};
 use almanac_primitives::{
-    Receipt, RunTransaction, StateKey,
+    Origin, Receipt, RunTransaction, StateKey,
     codec::{DecodeError, Reader, Writer},
     params::RUN_INPUT_BYTES_MAX,
 };
@@ -109,6 +109,15 @@ pub(crate) fn read_account_key(key: &[u8]) -> Result<StateKey, Fault> {
     };
     input.finish("state key").map_err(row)?;
     Ok(read)
+}
+
+/// A value as a forked chain stores it under an encoded key.
+pub(crate) fn marked(key: &[u8], value: Option<Bytes>) -> Result<Option<Bytes>, Fault> {
+    match key.first() {
+        Some(0 | 1) => Ok(Origin::to_stored(&read_account_key(key)?, value)),
+        // The others are never marked.
+        _ => Ok(value),
+    }
 }
 
 /// A key followed by a height.

@@ -10,20 +10,22 @@ use crate::{
     store::{Batch, Table, View},
 };
 use alloy_primitives::TxHash;
-use almanac_primitives::{StateDiff, run::PROLOGUE_TYPE};
+use almanac_primitives::{Origin, StateDiff, run::PROLOGUE_TYPE};
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-/// Adds a block that follows the tip, with its state changes.
+/// Adds a block that follows the tip, with its state changes. A forked chain keeps a mark of what it removes.
 pub(crate) fn add(
     batch: &mut Batch,
     view: &View<'_>,
     indexed: &IndexedBlock,
     diff: &StateDiff,
+    is_forked: bool,
 ) -> Result<(), Fault> {
     let number = indexed.number();
     for change in diff.changes() {
         let key = rows::state_key(&change.key);
-        match &change.new {
+        let new = change.new.clone();
+        match if is_forked { Origin::to_stored(&change.key, new) } else { new } {
             Some(new) => batch.insert(Table::State, &key, &new[..]),
             None => batch.remove(Table::State, &key),
         }
@@ -84,12 +86,19 @@ pub(crate) fn forget(batch: &mut Batch, view: &View<'_>, heights: RangeInclusive
 }
 
 /// Reverts the last block.
-pub(crate) fn take_back(batch: &mut Batch, view: &View<'_>, indexed: &IndexedBlock) -> Result<(), Fault> {
+pub(crate) fn take_back(
+    batch: &mut Batch,
+    view: &View<'_>,
+    indexed: &IndexedBlock,
+    is_forked: bool,
+) -> Result<(), Fault> {
     let number = indexed.number();
     for key in changes(view, number)? {
         let at = rows::at_height(&key, number);
         let missing = || Fault::Missing(format!("what block {number} changed"));
-        match view.get(Table::History, &at, rows::read_old)?.ok_or_else(missing)? {
+        let old = view.get(Table::History, &at, rows::read_old)?.ok_or_else(missing)?;
+        // An old value is what readers saw: where there was none, the origin must not show through now.
+        match if is_forked { rows::marked(&key, old)? } else { old } {
             Some(old) => batch.insert(Table::State, &key, &old[..]),
             None => batch.remove(Table::State, &key),
         }
@@ -224,7 +233,7 @@ mod tests {
             for (number, writes) in (1u64..).zip(&blocks) {
                 let (diff, after) = step(&state, writes);
                 let mut batch = Batch::default();
-                store.ask(|view| add(&mut batch, view, &block(number), &diff)).unwrap();
+                store.ask(|view| add(&mut batch, view, &block(number), &diff, false)).unwrap();
                 store.commit(batch).unwrap();
                 if number > oldest {
                     history.extend(diff.changes().iter().map(|change| {

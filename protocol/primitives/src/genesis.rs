@@ -4,6 +4,7 @@ use crate::{
     addresses::{BLOCK_HASH_HISTORY, DEVELOPER_DOOR, PARAMETERS, SYSTEM_ACCOUNTS, is_system},
     block::{Header, StateCommitment, receipts_root, transactions_root},
     codec::{DecodeError, Reader, Writer},
+    fork::Fork,
     params::{
         BASE_FEE_INITIAL, CODE_BYTES_MAX, GOVERNANCE_SLOT, PROTOCOL_VERSION, Parameter, ParameterError,
         Parameters, VALIDATORS_MAX,
@@ -27,6 +28,9 @@ const META_VERSION: u8 = 1;
 /// Ends the stored facts of a developer's chain; those of other chains end without it.
 const DEVELOPER_FLAG: u8 = 1;
 
+/// The same on a forked chain; the block that it stands on follows.
+const FORKED_FLAG: u8 = 2;
+
 /// The start of a chain, as its JSON file says it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -46,6 +50,9 @@ pub struct Genesis {
     /// Whether a developer may act in anyone's name and edit accounts. Never on a chain with validators.
     #[serde(default, skip_serializing_if = "is_false")]
     pub developer: bool,
+    /// The block of another chain whose state lies below a developer's chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Fork>,
     /// Accounts that exist from the start.
     #[serde(deserialize_with = "unique_keys")]
     pub allocations: BTreeMap<Address, Allocation>,
@@ -147,6 +154,12 @@ pub enum GenesisError {
         /// How many.
         given: usize,
     },
+    /// A state that nobody agreed on would lie below a network.
+    #[error("only a developer's chain can be a fork, of block {number} here: add \"developer\": true")]
+    ForkWithoutDeveloper {
+        /// The block.
+        number: u64,
+    },
 }
 
 /// Largest integer that JavaScript holds exactly; wallets refuse chain ids above it.
@@ -175,6 +188,9 @@ impl Genesis {
         }
         if self.developer && !self.validators.is_empty() {
             return Err(GenesisError::DeveloperWithValidators { given: self.validators.len() });
+        }
+        if let Some(Fork { number, .. }) = self.fork.filter(|_| !self.developer) {
+            return Err(GenesisError::ForkWithoutDeveloper { number });
         }
         let mut keys = BTreeSet::new();
         if let Some(twice) = self.validators.iter().find(|validator| !keys.insert(validator.public_key)) {
@@ -266,7 +282,12 @@ impl Genesis {
             out.b256(validator.public_key);
             out.address(validator.fee_recipient);
         }
-        if self.developer {
+        if let Some(Fork { chain_id, number, hash }) = self.fork {
+            out.u8(FORKED_FLAG);
+            out.u64(chain_id);
+            out.u64(number);
+            out.b256(hash);
+        } else if self.developer {
             out.u8(DEVELOPER_FLAG);
         }
         out.finish().into()
@@ -290,6 +311,16 @@ impl Genesis {
 
 /// Whether the stored facts about a genesis ([`Meta::Genesis`]) are those of a developer's chain.
 pub fn is_developer(meta: &[u8]) -> Result<bool, DecodeError> {
+    Ok(read_flag(meta)?.is_some())
+}
+
+/// The block below a forked chain, by the stored facts about its genesis.
+pub fn fork_of(meta: &[u8]) -> Result<Option<Fork>, DecodeError> {
+    Ok(read_flag(meta)?.flatten())
+}
+
+/// `None` for a network; for a developer's chain, the block below it.
+fn read_flag(meta: &[u8]) -> Result<Option<Option<Fork>>, DecodeError> {
     let mut input = Reader::versioned(meta, "genesis", META_VERSION)?;
     input.u64("chain id")?;
     input.u64("timestamp")?;
@@ -298,14 +329,19 @@ pub fn is_developer(meta: &[u8]) -> Result<bool, DecodeError> {
         input.address("fee recipient")?;
     }
     if input.is_empty() {
-        return Ok(false);
+        return Ok(None);
     }
-    let flag = input.u8("developer flag")?;
+    let fork = match input.u8("developer flag")? {
+        DEVELOPER_FLAG => None,
+        FORKED_FLAG => Some(Fork {
+            chain_id: input.u64("chain id of the origin")?,
+            number: input.u64("number of the origin's block")?,
+            hash: input.b256("hash of the origin's block")?,
+        }),
+        given => return Err(DecodeError::UnknownValue { what: "developer flag", given: given.into() }),
+    };
     input.finish("genesis")?;
-    match flag {
-        DEVELOPER_FLAG => Ok(true),
-        given => Err(DecodeError::UnknownValue { what: "developer flag", given: given.into() }),
-    }
+    Ok(Some(fork))
 }
 
 fn write_account(state: &mut BTreeMap<StateKey, Bytes>, address: Address, allocation: &Allocation) {

@@ -13,6 +13,7 @@ pub mod block;
 pub mod chain;
 pub mod codec;
 pub mod fees;
+pub mod fork;
 pub mod genesis;
 pub mod ids;
 pub mod inclusion;
@@ -31,6 +32,7 @@ pub mod units;
 
 pub use block::{Block, ConsensusContext, Header, StateCommitment};
 pub use chain::Chain;
+pub use fork::{Fork, Origin};
 pub use genesis::Genesis;
 pub use ids::ScheduleId;
 pub use inclusion::ReceiptProof;

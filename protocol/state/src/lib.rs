@@ -11,6 +11,7 @@
 pub mod archive;
 pub mod bridge;
 mod fiber;
+pub mod forked;
 pub mod memory;
 pub mod proof;
 pub mod qmdb;
@@ -19,6 +20,7 @@ pub mod view;
 
 pub use archive::{ArchiveError, ArchivedBlock, BlockArchive, BlockJournal, SignedBlock, SignedFuture};
 pub use bridge::with_reader;
+pub use forked::{ForkedBatch, ForkedStore};
 pub use memory::{MemoryBatch, MemoryStore};
 pub use proof::{ContentError, ProofDecodeError, ProveError, ProvenValue, StateProof, VerifyError, verify};
 pub use qmdb::{OpenError, QmdbBatch, QmdbConfig, QmdbStore};

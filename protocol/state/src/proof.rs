@@ -121,6 +121,14 @@ pub enum ProveError {
         /// The last committed block.
         block_number: u64,
     },
+    /// A value of a forked chain that its root does not cover.
+    #[error(
+        "{key:?} cannot be proven: this chain is a fork, and its root covers only what its own blocks changed"
+    )]
+    Forked {
+        /// The requested key.
+        key: StateKey,
+    },
     /// The header is not that of the last committed block.
     #[error(
         "block {block_number} has the state {state_root}, the store is at block {store_height} with \

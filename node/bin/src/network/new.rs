@@ -250,6 +250,19 @@ mod tests {
         assert!(error.contains(reason), "{reason:?} is not in: {error}");
     }
 
+    /// Contracts that tools expect are in a network's genesis on request only, and no developer's rights come with them.
+    #[test]
+    fn helpers_are_there_on_request() {
+        let plain = genesis(&network(|_| ()), &[]);
+        let helped = genesis(&network(|network| network.with_helpers = true), &[]);
+        for address in [helpers::CREATE2_DEPLOYER, helpers::MULTICALL3] {
+            assert!(!plain.allocations.contains_key(&address), "{address}");
+            assert!(!helped.allocations[&address].code.is_empty(), "{address}");
+        }
+        assert_eq!(helped.allocations.len(), plain.allocations.len() + 2);
+        assert!(!helped.developer && helped.check().is_ok());
+    }
+
     #[test]
     fn both_sides_of_what_a_network_may_be() {
         let validators_max = u16::try_from(VALIDATORS_MAX).unwrap();

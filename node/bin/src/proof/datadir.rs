@@ -9,11 +9,11 @@ use crate::{
 use alloy_primitives::{TxHash, U64};
 use almanac_bft::{finality::LOOK_AHEAD, sync::Floor};
 use almanac_index::Index;
-use almanac_primitives::{Genesis, Header};
+use almanac_primitives::{Genesis, Header, Origin};
 use almanac_proof::{BlockFinality, ProofJson, StateSubject, Subject};
 use almanac_rpc::almanac::receipt_proof::prove_ran;
 use almanac_state::{
-    BlockJournal, QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _, verify, with_reader,
+    BlockJournal, ProveError, QmdbConfig, QmdbStore, SealedBatch as _, StateStore as _, verify, with_reader,
 };
 use anyhow::{Context as _, ensure};
 use commonware_runtime::{Runner as _, Spawner};
@@ -65,6 +65,9 @@ impl<E: Context + Spawner> Kept<E> {
         let plan = with_reader(&tip, &[], move |state| almanac_proof::plan(state, subject)).await??;
         let mut proofs = Vec::with_capacity(plan.keys.len());
         for key in plan.keys {
+            if genesis.fork.is_some() && Origin::has(&key) {
+                return Err(ProveError::Forked { key }.into());
+            }
             let proof = store.prove(&header, key).await?;
             verify(&header, &proof).context("the store made an invalid proof: it is damaged")?;
             proofs.push(proof);

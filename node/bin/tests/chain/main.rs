@@ -9,6 +9,7 @@ mod eth;
 mod explorer;
 mod files;
 mod flags;
+mod fork;
 mod fuzz;
 mod index;
 mod kill;

@@ -28,7 +28,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             self.unanswered.take_if(|_| !matches!(command, Command::Mode { .. } | Command::Prove { .. }));
         match command {
             Command::Mine { at, reply } => {
-                let answer = self.mine(at).await?;
+                let answer = unless_unread(self.mine(at).await)?;
                 self.tell(reply, answer);
             }
             Command::MineMany { mining, reply } => self.mine_once(mining, unanswered, reply).await?,
@@ -59,11 +59,11 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
                 self.tell(reply, answer);
             }
             Command::Edit { edits, reply } => {
-                let answer = self.edit(edits).await?;
+                let answer = unless_unread(self.edit(edits).await)?;
                 self.tell(reply, answer);
             }
             Command::Govern { changes, reply } => {
-                let answer = self.govern(changes).await?;
+                let answer = unless_unread(self.govern(changes).await)?;
                 self.tell(reply, answer);
             }
             Command::SetFeeRecipient { to, reply } => {
@@ -108,7 +108,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         let now = self.time.machine_now();
         let answer = match unanswered.and_then(|last| last.by_mining(mining, now)) {
             Some(last) => Ok(last),
-            None => self.mine_all(mining).await?,
+            None => unless_unread(self.mine_all(mining).await)?,
         };
         if let Some(last) = self.deliver(reply, answer) {
             self.unanswered = Some(Unanswered::mined(mining, last, self.time.machine_now()));
@@ -180,9 +180,9 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         let now = self.time.machine_now();
         let answer = match unanswered.and_then(|last| last.by_travel(to, now)) {
             Some(Repeated::Done(travel)) => Ok(travel),
-            Some(Repeated::GoOn(journey)) => self.travel(to, journey).await?,
+            Some(Repeated::GoOn(journey)) => self.travel_on(to, journey).await?,
             None => match self.plan(to) {
-                Ok(journey) => self.travel(to, journey).await?,
+                Ok(journey) => self.travel_on(to, journey).await?,
                 Err(error) => Err(error),
             },
         };
@@ -201,15 +201,23 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         Ok(Journey { start, target, offset_ms: self.time.setting().offset_ms })
     }
 
-    async fn travel(&mut self, to: Destination, journey: Journey) -> Answer<Travel> {
+    /// Travels. A journey that ends early is continued by the same request.
+    async fn travel_on(&mut self, to: Destination, journey: Journey) -> Answer<Travel> {
+        let answer = unless_unread(self.travel(journey).await)?;
+        if matches!(answer, Err(ControlError::TravelTooLong { .. } | ControlError::Unread(_))) {
+            self.restart_ticks();
+            self.unanswered = Some(Unanswered::unfinished(to, journey, self.time.machine_now()));
+        }
+        Ok(answer)
+    }
+
+    async fn travel(&mut self, journey: Journey) -> Answer<Travel> {
         let Journey { start, target, offset_ms } = journey;
         let mut travel = Travel::default();
         while let Some(due) = self.next_due().await?.filter(|due| *due <= target) {
             let made = travel.blocks.len() as u64;
             if made == self.config.request_blocks_max {
                 let reached = self.tip.header.timestamp;
-                self.restart_ticks();
-                self.unanswered = Some(Unanswered::unfinished(to, journey, self.time.machine_now()));
                 return Ok(Err(ControlError::TravelTooLong { made, reached, asked: target }));
             }
             // What was due before the start is late, as on a chain that waits.
@@ -269,6 +277,16 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         self.restart_ticks();
         self.pool.wake();
         Ok(())
+    }
+}
+
+/// Answers a request that could not read a value with that, instead of ending the sequencer.
+fn unless_unread<T>(answer: Answer<T>) -> Answer<T> {
+    match answer {
+        Err(EngineError::Application(error)) if error.is_unread() => {
+            Ok(Err(ControlError::Unread(error.into())))
+        }
+        answer => answer,
     }
 }
 

@@ -4,7 +4,7 @@ use super::{
     BlockId, Mode,
     time::{NextTime, TIME_MAX},
 };
-use crate::application::Proven;
+use crate::application::{ApplicationError, Proven};
 use alloy_primitives::Address;
 use almanac_exec::{Edit, EditError, TransactionError};
 use almanac_primitives::{
@@ -142,6 +142,9 @@ pub enum ControlError {
     /// The edit failed. No block was built for it.
     #[error(transparent)]
     Edit(#[from] EditError),
+    /// A value of the state could not be read. What the request did before that stays.
+    #[error("{0}: repeat the request when it can be read")]
+    Unread(Box<ApplicationError>),
     /// A value cannot be proven.
     #[error(transparent)]
     Prove(#[from] ProveError),

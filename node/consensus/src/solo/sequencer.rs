@@ -34,6 +34,9 @@ pub(super) struct Sequencer<S: StateStore, C> {
 /// block times.
 const GATHERING: Duration = Duration::from_millis(1);
 
+/// Wait before a block that could not read a value is tried again.
+const UNREAD_PAUSE: Duration = Duration::from_secs(1);
+
 impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     pub(super) async fn run(&mut self, mut inbox: mpsc::Receiver<Command>) -> Result<(), EngineError> {
         self.restart_ticks();
@@ -50,14 +53,31 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
                     Some(command) => self.obey(command).await?,
                 },
                 () = self.sleep_until(deadline) => {
-                    self.make_block().await?;
+                    let made = self.make_block().await;
+                    self.unless_unread(made).await?;
                     self.tick = self.tick_after(self.tick);
                 }
                 () = self.pool.changed(), if self.config.mode == Mode::OnDemand => {
                     self.gather().await;
-                    self.make_block_on_demand().await?;
+                    let made = self.make_block_on_demand().await;
+                    if !self.unless_unread(made).await? {
+                        self.pool.wake();
+                    }
                 }
             }
+        }
+    }
+
+    /// Whether a block was made. Waits a moment where a value could not be read: the next attempt may succeed, and
+    /// the chain goes on serving what it has.
+    async fn unless_unread<T>(&self, made: Result<T, EngineError>) -> Result<bool, EngineError> {
+        match made {
+            Err(EngineError::Application(error)) if error.is_unread() => {
+                tracing::warn!("no block, another attempt follows: {error}");
+                tokio::time::sleep(UNREAD_PAUSE).await;
+                Ok(false)
+            }
+            made => made.map(|_| true),
         }
     }
 
@@ -135,9 +155,14 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
 
     /// Builds a block from the pool, at the current time.
     pub(super) async fn make_block(&mut self) -> Result<BlockId, EngineError> {
+        let setting = self.time.setting();
         let timestamp = self.time.take_next().max(self.least_time());
-        let made = self.propose(timestamp, self.candidates()).await?;
-        let id = self.accept(made).await?;
+        let made = self.propose(timestamp, self.candidates()).await;
+        if made.is_err() {
+            // What was set for the next block holds for the next attempt.
+            self.time.restore(setting);
+        }
+        let id = self.accept(made?).await?;
         self.time.keep_distance(self.tip.header.timestamp);
         Ok(id)
     }

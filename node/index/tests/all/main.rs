@@ -4,6 +4,7 @@ mod concurrent;
 mod copied;
 mod crash;
 mod damage;
+mod fork;
 mod model;
 mod nonces;
 mod rules;

@@ -5,6 +5,7 @@ use crate::error;
 use alloy_primitives::{B256, U64, U256, keccak256};
 use almanac_exec::environment::{base_fee_after, read_parameters};
 use almanac_index::IndexedBlock;
+use almanac_primitives::{Fork, StateKey, StateRead as _, genesis, state::Meta};
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use serde::Serialize;
 use std::{collections::BTreeMap, sync::Arc};
@@ -45,7 +46,7 @@ struct NodeEnvironment {
     gas_price: U256,
 }
 
-/// Whose state the chain started from: nobody's.
+/// Whose state the chain started from, if it is a fork. The address of that node may hold a secret, so it is not told.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NodeFork {
@@ -65,6 +66,17 @@ pub(crate) struct Metadata {
     latest_block_hash: B256,
     /// Snapshots are not listed; clients insist on the field.
     snapshots: BTreeMap<u64, ()>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forked_network: Option<ForkedNetwork>,
+}
+
+/// The chain below a fork.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ForkedNetwork {
+    chain_id: u64,
+    fork_block_number: u64,
+    fork_block_hash: B256,
 }
 
 impl InfoApiServer for Dev {
@@ -85,7 +97,10 @@ impl InfoApiServer for Dev {
                 gas_limit: U64::from(parameters.block_gas_max().0),
                 gas_price: U256::from(base_fee.0),
             },
-            fork_config: NodeFork::default(),
+            fork_config: NodeFork {
+                fork_block_number: self.fork()?.map(|fork| fork.number),
+                ..NodeFork::default()
+            },
         })
     }
 
@@ -98,11 +113,23 @@ impl InfoApiServer for Dev {
             latest_block_number: tip.number(),
             latest_block_hash: tip.hash,
             snapshots: BTreeMap::new(),
+            forked_network: self.fork()?.map(|Fork { chain_id, number, hash }| ForkedNetwork {
+                chain_id,
+                fork_block_number: number,
+                fork_block_hash: hash,
+            }),
         })
     }
 }
 
 impl Dev {
+    /// The block below the chain, if it is a fork.
+    fn fork(&self) -> RpcResult<Option<Fork>> {
+        let meta =
+            self.view.index.tip_state().read(StateKey::Meta(Meta::Genesis)).map_err(error::internal)?;
+        genesis::fork_of(&meta.unwrap_or_default()).map_err(error::internal)
+    }
+
     /// Tells chains apart that were started anew under the same id: their first blocks differ.
     fn instance_id(&self) -> RpcResult<B256> {
         let genesis: Option<Arc<IndexedBlock>> = self.view.index.block(0).map_err(error::internal)?;

@@ -87,7 +87,7 @@ impl Dev {
 /// A request that is not followed.
 fn refused(problem: &ControlError) -> ErrorObjectOwned {
     match problem {
-        ControlError::Stopped => error::internal(problem),
+        ControlError::Stopped | ControlError::Unread(_) => error::internal(problem),
         ControlError::NotAfterTip { .. } | ControlError::TooLate => error::invalid(problem),
         ControlError::TooManyBlocks { .. } | ControlError::TravelTooLong { .. } => error::limit(problem),
         ControlError::UnknownSnapshot { .. }

@@ -79,6 +79,8 @@ impl AccountsApiServer for Eth {
 impl Eth {
     /// The number that the next transaction of `address` needs, after all that wait.
     pub(super) fn next_nonce(&self, address: Address) -> RpcResult<u64> {
+        // What must come from elsewhere comes before the lock is taken.
+        self.view.index.tip_state().announce(&[StateKey::Account(address)]);
         // The account is read under the pool's lock, as the pool follows the chain under it.
         let pool = self.admission.pool().lock();
         let nonce = self.view.account(address, None)?.nonce;

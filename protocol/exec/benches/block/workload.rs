@@ -167,6 +167,7 @@ fn genesis(senders: &[Person], contract: Allocation) -> Genesis {
         parameters: [("block_gas_max".to_owned(), BLOCK_GAS)].into(),
         validators: Vec::new(),
         developer: false,
+        fork: None,
         allocations,
     }
 }

@@ -149,6 +149,7 @@ pub fn genesis() -> Genesis {
         parameters: BTreeMap::new(),
         validators: Vec::new(),
         developer: false,
+        fork: None,
         allocations,
     }
 }

@@ -362,6 +362,31 @@ fn a_developers_chain_has_no_validators_and_says_what_it_is() {
     assert!(matches!(both.check(), Err(GenesisError::DeveloperWithValidators { given: 3 })));
 }
 
+/// The root of a fork covers the block that it stands on, and no network can be one.
+#[test]
+fn fork_09_a_genesis_names_the_block_below() {
+    let below = json!({ "chainId": 5, "number": 7, "hash": B256::repeat_byte(9) });
+    let mut file = with("developer", json!(true));
+    file["fork"] = below;
+    let forked = read(&file).unwrap();
+    assert_eq!(Genesis::from_json(&forked.to_json()).unwrap(), forked);
+    let meta = |genesis: &Genesis| genesis.state().unwrap()[&StateKey::Meta(Meta::Genesis)].to_vec();
+    let stored = meta(&forked);
+    assert!(genesis::is_developer(&stored).unwrap());
+    assert_eq!(genesis::fork_of(&stored).unwrap(), forked.fork);
+    for length in 0..stored.len() - 1 {
+        // Where the facts of a network would end, there is nothing to miss.
+        let is_network = genesis::is_developer(&stored[..length]) == Ok(false);
+        assert!(is_network || genesis::fork_of(&stored[..length]).is_err(), "{length}");
+    }
+    assert!(genesis::fork_of(&[&stored[..], &[0]].concat()).is_err(), "one byte more");
+    let plain = Genesis { fork: None, ..forked.clone() };
+    assert_eq!(genesis::fork_of(&meta(&plain)), Ok(None));
+    assert!(!plain.to_json().contains("fork"), "absent where there is none");
+    let network = Genesis { developer: false, ..forked };
+    assert!(matches!(network.check(), Err(GenesisError::ForkWithoutDeveloper { number: 7 })));
+}
+
 #[test]
 fn damaged_facts_about_a_genesis_are_no_facts() {
     let developer = read(&with("developer", json!(true))).unwrap();

@@ -444,6 +444,7 @@ impl Draw {
                 fee_recipient: draw.address(),
             }),
             developer: false,
+            fork: None,
             allocations: self.list(6, |draw| (draw.address(), draw.allocation())).into_iter().collect(),
         }
     }
@@ -585,6 +586,7 @@ pub(crate) fn genesis() -> Genesis {
         .into(),
         validators: vec![validator(1), validator(2)],
         developer: false,
+        fork: None,
         allocations: [
             (ALICE.address, Allocation { balance: ten_thousand, ..Allocation::default() }),
             (BOB.address, Allocation { balance: Wei(U256::from(1)), nonce: 5, ..Allocation::default() }),
