@@ -14,6 +14,7 @@ mod index;
 mod kill;
 mod limits;
 mod native;
+mod rest;
 mod send;
 mod settings;
 #[path = "../support/mod.rs"]
