@@ -23,6 +23,7 @@ const suites = {
     viem: { command: ["node", "viem.mjs"], runsOnNetwork: true },
     "viem-send": { command: ["node", "viem-send.mjs"], runsOnNetwork: true },
     "viem-watch": { command: ["node", "viem-watch.mjs"], runsOnNetwork: true },
+    ts: { command: ["node", "ts.mjs"] },
     "viem-controls": { command: ["node", "viem-controls.mjs"] },
     ethers: { command: ["node", "ethers.mjs"] },
     web3py: { command: [python, "web3py.py"] },
