@@ -26,6 +26,7 @@ const suites = {
     viem: { command: ["node", "viem.mjs"], runsOnNetwork: true },
     "viem-send": { command: ["node", "viem-send.mjs"], runsOnNetwork: true },
     "viem-watch": { command: ["node", "viem-watch.mjs"], runsOnNetwork: true },
+    ts: { command: ["node", "ts.mjs"] },
     "viem-controls": { command: ["node", "viem-controls.mjs"] },
     ethers: { command: ["node", "ethers.mjs"] },
     web3py: { command: [python, "web3py.py"] },
@@ -36,6 +37,7 @@ const suites = {
     arc21: { command: ["node", "arc21.mjs"], runsOnNetwork: true },
     flip330: { command: ["node", "flip330.mjs"], runsOnNetwork: true },
     "almanac-py": { command: [python, "almanac.py"], runsOnNetwork: true },
+    rest: { command: [python, "rest.py"] },
     otterscan: { command: ["node", "otterscan.mjs"] },
     tracers: { command: ["node", "tracers.mjs"], anvil: ["--steps-tracing"] },
     // anvil loses transactions that arrive together unless blocks come by the clock.

@@ -9,6 +9,7 @@ use crate::{
     network::{KeysCommand, NetworkCommand, NodeCommand},
     proof::ProofCommand,
     rpc_flags::RpcFlags,
+    send::SendCommand,
 };
 use almanac_primitives::DurationMs;
 use clap::{Args, Parser, Subcommand};
@@ -48,6 +49,8 @@ pub(crate) enum Command {
     /// Get and verify proofs of accounts, schedules and runs.
     #[command(subcommand)]
     Proof(ProofCommand),
+    /// Sign and send a native transaction: orderless, a batch, with a fee payer, or offline.
+    Send(Box<SendCommand>),
 }
 
 /// How a developer's chain runs.

@@ -31,6 +31,8 @@ mod prune;
 mod regular_file;
 mod rpc_flags;
 mod run;
+mod secret_file;
+mod send;
 mod services;
 mod shutdown;
 mod signed_backup;
@@ -58,7 +60,7 @@ fn main() -> ExitCode {
             logging::start(logging::LogFormat::Text, "warn,almanac=info,almanac_bft=info");
         }
         // What the store says of an empty disk is of no use to whoever checks a proof.
-        cli::Command::Proof(_) => logging::start(logging::LogFormat::Text, "error"),
+        cli::Command::Proof(_) | cli::Command::Send(_) => logging::start(logging::LogFormat::Text, "error"),
         _ => logging::start(logging::LogFormat::Text, "info"),
     }
     allow_many_files();
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         cli::Command::Db(command) => db::run(&command),
         cli::Command::Index(command) => index_command::run(&command),
         cli::Command::Proof(command) => proof::run(&command),
+        cli::Command::Send(command) => send::run(&command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

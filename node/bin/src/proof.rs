@@ -57,7 +57,7 @@ pub(crate) struct GetArgs {
     account: Option<Address>,
 
     /// Number of the slot, decimal or 0x-hexadecimal.
-    #[arg(long, value_name = "N", requires = "account", value_parser = parse_slot)]
+    #[arg(long, value_name = "N", requires = "account", value_parser = parse_number)]
     slot: Option<U256>,
 
     /// A schedule: owner, calls, next run and escrow.
@@ -219,7 +219,7 @@ impl GetArgs {
 }
 
 /// Reads `5` and `0x5`. `U256` alone would take an empty text for zero, and underscores.
-fn parse_slot(text: &str) -> Result<U256, String> {
+pub(crate) fn parse_number(text: &str) -> Result<U256, String> {
     let (digits, radix) = text.strip_prefix("0x").map_or((text, 10), |digits| (digits, 16));
     let is_number = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix));
     is_number

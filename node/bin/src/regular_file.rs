@@ -28,6 +28,9 @@ pub(crate) const PROOF_BYTES_MAX: u64 = 32 << 20;
 /// Largest file with evidence. Two votes have less.
 pub(crate) const EVIDENCE_BYTES_MAX: u64 = 4 << 10;
 
+/// Largest file with a transaction to sign, or with its calls: in hexadecimal, and with room for spaces.
+pub(crate) const TRANSACTION_BYTES_MAX: u64 = 1 << 20;
+
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {

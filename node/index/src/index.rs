@@ -9,7 +9,7 @@ use crate::{
     history::HistoricalState,
     logs::{Bounds, LogEntry, LogFilter, Search, Stop},
     open::{self, Opened},
-    participants::{self, ANYONE, Direction, SENDER, Sent},
+    participants::{self, ANYONE, Direction, SENDER, SIGNER, Sent},
     read, rows,
     schedules::{self, KnownSchedule, PastRun, ScheduleFilter, SchedulePage},
     store::{Batch, Store, View},
@@ -326,6 +326,17 @@ impl Index {
         limit: usize,
     ) -> Result<Vec<Sent>, StoreError> {
         self.0.store.ask(|view| participants::transactions_of(view, sender, SENDER, range, direction, limit))
+    }
+
+    /// Up to `limit` transactions in a range that `sender` signed: without its runs, which nobody signs.
+    pub fn signed_by(
+        &self,
+        sender: Address,
+        range: &RangeInclusive<Location>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Sent>, StoreError> {
+        self.0.store.ask(|view| participants::transactions_of(view, sender, SIGNER, range, direction, limit))
     }
 
     /// Up to `limit` transactions in a range that `address` sent or received, or that created it as a contract.

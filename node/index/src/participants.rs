@@ -69,6 +69,8 @@ pub(crate) enum Part {
 
 /// The roles of a sender.
 pub(crate) const SENDER: &[Part] = &[Part::Signed, Part::Ran, Part::Orderless];
+/// The roles of an account whose key signed.
+pub(crate) const SIGNER: &[Part] = &[Part::Signed, Part::Orderless];
 /// All roles.
 pub(crate) const ANYONE: &[Part] = &[Part::Signed, Part::Ran, Part::Received, Part::Created, Part::Orderless];
 

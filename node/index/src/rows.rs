@@ -43,7 +43,7 @@ const RUN_OF_BODY: u8 = 2;
 const RUN_BYTES_MAX: usize = RUN_INPUT_BYTES_MAX + 256;
 
 /// Length of an encoded state key by its tag.
-const STATE_KEY_BYTES: [usize; 6] = [21, 53, 33, 9, 9, 2];
+const STATE_KEY_BYTES: [usize; 9] = [21, 53, 33, 9, 9, 2, 29, 17, 21];
 
 /// A state key: its tag, then its parts.
 pub(crate) fn state_key(key: &StateKey) -> Vec<u8> {
@@ -381,6 +381,9 @@ mod tests {
             any::<u64>().prop_map(|id| StateKey::Body(ScheduleId(id))),
             any::<u64>().prop_map(StateKey::Calendar),
             Just(StateKey::Meta(Meta::Genesis)),
+            (any::<[u8; 20]>(), any::<u64>()).prop_map(|(a, n)| StateKey::Nonce(a.into(), n)),
+            (any::<u64>(), any::<u64>()).prop_map(|(second, part)| StateKey::NonceLog(second, part)),
+            any::<[u8; 20]>().prop_map(|a| StateKey::AccountKey(a.into())),
         ]
     }
 

@@ -4,13 +4,14 @@ use crate::{
     access::Access,
     budget::Held,
     connection::{Busy, Connection},
-    dispatch::{Dispatcher, Origin},
+    dispatch::{self, Dispatcher, Origin},
     files::StaticFile,
     heavy::Heavy,
     limits::Limits,
     peer::Client,
     places::Place,
     rate::Rate,
+    rest::{self, Problem, Source},
     server::{HEAD_BYTES_MAX, Page},
     turns::ASKER,
     websocket::{self, Stopping},
@@ -45,15 +46,21 @@ impl Gate {
         request: Request<Incoming>,
         place: Arc<Place>,
     ) -> Result<Answer, Infallible> {
+        let is_rest = rest::is_asked(request.uri().path());
+        let response = self.checked(request, place).await;
+        Ok(if is_rest { rest::in_json(response).await } else { response })
+    }
+
+    async fn checked(self: Arc<Self>, request: Request<Incoming>, place: Arc<Place>) -> Answer {
         let busy = place.connection().begin();
         let head_bytes = head_bytes(&request);
         if head_bytes > HEAD_BYTES_MAX {
             let text = format!("the head of {head_bytes} bytes is above the limit of {HEAD_BYTES_MAX}\n");
-            return Ok(closing(plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, text)));
+            return closing(plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, text));
         }
         // Not counted: a foreign page must not use up what the programs of this machine may ask for.
         if let Err(refused) = self.access.check(&request) {
-            return Ok(closing(plain(StatusCode::FORBIDDEN, format!("{refused}\n"))));
+            return closing(plain(StatusCode::FORBIDDEN, format!("{refused}\n")));
         }
         let cors = cors(request.headers());
         // Here, so that no kind of request escapes the rate.
@@ -62,7 +69,7 @@ impl Gate {
             Err(wait) => too_fast(wait),
         };
         response.headers_mut().extend(cors);
-        Ok(response)
+        response
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>, place: Arc<Place>, busy: Busy) -> Answer {
@@ -71,6 +78,7 @@ impl Gate {
         }
         match *request.method() {
             Method::OPTIONS => preflight(request.headers()),
+            _ if rest::is_asked(request.uri().path()) => self.rest(request, place.connection(), busy).await,
             Method::GET | Method::HEAD => match self.file(&request) {
                 Some(file) => file.answer(request.method(), request.headers(), busy),
                 None => self.page(request.uri().path(), place.connection(), busy).await,
@@ -103,21 +111,58 @@ impl Gate {
     }
 
     async fn call(&self, request: Request<Incoming>, connection: &Arc<Connection>, busy: Busy) -> Answer {
-        if !is_json(request.headers()) {
-            let text = "JSON-RPC is served to requests with Content-Type: application/json\n";
-            return closing(plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text.to_owned()));
-        }
         let mut read_bytes = connection.account.hold();
-        let read = self.read(request.into_body(), &mut read_bytes);
-        let Ok(read) = tokio::time::timeout(self.limits.request_time_max, read).await else {
-            let text =
-                format!("the request did not end within {} ms\n", self.limits.request_time_max.as_millis());
-            return closing(plain(StatusCode::REQUEST_TIMEOUT, text));
-        };
-        let message = match read {
+        let message = match self.read_in_time(request, &mut read_bytes).await {
             Ok(message) => message,
             Err(refused) => return closing(refused),
         };
+        let answer = self.ask(&message, connection).await;
+        drop((message, read_bytes));
+        let (json, held) = match answer {
+            Some(answer) => (answer.json, Some(answer.held)),
+            None => (String::new(), None),
+        };
+        respond("application/json; charset=utf-8", json, held, busy)
+    }
+
+    /// Answers a request to `/v1` with what a JSON-RPC method answers.
+    async fn rest(&self, request: Request<Incoming>, connection: &Arc<Connection>, busy: Busy) -> Answer {
+        let uri = request.uri();
+        let (route, mut params) = match rest::find(request.method(), uri.path(), uri.query()) {
+            Ok(found) => found,
+            Err(problem) => return problem.into_response(),
+        };
+        let Source::Method(method) = route.source else {
+            let mut held = connection.account.hold();
+            return match held.grow(rest::document().len()) {
+                Ok(()) => respond("application/json", rest::document().to_owned(), Some(held), busy),
+                Err(full) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{full}\n")),
+            };
+        };
+        let mut read_bytes = connection.account.hold();
+        if !route.body.is_empty() {
+            let body = match self.read_in_time(request, &mut read_bytes).await {
+                Ok(body) => body,
+                Err(refused) => return closing(refused),
+            };
+            match route.read_body(&body) {
+                Ok(given) => params.extend(given),
+                Err(problem) => return problem.into_response(),
+            }
+        }
+        let message = rest::message(method, &params);
+        drop(params);
+        if let Err(full) = read_bytes.grow(message.len()) {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, format!("{full}\n"));
+        }
+        let answer = self.ask(message.as_bytes(), connection).await;
+        drop((message, read_bytes));
+        let Some(answer) = answer else { return Problem::no_answer().into_response() };
+        rest::respond(route, answer, busy).unwrap_or_else(Problem::into_response)
+    }
+
+    /// What the methods answer to a message.
+    async fn ask(&self, message: &[u8], connection: &Arc<Connection>) -> Option<dispatch::Answer> {
         let mut extensions = Extensions::new();
         extensions.insert(Client { peer: connection.peer, websocket: None });
         let origin = Origin {
@@ -129,14 +174,22 @@ impl Gate {
             extensions,
         };
         // The semaphore is never closed; without a turn the call would only be less orderly.
-        let turn = connection.turns.acquire().await;
-        let answer = self.dispatcher.answer(&message, &origin).await;
-        drop((turn, message, read_bytes));
-        let (json, held) = match answer {
-            Some(answer) => (answer.json, Some(answer.held)),
-            None => (String::new(), None),
+        let _turn = connection.turns.acquire().await;
+        self.dispatcher.answer(message, &origin).await
+    }
+
+    /// The whole body of a request with JSON in it.
+    async fn read_in_time(&self, request: Request<Incoming>, held: &mut Held) -> Result<Vec<u8>, Answer> {
+        if !is_json(request.headers()) {
+            let text = "POST is served to requests with Content-Type: application/json\n";
+            return Err(plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text.to_owned()));
+        }
+        let limit = self.limits.request_time_max;
+        let Ok(read) = tokio::time::timeout(limit, self.read(request.into_body(), held)).await else {
+            let text = format!("the request did not end within {} ms\n", limit.as_millis());
+            return Err(plain(StatusCode::REQUEST_TIMEOUT, text));
         };
-        respond("application/json; charset=utf-8", json, held, busy)
+        read
     }
 
     /// The whole body, counted as it comes.

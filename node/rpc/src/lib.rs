@@ -31,6 +31,7 @@ mod places;
 mod rate;
 mod reading;
 mod recent;
+mod rest;
 mod retrace;
 pub mod revert;
 pub mod served;

@@ -2,9 +2,9 @@
 
 use crate::error;
 use alloy_eips::{BlockId, BlockNumberOrTag};
-use alloy_primitives::Address;
+use alloy_primitives::{Address, U256};
 use almanac_index::{HistoricalState, Index, IndexedBlock};
-use almanac_primitives::{Account, Chain, StateKey, StateRead as _, TimestampMs};
+use almanac_primitives::{Account, Chain, StateKey, StateRead as _, TimestampMs, state::decode_slot};
 use almanac_schedule::Agenda;
 use jsonrpsee::core::RpcResult;
 use std::sync::Arc;
@@ -77,4 +77,10 @@ impl View {
 pub(crate) fn account(state: &HistoricalState, address: Address) -> RpcResult<Account> {
     let stored = state.read(StateKey::Account(address)).map_err(error::internal)?;
     stored.map_or_else(|| Ok(Account::default()), |bytes| Account::decode(&bytes)).map_err(error::internal)
+}
+
+/// A slot of an account in a state.
+pub(crate) fn slot(state: &HistoricalState, address: Address, slot: U256) -> RpcResult<U256> {
+    let stored = state.read(StateKey::Slot(address, slot)).map_err(error::internal)?;
+    stored.map_or(Ok(U256::ZERO), |stored| decode_slot(&stored)).map_err(error::internal)
 }

@@ -5,7 +5,7 @@ use crate::{
     backup::ITEM_BYTES_MAX,
     regular_file::{
         CONFIG_BYTES_MAX, EVIDENCE_BYTES_MAX, GENESIS_BYTES_MAX, KEY_BYTES_MAX, NOTE_BYTES_MAX,
-        PROOF_BYTES_MAX,
+        PROOF_BYTES_MAX, TRANSACTION_BYTES_MAX,
     },
 };
 
@@ -21,6 +21,7 @@ pub(super) fn files() -> Vec<Row> {
         file("configuration of a node", CONFIG_BYTES_MAX),
         file("key", KEY_BYTES_MAX),
         file("proof", PROOF_BYTES_MAX),
+        file("transaction to sign, or its calls", TRANSACTION_BYTES_MAX),
         file("evidence of conflicting votes", EVIDENCE_BYTES_MAX),
         file("small files of the data directory", NOTE_BYTES_MAX),
         row("backup", "no limit", "read part by part"),

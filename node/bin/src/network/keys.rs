@@ -1,17 +1,13 @@
 //! Key files of validators, readable only by their owner.
 
-use crate::{
-    private_file,
-    regular_file::{self, KEY_BYTES_MAX},
-};
+use crate::{private_file, regular_file, secret_file};
 use alloy_primitives::{B256, hex};
 use almanac_bft::ValidatorKey;
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use std::{
     fs::{File, TryLockError},
-    io::{Read as _, Write as _},
-    os::unix::fs::PermissionsExt as _,
+    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -46,7 +42,7 @@ pub(crate) fn run(command: &KeysCommand) -> anyhow::Result<()> {
 /// Writes a new random key, and beside it that the key was never used. Never over another: a validator whose key is
 /// lost is lost with it.
 pub(super) fn create(path: &Path) -> anyhow::Result<ValidatorKey> {
-    let secret = random_secret()?;
+    let secret = B256::from(secret_file::random()?);
     let mut file =
         private_file::create_new(path).with_context(|| format!("cannot make {}", path.display()))?;
     writeln!(file, "{}", hex::encode(secret))
@@ -77,21 +73,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Reads a key, and refuses a file that others could have read.
 pub(super) fn read(path: &Path) -> anyhow::Result<ValidatorKey> {
-    // The same file is looked at and read, whatever the path names a moment later.
-    let file = regular_file::open(path)?;
-    let metadata = file.metadata().with_context(|| format!("cannot read {}", path.display()))?;
-    let mode = metadata.permissions().mode() & 0o777;
-    ensure!(
-        mode & 0o077 == 0,
-        "{} is readable by others (mode {mode:o}): run chmod 600, and replace the key if others use this machine",
-        path.display()
-    );
-    let bytes = regular_file::read_opened(&file, path, KEY_BYTES_MAX)?;
-    let secret: B256 = std::str::from_utf8(&bytes)
-        .ok()
-        .and_then(|text| text.trim().parse().ok())
-        .with_context(|| format!("{} has no key: expected 64 hexadecimal digits", path.display()))?;
-    Ok(ValidatorKey::from_secret(&secret))
+    Ok(ValidatorKey::from_secret(&secret_file::read(path)?))
 }
 
 /// Keeps other processes from using the key as long as the answer lives. A copy of the file is another file, and not
@@ -112,18 +94,13 @@ pub(super) fn hold(path: &Path) -> anyhow::Result<File> {
     }
 }
 
-fn random_secret() -> anyhow::Result<B256> {
-    let mut secret = B256::ZERO;
-    File::open("/dev/urandom")
-        .and_then(|mut random| random.read_exact(secret.as_mut_slice()))
-        .context("the system gives no random bytes")?;
-    Ok(secret)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{fs, os::unix::fs::OpenOptionsExt as _};
+    use std::{
+        fs,
+        os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    };
 
     #[test]
     fn a_key_is_read_back_by_its_owner_only() {

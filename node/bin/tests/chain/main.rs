@@ -15,6 +15,8 @@ mod index;
 mod kill;
 mod limits;
 mod native;
+mod rest;
+mod send;
 mod settings;
 #[path = "../support/mod.rs"]
 mod support;

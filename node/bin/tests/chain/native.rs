@@ -2,14 +2,19 @@
 
 use crate::support::*;
 use alloy_primitives::{Address, B256, Bytes, hex};
+use alloy_sol_types::{SolCall as _, sol};
 use almanac_primitives::{
     Chain, NativeTransaction, UserTransaction,
+    addresses::ACCOUNTS,
+    keys::rotation_digest,
     testing::{CHAIN_ID, Person, native::*},
 };
 use serde_json::{Value, json};
 
+sol!("../../contracts/IAccounts.sol");
+
 /// The first developer account.
-fn alice() -> Person {
+pub(crate) fn alice() -> Person {
     Person {
         secret: B256::from(hex!("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")),
         address: ALICE.parse().unwrap(),
@@ -21,13 +26,20 @@ fn chain_of(node: &Node) -> Chain {
     Chain { id: CHAIN_ID, genesis: genesis["hash"].as_str().unwrap().parse().unwrap() }
 }
 
-fn now(node: &Node) -> u64 {
+pub(crate) fn now(node: &Node) -> u64 {
     let pending = node.result("eth_getBlockByNumber", json!(["pending", false]));
     number(&pending["timestamp"])
 }
 
-fn signed(node: &Node, transaction: NativeTransaction) -> UserTransaction {
+pub(crate) fn signed(node: &Node, transaction: NativeTransaction) -> UserTransaction {
     sign_native_on(&chain_of(node), transaction, &[alice().into()], &[])
+}
+
+/// Rotates Alice's key for the first time, to one that these keys satisfy.
+pub(crate) fn rotation(node: &Node, key: &Bytes, keys: &[Key]) -> NativeTransaction {
+    let digest = rotation_digest(&chain_of(node), alice().address, key, 1);
+    let call = IAccounts::rotateKeyCall { key: key.clone(), proofs: sign_all(keys, digest) };
+    native(alice().address, 0, vec![native_call(ACCOUNTS, 0, call.abi_encode())])
 }
 
 fn batch() -> Vec<almanac_primitives::NativeCall> {

@@ -2,6 +2,7 @@
 
 use super::{
     Almanac,
+    account::{self, RpcAccount},
     agenda::{self, AgendaPage},
     buckets::{self, AgendaBuckets},
     capacity::{self, Capacity},
@@ -13,8 +14,10 @@ use super::{
     runs::{self, RunsPage},
     runway::{self, Runway},
     schedule::{self, RpcSchedule, SchedulesPage},
+    summaries::{self, Summary},
 };
 use crate::{answer::Answer, error, session::Session};
+use alloy_primitives::Address;
 use almanac_proof::{ProofJson, Subject};
 use jsonrpsee::{Extensions, core::RpcResult, proc_macros::rpc};
 use serde_json::Value;
@@ -60,6 +63,18 @@ pub(crate) trait AlmanacApi {
     /// Every parameter of the chain, with its value, its bounds and its purpose.
     #[method(name = "almanac_getParameters")]
     fn get_parameters(&self) -> RpcResult<Vec<RpcParameter>>;
+
+    /// An account with its key, as REST shows it.
+    #[method(name = "almanac_getAccount")]
+    async fn get_account(&self, address: Address) -> RpcResult<Answer<RpcAccount>>;
+
+    /// The transactions that an account signed, as REST shows them.
+    #[method(name = "almanac_getTransactionSummaries")]
+    async fn get_summaries(
+        &self,
+        address: Address,
+        options: Option<Value>,
+    ) -> RpcResult<Answer<Vec<Summary>>>;
 
     /// Subscribes to events of schedules. Returns the subscription's id.
     #[method(name = "almanac_subscribe", with_extensions)]
@@ -130,6 +145,19 @@ impl AlmanacApiServer for Almanac {
 
     fn get_parameters(&self) -> RpcResult<Vec<RpcParameter>> {
         parameters::all(&self.view)
+    }
+
+    async fn get_account(&self, address: Address) -> RpcResult<Answer<RpcAccount>> {
+        self.answer(move |view| account::read(view, address)).await
+    }
+
+    async fn get_summaries(
+        &self,
+        address: Address,
+        options: Option<Value>,
+    ) -> RpcResult<Answer<Vec<Summary>>> {
+        let wanted = params::options(options, "options")?;
+        self.answer(move |view| summaries::page(view, address, &wanted)).await
     }
 
     fn subscribe(&self, call: &Extensions, kind: Value, filter: Option<Value>) -> RpcResult<String> {

@@ -1,5 +1,6 @@
 //! The `almanac_` methods: what is scheduled, what ran, what will run, and what it will cost.
 
+mod account;
 mod agenda;
 mod api;
 mod booked;
@@ -16,6 +17,7 @@ pub mod receipt_proof;
 mod runs;
 mod runway;
 mod schedule;
+mod summaries;
 
 pub use params::LaneName;
 pub use proof::Prover;

@@ -1,12 +1,15 @@
 //! Accounts: balance, nonce, code and storage, now and at any kept block.
 
 use super::Eth;
-use crate::{error, view::account};
+use crate::{
+    error,
+    view::{self, account},
+};
 use alloy_eips::BlockId;
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U64, U256};
 use alloy_rpc_types_eth::AccountInfo;
 use almanac_index::HistoricalState;
-use almanac_primitives::{StateKey, StateRead as _, state::decode_slot};
+use almanac_primitives::{StateKey, StateRead as _};
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 
 #[rpc(server)]
@@ -63,9 +66,7 @@ impl AccountsApiServer for Eth {
 
     fn storage_at(&self, address: Address, slot: U256, block: Option<BlockId>) -> RpcResult<B256> {
         let state = self.view.state_only(block)?;
-        let stored = state.read(StateKey::Slot(address, slot)).map_err(error::internal)?;
-        let value = stored.map_or(Ok(U256::ZERO), |stored| decode_slot(&stored)).map_err(error::internal)?;
-        Ok(value.into())
+        Ok(view::slot(&state, address, slot)?.into())
     }
 
     fn account_info(&self, address: Address, block: Option<BlockId>) -> RpcResult<AccountInfo> {

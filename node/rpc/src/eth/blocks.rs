@@ -104,7 +104,7 @@ const LESS: &str = "ask for its transactions or receipts one by one";
 
 impl Eth {
     /// Reads, off the threads that serve connections: a block may be megabytes.
-    async fn read<T: serde::Serialize + 'static>(
+    pub(super) async fn read<T: serde::Serialize + 'static>(
         &self,
         work: impl FnOnce(&Self) -> RpcResult<T> + Send + 'static,
     ) -> RpcResult<Answer<T>> {
@@ -143,15 +143,19 @@ impl Eth {
         .await
     }
 
-    fn located(&self, hash: TxHash) -> RpcResult<Option<(Location, Arc<IndexedBlock>)>> {
+    /// A transaction in the pool. Look here first: what leaves it is in the index by then, never the other way round.
+    pub(super) fn pending(&self, hash: TxHash) -> Option<RpcTransaction> {
+        let waiting = self.admission.pool().lock().get(hash).cloned();
+        waiting.map(|waiting| RpcTransaction::pending(&waiting))
+    }
+
+    pub(super) fn located(&self, hash: TxHash) -> RpcResult<Option<(Location, Arc<IndexedBlock>)>> {
         self.view.index.transaction(hash).map_err(error::internal)
     }
 
     fn find_transaction(&self, hash: TxHash) -> RpcResult<Option<RpcTransaction>> {
-        // The pool first: what leaves it is in the index by then, never the other way round.
-        let waiting = self.admission.pool().lock().get(hash).cloned();
-        if let Some(waiting) = waiting {
-            return Ok(Some(RpcTransaction::pending(&waiting)));
+        if let Some(waiting) = self.pending(hash) {
+            return Ok(Some(waiting));
         }
         let found = self.located(hash)?;
         Ok(found.and_then(|(location, block)| {

@@ -8,6 +8,7 @@ mod estimate;
 pub(crate) mod fees;
 mod fill;
 mod logs;
+mod lookup;
 pub(crate) mod overlay;
 mod sending;
 mod signing;
@@ -96,12 +97,13 @@ impl Eth {
             let signing = signing::SigningApiServer::into_rpc(self.clone());
             all.merge(signing).expect("there is no other method yet");
         }
-        let parts: [jsonrpsee::Methods; 8] = [
+        let parts: [jsonrpsee::Methods; 9] = [
             blocks::BlocksApiServer::into_rpc(self.clone()).into(),
             accounts::AccountsApiServer::into_rpc(self.clone()).into(),
             calls::CallsApiServer::into_rpc(self.clone()).into(),
             fees::FeesApiServer::into_rpc(self.clone()).into(),
             logs::LogsApiServer::into_rpc(self.clone()).into(),
+            lookup::LookupApiServer::into_rpc(self.clone()).into(),
             sending::SendingApiServer::into_rpc(self.clone()).into(),
             subscribe::SubscribeApiServer::into_rpc(self.clone()).into(),
             tools::ToolsApiServer::into_rpc(self).into(),

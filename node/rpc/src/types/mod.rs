@@ -7,6 +7,7 @@ mod otterscan;
 mod receipt;
 mod schedule;
 mod transaction;
+mod version;
 
 pub use almanac_proof::{RpcScheduleId, RpcTime, time};
 pub use block::{RpcBlock, RpcHeader};
@@ -18,3 +19,4 @@ pub use receipt::RpcReceipt;
 pub use schedule::RpcScheduleRef;
 pub use transaction::RpcTransaction;
 pub(crate) use transaction::{encoded_transaction, user_transaction};
+pub use version::Version;

@@ -8,11 +8,13 @@
 
 mod ed25519;
 mod record;
+mod secret;
 mod signature;
 mod tree;
 
 pub use ed25519::is_usable as is_usable_ed25519;
 pub use record::{KeyRecord, StoredKey, hash_start};
+pub use secret::{SecretKey, SecretKeyError};
 pub(crate) use signature::check_form;
 pub use signature::{ProofError, SIGNATURES_MAX, SignatureFault, prove};
 pub use tree::{KEY_BYTES_MAX, KEY_DEPTH_MAX, KEY_LEAVES_MAX, KeyError, KeyFault, KeyTree, Unproven};

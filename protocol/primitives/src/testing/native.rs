@@ -3,19 +3,16 @@
 use super::{CHAIN, Person};
 use crate::{
     chain::Chain,
-    keys::{KeyTree, Leaf},
+    keys::{KeyTree, Leaf, SecretKey},
     native::{Kind, NativeCall, NativeTransaction},
     transaction::UserTransaction,
 };
-use alloy_consensus::crypto::secp256k1::sign_message;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
-use curve25519_dalek::{EdwardsPoint, scalar::Scalar};
-use sha2::{Digest as _, Sha512};
 
 /// Somebody with an Ed25519 key.
 #[derive(Clone, Copy, Debug)]
 pub struct EdPerson {
-    secret: [u8; 32],
+    secret: B256,
     pub key: B256,
 }
 
@@ -28,9 +25,9 @@ pub enum Key {
 
 /// The n-th person with an Ed25519 key.
 pub fn ed_person(n: u64) -> EdPerson {
-    let secret = keccak256([&b"ed25519"[..], &n.to_be_bytes()].concat()).0;
-    let (scalar, _) = expand(&secret);
-    EdPerson { secret, key: EdwardsPoint::mul_base(&scalar).compress().0.into() }
+    let secret = keccak256([&b"ed25519"[..], &n.to_be_bytes()].concat());
+    let Leaf::Ed25519(key) = SecretKey::ed25519(secret).leaf() else { unreachable!("of that curve") };
+    EdPerson { secret, key }
 }
 
 impl EdPerson {
@@ -69,36 +66,12 @@ impl Key {
     }
 
     pub fn sign(&self, digest: B256) -> Bytes {
-        match self {
-            Self::Secp256k1(person) => {
-                let signature = sign_message(person.secret, digest).expect("a hash is a key");
-                let (r, s) = (signature.r().to_be_bytes::<32>(), signature.s().to_be_bytes::<32>());
-                [&r[..], &s, &[u8::from(signature.v())]].concat().into()
-            }
-            Self::Ed25519(person) => sign_ed25519(person, digest.as_slice()),
-        }
+        let secret = match self {
+            Self::Secp256k1(person) => SecretKey::secp256k1(person.secret).expect("a hash is a key"),
+            Self::Ed25519(person) => SecretKey::ed25519(person.secret),
+        };
+        secret.sign(digest)
     }
-}
-
-fn expand(secret: &[u8; 32]) -> (Scalar, [u8; 32]) {
-    let hash: [u8; 64] = Sha512::digest(secret).into();
-    let (low, prefix) = hash.split_at(32);
-    let low = curve25519_dalek::scalar::clamp_integer(low.try_into().expect("half"));
-    (Scalar::from_bytes_mod_order(low), prefix.try_into().expect("half"))
-}
-
-/// RFC 8032, with the key in front.
-fn sign_ed25519(person: &EdPerson, message: &[u8]) -> Bytes {
-    let (scalar, prefix) = expand(&person.secret);
-    let hash = |parts: [&[u8]; 3]| {
-        let mut hash = Sha512::new();
-        parts.iter().for_each(|part| hash.update(part));
-        Scalar::from_bytes_mod_order_wide(&hash.finalize().into())
-    };
-    let nonce = hash([&prefix, message, &[]]);
-    let r = EdwardsPoint::mul_base(&nonce).compress().0;
-    let s = nonce + hash([&r, person.key.as_slice(), message]) * scalar;
-    [person.key.as_slice(), &r, s.as_bytes()].concat().into()
 }
 
 /// A threshold over keys.

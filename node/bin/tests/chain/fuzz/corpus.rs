@@ -25,6 +25,7 @@ pub(crate) fn corpus(node: &Node) -> Vec<Request> {
     all.extend(sending(&call, &raw));
     all.extend(traces(&call, &hash, &block, &number));
     all.extend(about_schedules(&job));
+    all.push(("almanac_getTransaction", json!([hash])));
     all.extend(proofs(&job, &hash));
     all.extend(controls(&hash));
     all
@@ -45,6 +46,11 @@ fn about_schedules(job: &Value) -> Vec<Request> {
         ("almanac_preview", json!([{ "from": ALICE, "to": SCHEDULER, "value": "0x1", "data": "0x" }, 1])),
         ("almanac_runway", json!([job])),
         ("almanac_getParameters", json!([])),
+        ("almanac_getAccount", json!([ALICE])),
+        (
+            "almanac_getTransactionSummaries",
+            json!([ALICE, { "start_version": 0, "end_version": "0xffffffff", "limit": 5 }]),
+        ),
     ]
 }
 

@@ -1,0 +1,36 @@
+// What a chain is to this package: viem's definition, and the hash of block 0, which every native signature covers.
+
+import { type Address, type Chain, type Client, type Hash, defineChain } from "viem";
+import { getBlock } from "viem/actions";
+
+/** Addresses of the chain's own contracts. */
+export const doors = {
+    cron: "0x0000000000000000000000000000000000000006",
+    market: "0x000000000000000000000000000000000000a101",
+    callbacks: "0x000000000000000000000000000000000000a102",
+    accounts: "0x000000000000000000000000000000000000a104",
+    parameters: "0x000000000000000000000000000000000000a105",
+} as const satisfies Record<string, Address>;
+
+/** `almanac dev` on this machine. For another chain use viem's `defineChain` with its id and URL. */
+export const almanacDev = /*#__PURE__*/ defineChain({
+    id: 31337,
+    name: "Almanac developer chain",
+    nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
+    rpcUrls: { default: { http: ["http://127.0.0.1:8545"], webSocket: ["ws://127.0.0.1:8545"] } },
+    testnet: true,
+}) satisfies Chain;
+
+const known = new WeakMap<Client, Promise<Hash>>();
+
+/** The hash of block 0, asked for once per client: two chains may share an id, never this. */
+export function genesisHash(client: Client): Promise<Hash> {
+    let asked = known.get(client);
+    if (!asked) {
+        asked = getBlock(client, { blockNumber: 0n }).then((block) => block.hash);
+        // A failure is not remembered.
+        asked.catch(() => known.delete(client));
+        known.set(client, asked);
+    }
+    return asked;
+}

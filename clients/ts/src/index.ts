@@ -1,0 +1,17 @@
+// viem for Almanac: native transactions (type 0x72) and the chain's own contracts.
+
+export * from "./abis.js";
+export * from "./actions.js";
+export { almanacDev, doors, genesisHash } from "./chain.js";
+export { type NativeRequest, prepareNative, sendNative, signNativeRequest } from "./native.js";
+export {
+    type NativeRole,
+    nativeDigest,
+    nativeSignature,
+    nativeTypedData,
+    nativeTypes,
+    orderSignatures,
+    payFeeTypes,
+    signNative,
+} from "./sign.js";
+export * from "./transaction.js";

@@ -1,0 +1,180 @@
+//! `almanac send`: makes, signs and sends native transactions (`docs/native-transactions.md`).
+//!
+//! ```text
+//! flags ──> Draft ──> signatures ──> node, which answers with a receipt
+//!             ^           |
+//!  --file ────┘           └──> --out, for the next signer
+//! ```
+
+mod calls;
+mod draft;
+mod fill;
+mod outcome;
+mod signer;
+
+use crate::{
+    cli::parse_duration,
+    http::Endpoint,
+    private_file,
+    proof::parse_number,
+    regular_file::{self, TRANSACTION_BYTES_MAX},
+};
+use alloy_primitives::{Address, B256, Bytes, U256};
+use almanac_primitives::{DurationMs, NativeCall};
+use anyhow::{Context as _, ensure};
+use calls::parse_call;
+use clap::{ArgGroup, Args};
+use draft::Draft;
+use signer::SignerArgs;
+use std::{io::Write as _, path::PathBuf};
+
+/// What to send, who signs, and where it goes.
+#[derive(Clone, Debug, Args)]
+#[command(
+    group(ArgGroup::new("what").required(true).multiple(false).args(["to", "call", "calls", "file"])),
+    after_help = "Examples:
+  almanac send --dev-account 0 --to 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 --value 1000
+  almanac send --key-file my.key --call 0x7099…79C8:5:0x --call 0x3C44…93BC:0:0xd09de08a
+  almanac send --key-file my.key --to 0x7099…79C8 --sequence
+  almanac send --key-file my.key --to 0x7099…79C8 --fee-payer 0x3C44…93BC --out tx.json
+  almanac send --key-file payer.key --file tx.json
+  almanac send --offline --chain-id 31337 --genesis 0x… --gas-limit 100000 --max-fee 3000000000 \\
+      --key-file my.key --to 0x7099…79C8 --out tx.json
+
+It is orderless: it waits for no other transaction, and expires. --sequence takes the account's next number instead.
+A transaction in a file may get further signatures: of the fee payer, or of other keys of the account."
+)]
+pub(crate) struct SendCommand {
+    /// URL of a running node, http://HOST:PORT.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8545", value_parser = Endpoint::parse)]
+    rpc: Endpoint,
+
+    /// Account to call or pay.
+    #[arg(long, value_name = "ADDRESS")]
+    to: Option<Address>,
+
+    /// Wei that go to --to.
+    #[arg(long, value_name = "WEI", default_value = "0", value_parser = parse_number, requires = "to")]
+    value: U256,
+
+    /// Calldata for --to.
+    #[arg(long, value_name = "HEX", default_value = "0x", requires = "to")]
+    data: Bytes,
+
+    /// A call of a batch, all or nothing; may be repeated. Without TO it creates a contract, alone.
+    #[arg(long, value_name = "TO:VALUE:DATA", value_parser = parse_call)]
+    call: Vec<NativeCall>,
+
+    /// File with the calls of a batch: [{"to": "0x…", "value": "5", "data": "0x…"}].
+    #[arg(long, value_name = "FILE")]
+    calls: Option<PathBuf>,
+
+    /// Transaction that --out wrote: add a signature, if there is a key, and send it.
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// Who signs.
+    #[command(flatten)]
+    signer: SignerArgs,
+
+    /// In whose name it acts, if not the key's own account.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "file")]
+    from: Option<Address>,
+
+    /// Use the account's sequence number; without N, ask the node for the next.
+    #[arg(long, value_name = "N", num_args = 0..=1, conflicts_with_all = ["nonce", "file"])]
+    sequence: Option<Option<u64>>,
+
+    /// Nonce of an orderless transaction [default: random].
+    #[arg(long, value_name = "N", conflicts_with = "file")]
+    nonce: Option<u64>,
+
+    /// Time until it expires: at most 60s if it is orderless [default: 40s, with --sequence never].
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with = "file")]
+    expires_in: Option<DurationMs>,
+
+    /// Account that pays for the gas. It has to sign, too.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "file")]
+    fee_payer: Option<Address>,
+
+    /// Gas that it may use [default: what its calls take one by one, and some more].
+    #[arg(long, value_name = "GAS", conflicts_with = "file")]
+    gas_limit: Option<u64>,
+
+    /// Most wei per gas [default: twice the node's price].
+    #[arg(long, value_name = "WEI", conflicts_with = "file")]
+    max_fee: Option<u128>,
+
+    /// Most wei per gas above the base fee [default: as the node advises, offline 1000000000].
+    #[arg(long, value_name = "WEI", conflicts_with = "file")]
+    priority_fee: Option<u128>,
+
+    /// Ask no node for anything. Needs --chain-id, --genesis, --gas-limit, --max-fee and --out.
+    #[arg(long = "offline", requires_all = ["chain_id", "genesis", "gas_limit", "max_fee", "out"], conflicts_with = "file")]
+    is_offline: bool,
+
+    /// Id of the chain.
+    #[arg(long, value_name = "ID", requires = "is_offline")]
+    chain_id: Option<u64>,
+
+    /// Hash of the chain's block 0, which every signature covers.
+    #[arg(long, value_name = "HASH", requires = "is_offline")]
+    genesis: Option<B256>,
+
+    /// Write the transaction to this file instead of sending it.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// Do not wait for the receipt.
+    #[arg(long = "no-wait", conflicts_with = "out")]
+    is_not_waiting: bool,
+
+    /// Print one JSON object.
+    #[arg(long = "json")]
+    is_json: bool,
+}
+
+/// Does what the command says.
+pub(crate) fn run(command: &SendCommand) -> anyhow::Result<()> {
+    let key = command.signer.key()?;
+    let mut draft = match &command.file {
+        Some(path) => Draft::read(path)?,
+        None => {
+            let key = key.as_ref().context("nobody signs: give --key-file, --dev-account or ALMANAC_KEY")?;
+            fill::draft(command, key)?
+        }
+    };
+    if let Some(key) = &key {
+        draft.sign(key, command.signer.role)?;
+    }
+    match &command.out {
+        Some(path) => write(command, &draft, path),
+        None => outcome::send(command, &draft),
+    }
+}
+
+fn write(command: &SendCommand, draft: &Draft, path: &std::path::Path) -> anyhow::Result<()> {
+    private_file::replace(path, draft.to_json()?.as_bytes())?;
+    let missing = draft.missing();
+    let line = match command.is_json {
+        true => serde_json::json!({ "file": path, "missing": missing }).to_string(),
+        false if missing.is_empty() => format!("wrote {}: send it with --file", path.display()),
+        false => format!("wrote {}: the {} still has to sign", path.display(), missing.join(" and the ")),
+    };
+    writeln!(std::io::stdout(), "{line}").context("cannot print")
+}
+
+/// The calls that the flags name.
+fn named_calls(command: &SendCommand) -> anyhow::Result<Vec<NativeCall>> {
+    if let Some(to) = command.to {
+        return Ok(vec![NativeCall { to: Some(to), value: command.value, input: command.data.clone() }]);
+    }
+    match &command.calls {
+        Some(path) => calls::read_calls(&regular_file::read_text(path, TRANSACTION_BYTES_MAX)?)
+            .with_context(|| format!("{} has no calls", path.display())),
+        None => {
+            ensure!(!command.call.is_empty(), "there is no call");
+            Ok(command.call.clone())
+        }
+    }
+}

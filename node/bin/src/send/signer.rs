@@ -1,0 +1,67 @@
+//! Who signs, and for whom.
+
+use crate::{accounts::ACCOUNTS, secret_file};
+use almanac_primitives::{keys::SecretKey, native::Signer};
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// The variable with the key. It is no flag: others can see a command line.
+const VARIABLE: &str = "ALMANAC_KEY";
+
+/// Where the key is.
+#[derive(Clone, Debug, Args)]
+pub(super) struct SignerArgs {
+    /// File with the key: 64 hexadecimal digits, readable only by its owner. The variable ALMANAC_KEY serves too.
+    #[arg(long, value_name = "FILE", conflicts_with = "dev_account")]
+    key_file: Option<PathBuf>,
+
+    /// Key of a developer chain's n-th account, 0 to 9. Everybody knows these keys.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..ACCOUNTS.len() as i64))]
+    dev_account: Option<u8>,
+
+    /// The key is the seed of an Ed25519 key (RFC 8032).
+    #[arg(long = "ed25519")]
+    is_ed25519: bool,
+
+    /// For whom it signs [default: for the fee payer if the key is the payer's own, otherwise for the sender].
+    #[arg(long = "as", value_name = "WHO")]
+    pub(super) role: Option<Role>,
+}
+
+/// For whom a key signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Role {
+    /// In whose name the transaction acts.
+    Sender,
+    /// Who pays for the gas.
+    FeePayer,
+}
+
+impl From<Role> for Signer {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Sender => Self::Sender,
+            Role::FeePayer => Self::FeePayer,
+        }
+    }
+}
+
+impl SignerArgs {
+    /// The key, if one is named.
+    pub(super) fn key(&self) -> anyhow::Result<Option<SecretKey>> {
+        let secret = match (&self.key_file, self.dev_account, std::env::var(VARIABLE)) {
+            (Some(path), ..) => secret_file::read(path)?,
+            (None, Some(n), _) => ACCOUNTS[usize::from(n)].secret,
+            (None, None, Ok(text)) => {
+                let secret = text.trim().parse().ok();
+                secret.with_context(|| format!("{VARIABLE} has no key: expected 64 hexadecimal digits"))?
+            }
+            (None, None, Err(_)) => return Ok(None),
+        };
+        match self.is_ed25519 {
+            true => Ok(Some(SecretKey::ed25519(secret))),
+            false => SecretKey::secp256k1(secret).map(Some).context("the key cannot sign"),
+        }
+    }
+}
