@@ -130,7 +130,7 @@ mod tests {
     fn fork_10_values_survive_a_restart_and_a_crash() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("origin");
-        let stored = |n: u64| (n % 2 == 0).then(|| Bytes::from(vec![7; n as usize]));
+        let stored = |n: u64| n.is_multiple_of(2).then(|| Bytes::from(vec![7; n as usize]));
         let mut values = Values::open(&path).unwrap();
         (0..10).for_each(|n| values.keep(&key(n), stored(n)));
         values.keep(&key(3), Some(Bytes::from_static(b"another")));

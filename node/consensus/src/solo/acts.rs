@@ -281,6 +281,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
 }
 
 /// Answers a request that could not read a value with that, instead of ending the sequencer.
+#[expect(clippy::result_large_err, reason = "passed on once for each request of a developer")]
 fn unless_unread<T>(answer: Answer<T>) -> Answer<T> {
     match answer {
         Err(EngineError::Application(error)) if error.is_unread() => {

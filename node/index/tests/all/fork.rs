@@ -15,7 +15,7 @@ type Values = Vec<Option<Bytes>>;
 /// Accounts and slots, in turn.
 fn key(n: u8) -> StateKey {
     let address = Address::repeat_byte(0x70 + n / 2);
-    if n % 2 == 0 { StateKey::Account(address) } else { StateKey::Slot(address, U256::ZERO) }
+    if n.is_multiple_of(2) { StateKey::Account(address) } else { StateKey::Slot(address, U256::ZERO) }
 }
 
 fn value(n: u8) -> Bytes {
