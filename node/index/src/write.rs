@@ -11,7 +11,10 @@ use crate::{
 };
 use alloy_primitives::TxHash;
 use almanac_primitives::{StateDiff, run::PROLOGUE_TYPE};
-use std::{collections::BTreeMap, ops::RangeInclusive};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
+};
 
 /// Adds a block that follows the tip, with its state changes.
 pub(crate) fn add(
@@ -131,7 +134,7 @@ fn transactions(indexed: &IndexedBlock) -> impl Iterator<Item = (Location, TxHas
     receipts.map(move |(index, receipt)| (Location { number, index }, receipt.transaction_hash))
 }
 
-/// The keys of a block's participants, with the transaction hashes.
+/// The keys of a block's participants, each once, with the transaction hashes.
 fn involved(indexed: &IndexedBlock) -> impl Iterator<Item = (Vec<u8>, TxHash)> {
     let both = transactions(indexed).zip(indexed.receipts.iter().zip(&indexed.parties));
     let by_people = both.filter(|(_, (receipt, _))| receipt.transaction_type != PROLOGUE_TYPE);
@@ -150,11 +153,12 @@ fn involved(indexed: &IndexedBlock) -> impl Iterator<Item = (Vec<u8>, TxHash)> {
             (parties.to, Part::Received),
             (receipt.contract_address, Part::Created),
         ];
-        let batch = signed.and_then(|signed| signed.native()).into_iter().flat_map(|native| &native.calls);
-        everyone
-            .into_iter()
-            .chain(batch.map(|call| (call.to, Part::Received)))
-            .filter_map(move |(address, part)| Some((rows::involved(address?, part, location), hash)))
+        let calls = signed.and_then(|signed| signed.native()).into_iter().flat_map(|native| &native.calls);
+        let everyone = everyone.into_iter().chain(calls.map(|call| (call.to, Part::Received)));
+        // Calls may share a target, and the recipient of a transaction with one call is that call's.
+        let keys: BTreeSet<_> =
+            everyone.filter_map(|(address, part)| Some(rows::involved(address?, part, location))).collect();
+        keys.into_iter().map(move |key| (key, hash))
     })
 }
 
