@@ -43,7 +43,7 @@ const RUN_OF_BODY: u8 = 2;
 const RUN_BYTES_MAX: usize = RUN_INPUT_BYTES_MAX + 256;
 
 /// Length of an encoded state key by its tag.
-const STATE_KEY_BYTES: [usize; 6] = [21, 53, 33, 9, 9, 2];
+const STATE_KEY_BYTES: [usize; 9] = [21, 53, 33, 9, 9, 2, 29, 17, 21];
 
 /// A state key: its tag, then its parts.
 pub(crate) fn state_key(key: &StateKey) -> Vec<u8> {
@@ -372,7 +372,41 @@ mod tests {
             any::<u64>().prop_map(|id| StateKey::Body(ScheduleId(id))),
             any::<u64>().prop_map(StateKey::Calendar),
             Just(StateKey::Meta(Meta::Genesis)),
+            (any::<[u8; 20]>(), any::<u64>()).prop_map(|(a, n)| StateKey::Nonce(a.into(), n)),
+            (any::<u64>(), any::<u64>()).prop_map(|(s, p)| StateKey::NonceLog(s, p)),
+            any::<[u8; 20]>().prop_map(|a| StateKey::AccountKey(a.into())),
         ]
+    }
+
+    /// A block whose changes cannot be read back can be neither pruned nor reverted. Every tag has a length, and every
+    /// key of the state is among those that the tests draw: a new kind fails to compile here.
+    #[test]
+    fn every_kind_of_key_has_its_length() {
+        let drawn = |key: &StateKey| match key {
+            StateKey::Account(_)
+            | StateKey::Slot(..)
+            | StateKey::Code(_)
+            | StateKey::Body(_)
+            | StateKey::Calendar(_)
+            | StateKey::Meta(_)
+            | StateKey::Nonce(..)
+            | StateKey::NonceLog(..)
+            | StateKey::AccountKey(_) => state_key(key).len(),
+        };
+        let (nobody, none) = (Address::ZERO, B256::ZERO);
+        let lengths = [
+            StateKey::Account(nobody),
+            StateKey::Slot(nobody, U256::ZERO),
+            StateKey::Code(none),
+            StateKey::Body(ScheduleId(0)),
+            StateKey::Calendar(0),
+            StateKey::Meta(Meta::Genesis),
+            StateKey::Nonce(nobody, 0),
+            StateKey::NonceLog(0, 0),
+            StateKey::AccountKey(nobody),
+        ]
+        .map(|key| drawn(&key));
+        assert_eq!(lengths, STATE_KEY_BYTES);
     }
 
     proptest! {
