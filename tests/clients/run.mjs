@@ -33,6 +33,7 @@ const suites = {
     arc21: { command: ["node", "arc21.mjs"], runsOnNetwork: true },
     flip330: { command: ["node", "flip330.mjs"], runsOnNetwork: true },
     "almanac-py": { command: [python, "almanac.py"], runsOnNetwork: true },
+    native: { command: ["node", "native.mjs"], runsOnNetwork: true },
     otterscan: { command: ["node", "otterscan.mjs"] },
     tracers: { command: ["node", "tracers.mjs"], anvil: ["--steps-tracing"] },
     // anvil loses transactions that arrive together unless blocks come by the clock.

@@ -15,6 +15,7 @@ mod kill;
 mod limits;
 mod native;
 mod settings;
+mod strict;
 #[path = "../support/mod.rs"]
 mod support;
 mod tidy;
