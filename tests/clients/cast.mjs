@@ -8,14 +8,19 @@ import {
     finish,
     foundry,
     isAlmanac,
+    isNetwork,
     onlyAlmanac,
     onlyDeveloper,
+    passUntil,
     run,
+    until,
     url,
+    wait,
 } from "./check.mjs";
 
 const [alice, bob, carol] = accounts;
 const counter = artifact("Counter");
+const cron = "0x0000000000000000000000000000000000000006";
 const parameters = "0x000000000000000000000000000000000000a105";
 const env = { ...process.env, ETH_RPC_URL: url, NO_COLOR: "1" };
 
@@ -214,6 +219,38 @@ await check("run replays a transaction", async () => {
     const trace = await cast("run", transactionHash);
     assert.match(trace, /Transaction successfully executed/);
     assert.match(trace, new RegExp(created, "i"));
+});
+await onlyAlmanac("block --full, tx, receipt and run of a scheduled run", async () => {
+    const now = Number(await cast("block", isNetwork ? "latest" : "pending", "--field", "timestamp"));
+    const due = now + wait.first;
+    const step = await cast("abi-encode", "f(uint256)", "2");
+    const signature = "schedule(address,string,bytes,uint256,uint256,uint256,uint256)";
+    const order = [created, "increase(uint256)", step, `${due}`, "0", "0", "100000"];
+    const { logs } = await send("--value", "0.01ether", cron, signature, ...order);
+    await passUntil(due);
+    const { runs } = await until("the run", async () => {
+        const found = JSON.parse(await cast("rpc", "almanac_getRuns", BigInt(logs[0].topics[1]).toString()));
+        return found.runs.length === 1 && found;
+    });
+    const { transactionHash, blockNumber } = runs[0].receipt;
+    const block = JSON.parse(await cast("block", "--full", "--json", `${Number(blockNumber)}`));
+    const shown = block.transactions.find(({ hash }) => hash === transactionHash);
+    assert.deepEqual([shown.type, shown.almanacType, BigInt(shown.r)], ["0x0", "0x71", 1n]);
+    assert.equal(JSON.parse(await cast("tx", "--json", transactionHash)).from, cron);
+    assert.equal(JSON.parse(await cast("receipt", "--json", transactionHash)).status, "0x1");
+    assert.match(await cast("run", transactionHash), new RegExp(created, "i"));
+});
+await onlyDeveloper("run replays a transaction behind a scheduled run", async () => {
+    if (!isAlmanac) return;
+    const due = Number(await cast("block", "pending", "--field", "timestamp")) + 50;
+    const step = await cast("abi-encode", "f(uint256)", "2");
+    const signature = "schedule(address,string,bytes,uint256,uint256,uint256,uint256)";
+    const order = [created, "increase(uint256)", step, `${due}`, "0", "0", "100000"];
+    await send("--value", "0.01ether", cron, signature, ...order);
+    await cast("rpc", "evm_setNextBlockTimestamp", `${due}`);
+    const { transactionHash, transactionIndex } = await send(created, "increase(uint256)", "1");
+    assert.equal(transactionIndex, "0x1");
+    assert.match(await cast("run", transactionHash), /Transaction successfully executed/);
 });
 await check("call --trace", async () => {
     assert.match(await cast("call", "--trace", created, "value()(uint256)"), /Gas used: \d+/);

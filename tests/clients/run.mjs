@@ -38,6 +38,7 @@ const suites = {
     flip330: { command: ["node", "flip330.mjs"], runsOnNetwork: true },
     "almanac-py": { command: [python, "almanac.py"], runsOnNetwork: true },
     rest: { command: [python, "rest.py"] },
+    native: { command: ["node", "native.mjs"], runsOnNetwork: true },
     otterscan: { command: ["node", "otterscan.mjs"] },
     tracers: { command: ["node", "tracers.mjs"], anvil: ["--steps-tracing"] },
     // anvil loses transactions that arrive together unless blocks come by the clock.

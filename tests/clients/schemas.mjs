@@ -127,6 +127,8 @@ function laterResults() {
         eth_fillTransaction: filled,
         eth_getAccountInfo: account,
         eth_getBlockReceipts: orNull(list(named("ReceiptInfo"))),
+        eth_getRawTransactionByBlockHashAndIndex: named("bytes"),
+        eth_getRawTransactionByBlockNumberAndIndex: named("bytes"),
         eth_getRawTransactionByHash: named("bytes"),
         eth_getTransactionBySenderAndNonce: orNull(named("TransactionInfo")),
         eth_getUncleByBlockHashAndIndex: { type: "null" },

@@ -387,6 +387,37 @@ mod tests {
         ]
     }
 
+    /// A block whose changes cannot be read back can be neither pruned nor reverted. Every tag has a length, and every
+    /// key of the state is among those that the tests draw: a new kind fails to compile here.
+    #[test]
+    fn every_kind_of_key_has_its_length() {
+        let drawn = |key: &StateKey| match key {
+            StateKey::Account(_)
+            | StateKey::Slot(..)
+            | StateKey::Code(_)
+            | StateKey::Body(_)
+            | StateKey::Calendar(_)
+            | StateKey::Meta(_)
+            | StateKey::Nonce(..)
+            | StateKey::NonceLog(..)
+            | StateKey::AccountKey(_) => state_key(key).len(),
+        };
+        let (nobody, none) = (Address::ZERO, B256::ZERO);
+        let lengths = [
+            StateKey::Account(nobody),
+            StateKey::Slot(nobody, U256::ZERO),
+            StateKey::Code(none),
+            StateKey::Body(ScheduleId(0)),
+            StateKey::Calendar(0),
+            StateKey::Meta(Meta::Genesis),
+            StateKey::Nonce(nobody, 0),
+            StateKey::NonceLog(0, 0),
+            StateKey::AccountKey(nobody),
+        ]
+        .map(|key| drawn(&key));
+        assert_eq!(lengths, STATE_KEY_BYTES);
+    }
+
     proptest! {
         #[test]
         fn changed_keys_are_read_as_written(keys in proptest::collection::vec(any_key(), 0..20)) {

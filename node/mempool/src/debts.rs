@@ -1,6 +1,6 @@
 //! What accounts would owe for transactions that no queue of theirs adds up: a sender's orderless ones, and the gas that
-//! a fee payer has promised. Together they stay within the account's balance, or a sender without money could fill the
-//! pool.
+//! a fee payer has promised. Together with the account's ready sequence numbers they stay within its balance, or a sender
+//! without money could fill the pool.
 
 use crate::sender::{Facts, Slot};
 use alloy_primitives::Address;
@@ -59,9 +59,14 @@ impl Debts {
         }
     }
 
+    /// What an account would owe.
+    pub(crate) fn sum(&self, account: Address) -> Wei {
+        self.accounts.get(&account).map_or(Wei::ZERO, |debt| debt.sum)
+    }
+
     /// What an account would owe with `cost` more, and without what leaves.
     pub(crate) fn sum_with(&self, account: Address, cost: Wei, leaving: Option<&Facts>) -> Wei {
-        let held = self.accounts.get(&account).map_or(Wei::ZERO, |debt| debt.sum);
+        let held = self.sum(account);
         let freed: Wei = leaving
             .into_iter()
             .flat_map(items)
@@ -92,6 +97,11 @@ impl Debts {
         let (&(second, _), &slot) = self.by_expiration.first_key_value()?;
         (second.saturating_mul(1_000) <= now_ms).then_some(slot)
     }
+}
+
+/// Who owes for a transaction.
+pub(crate) fn debtors(facts: &Facts) -> impl Iterator<Item = Address> {
+    items(facts).map(|(account, _)| account)
 }
 
 /// Who owes what for a transaction.

@@ -3,7 +3,7 @@
 use crate::{
     best::Best,
     config::PoolConfig,
-    debts::Debts,
+    debts::{Debts, debtors},
     error::PoolError,
     evict::{Eviction, Excess, Prices},
     fronts::Fronts,
@@ -12,7 +12,7 @@ use crate::{
 };
 use alloy_primitives::{Address, TxHash, U256};
 use almanac_primitives::{DurationMs, GasPrice, RecoveredTransaction, TimestampMs, UserTransaction, Wei};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Most transactions that expire with one block, which bounds how long the pool is locked. The rest expire with
 /// later blocks.
@@ -31,6 +31,8 @@ pub struct Pool {
     senders: HashMap<Queue, Sender>,
     /// What senders of orderless transactions and fee payers would owe.
     debts: Debts,
+    /// Accounts whose debts have changed: their sequence numbers do not know yet.
+    unsettled: BTreeSet<Address>,
     /// The ready ones.
     prices: Prices,
     /// The ready ones that are wide.
@@ -79,6 +81,7 @@ impl Pool {
             slots: HashMap::new(),
             senders: HashMap::new(),
             debts: Debts::default(),
+            unsettled: BTreeSet::new(),
             prices: Prices::default(),
             wide: Prices::default(),
             parked: Parked::default(),
@@ -103,12 +106,8 @@ impl Pool {
         sender: SenderState,
         payer_balance: Wei,
     ) -> Result<Insertion, PoolError> {
-        self.set_sender_state(tx.sender(), sender);
         let facts = Facts::new(tx.transaction(), tx.sender(), self.arrival_next);
-        let sender = facts.slot.queue.state(sender);
-        if facts.slot.queue.orderless.is_some() {
-            self.set_queue_state(facts.slot.queue, sender);
-        }
+        let sender = self.update_account(facts.slot.queue, sender);
         let plan = self.plan(&facts, sender, payer_balance)?;
 
         let is_replacement = plan.leaving == Some(facts.slot);
@@ -117,10 +116,18 @@ impl Pool {
         let evicted = leaving.filter_map(|slot| self.take(slot)).map(|pending| pending.facts.hash);
         let mut evicted: Vec<_> = evicted.collect();
         let replaced = self.put(tx, facts, sender).map(|old| old.facts.hash);
+        // What has become ready because another one left yields before the newcomer does, strangers' first.
+        let mut settled = self.set_reserved();
+        let is_own_settled = settled.remove(&facts.slot.queue.sender);
+        evicted.extend(self.trim_all(settled));
+        if is_own_settled {
+            evicted.extend(self.trim(Queue::sequence(facts.slot.queue.sender)));
+        }
         evicted.extend(self.trim(facts.slot.queue));
         if let Some(leaving) = plan.leaving {
             evicted.extend(self.trim(leaving.queue));
         }
+        evicted.extend(self.settle());
         Ok(Insertion { readiness: self.readiness(facts.slot), replaced, evicted })
     }
 
@@ -131,9 +138,9 @@ impl Pool {
         sender: Address,
         state: SenderState,
     ) -> Result<(), PoolError> {
-        self.set_sender_state(sender, state);
         let facts = Facts::new(tx, sender, self.arrival_next);
-        self.plan(&facts, facts.slot.queue.state(state), Wei::ZERO).map(drop)
+        let state = self.update_account(facts.slot.queue, state);
+        self.plan(&facts, state, Wei::ZERO).map(drop)
     }
 
     /// Ready transactions in the order for a block.
@@ -164,6 +171,7 @@ impl Pool {
             let Some(slot) = self.debts.expired(block_time.0) else { break };
             self.take(slot);
         }
+        self.settle();
     }
 
     /// Removes the pending transactions whose sender and nonce an orderless transaction of a block has used.
@@ -171,6 +179,7 @@ impl Pool {
         for (sender, nonce) in pairs {
             self.take(Slot::orderless(sender, nonce));
         }
+        self.settle();
     }
 
     /// Removes everything that these accounts signed, as senders or as fee payers: their keys have changed.
@@ -184,6 +193,7 @@ impl Pool {
                 self.take(slot);
             }
         }
+        self.settle();
     }
 
     /// Admits the transactions of a reverted block again, in the block's order, each with its sender's account
@@ -207,7 +217,10 @@ impl Pool {
     pub fn remove(&mut self, hash: TxHash) -> Option<RecoveredTransaction> {
         let slot = *self.slots.get(&hash)?;
         let pending = self.take(slot)?;
+        let settled = self.set_reserved();
         self.trim(slot.queue);
+        self.trim_all(settled);
+        self.settle();
         Some(pending.transaction)
     }
 
@@ -310,7 +323,7 @@ impl Pool {
     /// What has to leave for a newcomer, or why it is rejected. Changes nothing.
     fn plan(&self, newcomer: &Facts, sender: SenderState, payer_balance: Wei) -> Result<Plan, PoolError> {
         self.check_new(newcomer, sender)?;
-        let fresh = Sender::new(sender);
+        let fresh = self.fresh(newcomer.slot.queue, sender);
         let held = self.senders.get(&newcomer.slot.queue).unwrap_or(&fresh);
         let replaced = self.replaced_by(newcomer, held)?;
         self.check_debts(newcomer, sender, payer_balance, replaced)?;
@@ -387,7 +400,9 @@ impl Pool {
         balance: Wei,
         replaced: Option<&Facts>,
     ) -> Result<(), PoolError> {
-        let needed = self.debts.sum_with(account, cost, replaced);
+        let debts = self.debts.sum_with(account, cost, replaced);
+        let ready = self.senders.get(&Queue::sequence(account)).map_or(Wei::ZERO, Sender::ready_cost);
+        let needed = Wei(debts.0.saturating_add(ready.0));
         if needed > balance {
             return Err(PoolError::InsufficientFunds { sender: account, needed, balance });
         }
@@ -504,17 +519,64 @@ impl Pool {
         Excess::of_pool(count, bytes, &self.config)
     }
 
+    /// Takes note of the account behind a queue. Returns what the queue knows of it.
+    fn update_account(&mut self, queue: Queue, account: SenderState) -> SenderState {
+        self.set_sender_state(queue.sender, account);
+        let state = queue.state(account);
+        if queue.orderless.is_some() {
+            self.set_queue_state(queue, state);
+        }
+        state
+    }
+
     fn set_sender_state(&mut self, sender: Address, state: SenderState) {
-        self.set_queue_state(Queue::sequence(sender), state);
-        // The latest leave first, until the balance covers the rest. No orderless one is ever parked.
+        // The latest leave first, until the balance covers the rest. No orderless one is ever parked; sequence numbers
+        // wait for what is left.
         while let Some(slot) = self.debts.beyond(sender, state.balance)
             && self.take(slot).is_some()
         {}
+        self.set_queue_state(Queue::sequence(sender), state);
+        self.settle();
+    }
+
+    /// A sender without transactions, beside what its account owes elsewhere.
+    fn fresh(&self, queue: Queue, state: SenderState) -> Sender {
+        Sender::new(state).with_reserved(self.reserved_for(queue))
+    }
+
+    /// What the account of a queue owes beside it. Orderless ones are debts themselves.
+    fn reserved_for(&self, queue: Queue) -> Wei {
+        if queue.orderless.is_none() { self.debts.sum(queue.sender) } else { Wei::ZERO }
+    }
+
+    /// Tells the sequence numbers of accounts what else these owe by now. Returns the accounts.
+    fn set_reserved(&mut self) -> BTreeSet<Address> {
+        let unsettled = std::mem::take(&mut self.unsettled);
+        for account in &unsettled {
+            let (reserved, now) = (self.debts.sum(*account), self.now);
+            self.change(Queue::sequence(*account), |held| held.set_reserved(reserved, now));
+        }
+        unsettled
+    }
+
+    fn trim_all(&mut self, accounts: BTreeSet<Address>) -> Vec<TxHash> {
+        accounts.into_iter().flat_map(|account| self.trim(Queue::sequence(account))).collect()
+    }
+
+    /// Does both, until nothing changes: what leaves may free its fee payer's money. Each step removes a transaction, or
+    /// is the last.
+    fn settle(&mut self) -> Vec<TxHash> {
+        let mut trimmed = Vec::new();
+        while !self.unsettled.is_empty() {
+            let settled = self.set_reserved();
+            trimmed.extend(self.trim_all(settled));
+        }
+        trimmed
     }
 
     fn set_queue_state(&mut self, queue: Queue, state: SenderState) {
-        let now = self.now;
-        let leaving = self.change(queue, |held| held.set_state(state, now)).unwrap_or_default();
+        let (now, reserved) = (self.now, self.reserved_for(queue));
+        let leaving = self.change(queue, |held| held.set_state(state, reserved, now)).unwrap_or_default();
         for pending in leaving {
             self.unlink(&pending);
         }
@@ -560,8 +622,9 @@ impl Pool {
         self.bytes += facts.bytes;
         self.slots.insert(facts.hash, slot);
         self.debts.insert(&facts);
-        let place =
-            self.senders.entry(slot.queue).or_insert_with(|| Sender::new(state)).place_at(slot.nonce, now);
+        self.unsettled.extend(debtors(&facts));
+        let fresh = self.fresh(slot.queue, state);
+        let place = self.senders.entry(slot.queue).or_insert(fresh).place_at(slot.nonce, now);
         self.list(&facts, place);
         let newcomer = Pending { transaction, facts, place };
         let replaced = self.change(slot.queue, |held| held.put(newcomer, now)).flatten();
@@ -600,6 +663,7 @@ impl Pool {
         self.bytes -= pending.facts.bytes;
         self.slots.remove(&pending.facts.hash);
         self.debts.remove(&pending.facts);
+        self.unsettled.extend(debtors(&pending.facts));
         self.unlist(&pending.facts, pending.place);
     }
 

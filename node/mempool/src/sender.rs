@@ -8,7 +8,8 @@
 //!             ready_len = 3
 //! ```
 //!
-//! Ready transactions are a prefix: consecutive from the account's nonce, and together covered by its balance.
+//! Ready transactions are a prefix: consecutive from the account's nonce, and together covered by its balance, beside
+//! what the account owes for orderless ones and as a fee payer.
 //! The prefix is stored as its length and its cost, so that it grows and shrinks at its end without being
 //! recomputed.
 
@@ -140,6 +141,8 @@ pub(crate) struct Move {
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     state: SenderState,
+    /// What the account owes beside these: ready ones leave room for it in the balance.
+    reserved: Wei,
     pending: BTreeMap<u64, Pending>,
     /// Costs with nonces: finds those that the balance no longer covers.
     costs: BTreeSet<(Wei, u64)>,
@@ -153,6 +156,7 @@ impl Sender {
     pub(crate) fn new(state: SenderState) -> Self {
         Self {
             state,
+            reserved: Wei::ZERO,
             pending: BTreeMap::new(),
             costs: BTreeSet::new(),
             ready_len: 0,
@@ -161,9 +165,20 @@ impl Sender {
         }
     }
 
+    /// The same beside what the account owes elsewhere.
+    pub(crate) fn with_reserved(self, reserved: Wei) -> Self {
+        Self { reserved, ..self }
+    }
+
+    /// Sets what the account owes elsewhere, and parks what the balance no longer covers beside it, or the reverse.
+    pub(crate) fn set_reserved(&mut self, reserved: Wei, now: TimestampMs) {
+        self.reserved = reserved;
+        self.move_ready_end(now);
+    }
+
     /// Updates the account's state, and returns the transactions that are no longer valid: their nonce is used
     /// up, or the balance does not cover them even alone.
-    pub(crate) fn set_state(&mut self, state: SenderState, now: TimestampMs) -> Vec<Pending> {
+    pub(crate) fn set_state(&mut self, state: SenderState, reserved: Wei, now: TimestampMs) -> Vec<Pending> {
         let mut leaving = self.take_below(state.nonce);
         if state.nonce < self.state.nonce {
             // The account's nonce went back: everything that was ready now waits behind a gap.
@@ -171,7 +186,7 @@ impl Sender {
                 self.demote_last(now);
             }
         }
-        self.state = state;
+        (self.state, self.reserved) = (state, reserved);
         while let Some((cost, nonce)) = self.costs.last().copied()
             && cost > state.balance
         {
@@ -192,7 +207,7 @@ impl Sender {
     }
 
     fn check_ready_replacement(&self, nonce: u64, cost: Wei) -> Result<(), Wei> {
-        let is_covered = |sum: &Wei| *sum <= self.state.balance;
+        let is_covered = |sum: &Wei| *sum <= self.ready_max();
         let others = less(self.ready_cost, self.pending[&nonce].facts.cost);
         if others.checked_add(cost).as_ref().is_some_and(is_covered) {
             return Ok(());
@@ -200,7 +215,7 @@ impl Sender {
         // Later ones can be parked; earlier ones take precedence.
         let before = self.pending.range(self.state.nonce..nonce);
         let sum = before.fold(cost, |sum, (_, pending)| Wei(sum.0.saturating_add(pending.facts.cost.0)));
-        if is_covered(&sum) { Ok(()) } else { Err(sum) }
+        if is_covered(&sum) { Ok(()) } else { Err(Wei(sum.0.saturating_add(self.reserved.0))) }
     }
 
     /// Where [`put`](Self::put) puts a transaction at first.
@@ -291,6 +306,11 @@ impl Sender {
         if self.is_ready(nonce) { Readiness::Ready } else { Readiness::Parked }
     }
 
+    /// What the ready ones can cost together.
+    pub(crate) fn ready_cost(&self) -> Wei {
+        self.ready_cost
+    }
+
     pub(crate) fn state(&self) -> SenderState {
         self.state
     }
@@ -357,7 +377,7 @@ impl Sender {
 
     /// Moves the end of the ready prefix to where the balance and the next gap put it.
     fn move_ready_end(&mut self, now: TimestampMs) {
-        while self.ready_cost > self.state.balance {
+        while self.ready_cost > self.ready_max() {
             self.demote_last(now);
         }
         while let Some(nonce) = self.ready_end()
@@ -387,7 +407,12 @@ impl Sender {
 
     /// The cost of the ready prefix plus one more, if the balance covers it.
     fn cost_with(&self, cost: Wei) -> Option<Wei> {
-        self.ready_cost.checked_add(cost).filter(|sum| *sum <= self.state.balance)
+        self.ready_cost.checked_add(cost).filter(|sum| *sum <= self.ready_max())
+    }
+
+    /// What ready ones may cost together.
+    fn ready_max(&self) -> Wei {
+        Wei(self.state.balance.0.saturating_sub(self.reserved.0))
     }
 
     /// Where the parked ones begin.

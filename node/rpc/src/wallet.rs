@@ -67,14 +67,13 @@ impl Wallet {
         Ok(self.sign_hash(address, hash)?.as_bytes().into())
     }
 
-    /// Signs a transaction and answers with its EIP-2718 encoding.
+    /// Signs a transaction.
     pub fn sign_transaction(
         &self,
         address: Address,
-        transaction: TypedTransaction,
-    ) -> Result<Bytes, WalletError> {
-        let signature = self.sign_hash(address, signature_hash(&transaction))?;
-        Ok(encode_signed(transaction, signature))
+        transaction: &TypedTransaction,
+    ) -> Result<Signature, WalletError> {
+        self.sign_hash(address, signature_hash(transaction))
     }
 
     fn sign_hash(&self, address: Address, hash: B256) -> Result<Signature, WalletError> {

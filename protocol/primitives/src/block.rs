@@ -219,7 +219,12 @@ pub fn block_body_bytes(transaction: &UserTransaction) -> usize {
 /// Root over a body: Ethereum's ordered trie over EIP-2718 encodings.
 pub fn transactions_root<'a>(transactions: impl IntoIterator<Item = &'a UserTransaction>) -> B256 {
     let encoded: Vec<_> = transactions.into_iter().map(UserTransaction::encoded).collect();
-    ordered_trie_root_with_encoder(&encoded, |bytes, out| out.extend_from_slice(bytes))
+    encoded_root(&encoded)
+}
+
+/// Root over encodings: Ethereum's ordered trie.
+pub fn encoded_root(encoded: &[impl AsRef<[u8]>]) -> B256 {
+    ordered_trie_root_with_encoder(encoded, |bytes, out| out.extend_from_slice(bytes.as_ref()))
 }
 
 /// Root over the receipts of everything that ran: the same tree over our receipt encoding. Single receipts are proven

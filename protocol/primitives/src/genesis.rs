@@ -1,7 +1,9 @@
 //! The genesis file: initial accounts, validators and rules.
 
 use crate::{
-    addresses::{BLOCK_HASH_HISTORY, DEVELOPER_DOOR, PARAMETERS, SYSTEM_ACCOUNTS, is_system},
+    addresses::{
+        BLOCK_HASH_HISTORY, DEVELOPER_DOOR, PARAMETERS, SYSTEM_ACCOUNTS, UNBUILT_ACCOUNTS, is_system,
+    },
     block::{Header, StateCommitment, receipts_root, transactions_root},
     codec::{DecodeError, Reader, Writer},
     fork::Fork,
@@ -20,8 +22,11 @@ use std::{
     marker::PhantomData,
 };
 
-/// Code of an account that is run natively: INVALID, should anyone get to execute it.
-const SYSTEM_CODE: Bytes = Bytes::from_static(&[0xfe]);
+/// Code of an account that is run natively: STOP. Only an account with an EIP-7702 delegation to it executes this, and
+/// then acts as one that delegates to a precompile, whose code is empty.
+const SYSTEM_CODE: Bytes = Bytes::from_static(&[0x00]);
+/// Code of a contract that is not built yet: INVALID, so that a call keeps its value.
+const UNBUILT_CODE: Bytes = Bytes::from_static(&[0xfe]);
 
 const META_VERSION: u8 = 1;
 
@@ -250,11 +255,8 @@ impl Genesis {
         );
         let developer_door = self.developer.then_some(DEVELOPER_DOOR);
         for address in SYSTEM_ACCOUNTS.into_iter().chain(developer_door) {
-            write_account(
-                &mut state,
-                address,
-                &Allocation { nonce: 1, code: SYSTEM_CODE, ..Default::default() },
-            );
+            let code = if UNBUILT_ACCOUNTS.contains(&address) { UNBUILT_CODE } else { SYSTEM_CODE };
+            write_account(&mut state, address, &Allocation { nonce: 1, code, ..Default::default() });
         }
         for (address, allocation) in &self.allocations {
             write_account(&mut state, *address, allocation);

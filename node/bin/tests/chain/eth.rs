@@ -45,11 +45,20 @@ fn a_transaction_is_found_by_every_name_it_has() {
         assert_eq!(node.result(method, params), by_hash, "{method}");
     }
     let encoded = hex::encode_prefixed(to_bob(0).encoded());
-    assert_eq!(node.result("eth_getRawTransactionByHash", json!([hash])), encoded);
+    for (method, params) in [
+        ("eth_getRawTransactionByHash", json!([hash])),
+        ("eth_getRawTransactionByBlockHashAndIndex", json!([block, "0x0"])),
+        ("eth_getRawTransactionByBlockNumberAndIndex", json!(["0x1", "0x0"])),
+    ] {
+        assert_eq!(node.result(method, params), encoded, "{method}");
+    }
     for (method, params) in [
         ("eth_getTransactionByHash", json!([format!("0x{:064x}", 1)])),
         ("eth_getTransactionByBlockNumberAndIndex", json!(["0x1", "0x1"])),
         ("eth_getTransactionByBlockNumberAndIndex", json!(["0x9", "0x0"])),
+        ("eth_getRawTransactionByBlockNumberAndIndex", json!(["0x1", "0x1"])),
+        ("eth_getRawTransactionByBlockNumberAndIndex", json!(["0x1", "0xffffffffffffffff"])),
+        ("eth_getRawTransactionByBlockHashAndIndex", json!([format!("0x{:064x}", 1), "0x0"])),
         ("eth_getTransactionBySenderAndNonce", json!([ALICE, "0x1"])),
         ("eth_getBlockByNumber", json!(["0x2", false])),
         ("eth_getBlockReceipts", json!(["0x2"])),
@@ -78,6 +87,10 @@ fn a_block_shows_what_people_sent() {
     assert_eq!((&earliest["number"], &earliest["transactions"]), (&json!("0x0"), &json!([])));
     let pending = node.result("eth_getBlockByNumber", json!(["pending", false]));
     assert_eq!((&pending["number"], &pending["parentHash"]), (&json!("0x2"), &block["hash"]));
+    assert_eq!((&pending["hash"], &pending["nonce"]), (&Value::Null, &Value::Null));
+    for field in ["transactions", "transactionsRoot", "receiptsRoot", "logsBloom", "gasUsed"] {
+        assert_eq!(pending[field], earliest[field], "{field}: nothing is in it yet");
+    }
     assert_eq!(node.result("eth_getUncleCountByBlockNumber", json!(["0x1"])), "0x0");
 }
 
@@ -158,8 +171,12 @@ fn every_kind_of_transaction_is_completed_and_signed() {
     }
     let filled = node.result("eth_fillTransaction", json!([{ "from": ALICE, "to": BOB }]));
     assert_eq!((&filled["tx"]["nonce"], &filled["tx"]["gas"]), (&json!("0x5"), &json!("0x5208")));
-    let encoded = node.result("eth_signTransaction", json!([{ "from": ALICE, "to": BOB, "value": "0x7" }]));
+    let signed = node.result("eth_signTransaction", json!([{ "from": ALICE, "to": BOB, "value": "0x7" }]));
+    let encoded = signed["raw"].as_str().unwrap();
+    assert_eq!((&signed["tx"]["value"], &signed["tx"]["blockHash"]), (&json!("0x7"), &Value::Null));
+    assert_eq!(signed["tx"]["hash"], json!(keccak256(hex::decode(encoded).unwrap())));
     let receipt = node.result("eth_sendRawTransactionSync", json!([encoded]));
+    assert_eq!(receipt["transactionHash"], signed["tx"]["hash"]);
     assert_eq!((&receipt["status"], &receipt["blockNumber"]), (&json!("0x1"), &json!("0x6")));
     let stranger = "0x00000000000000000000000000000000000000aa";
     let request = json!([{ "from": stranger, "to": BOB, "gas": "0x5208" }]);

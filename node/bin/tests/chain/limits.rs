@@ -136,6 +136,8 @@ fn programs_can_start_it() {
     let (mut node, facts) = Node::start_for_programs(&arguments, log.as_file());
     assert_eq!((&facts["chainId"], facts["accounts"].as_array().unwrap().len()), (&json!(31_337), 10));
     assert_eq!(node.result("web3_clientVersion", json!([])), "anvil/v9.9.9");
+    let signed = node.result("eth_signTransaction", json!([{ "from": ALICE, "to": BOB }]));
+    assert!(signed.is_string(), "as anvil answers: {signed}");
     node.signal("-TERM");
     node.wait();
     let log = std::fs::read_to_string(log.path()).unwrap();

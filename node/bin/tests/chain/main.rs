@@ -18,6 +18,7 @@ mod native;
 mod rest;
 mod send;
 mod settings;
+mod strict;
 #[path = "../support/mod.rs"]
 mod support;
 mod tidy;

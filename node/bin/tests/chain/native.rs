@@ -42,7 +42,7 @@ pub(crate) fn rotation(node: &Node, key: &Bytes, keys: &[Key]) -> NativeTransact
     native(alice().address, 0, vec![native_call(ACCOUNTS, 0, call.abi_encode())])
 }
 
-fn batch() -> Vec<almanac_primitives::NativeCall> {
+pub(crate) fn batch() -> Vec<almanac_primitives::NativeCall> {
     vec![
         native_call(Address::repeat_byte(7), 5, Bytes::new()),
         native_call(Address::repeat_byte(8), 6, vec![1, 2]),
@@ -52,16 +52,19 @@ fn batch() -> Vec<almanac_primitives::NativeCall> {
 #[test]
 fn orderless_01_blocks_with_native_transactions_are_readable() {
     let node = Node::start(&[]);
+    let snapshot = node.result("evm_snapshot", json!([]));
     let expiration = now(&node) + 40;
     // A nonce that JavaScript's numbers cannot hold.
     let transaction = signed(&node, orderless(alice().address, u64::MAX, expiration, batch()));
     let sent = node.send(&transaction);
     assert_eq!(sent["result"], transaction.hash().to_string(), "{sent}");
     let receipt = node.receipt(&sent["result"]);
-    assert_eq!((&receipt["status"], &receipt["type"]), (&json!("0x1"), &json!("0x72")));
+    assert_eq!((&receipt["status"], &receipt["type"]), (&json!("0x1"), &json!("0x2")));
+    assert_eq!(receipt["almanacType"], "0x72");
     assert!(receipt.get("failedCall").is_none());
     let shown = node.result("eth_getTransactionByHash", json!([sent["result"]]));
-    assert_eq!((&shown["type"], &shown["nonce"]), (&json!("0x72"), &json!("0x0")));
+    assert_eq!((&shown["type"], &shown["nonce"]), (&json!("0x2"), &json!("0x0")));
+    assert_eq!(shown["almanacType"], "0x72");
     assert_eq!((&shown["value"], &shown["input"]), (&json!("0xb"), &json!("0x")));
     assert_eq!(shown["to"], shown["from"], "a batch is shown as a call of the sender itself");
     assert_eq!((&shown["r"], &shown["s"], &shown["v"]), (&json!("0x0"), &json!("0x0"), &json!("0x0")));
@@ -74,9 +77,44 @@ fn orderless_01_blocks_with_native_transactions_are_readable() {
     let raw = node.result("eth_getRawTransactionByHash", json!([sent["result"]]));
     assert_eq!(raw, hex::encode_prefixed(transaction.encoded()));
     assert_eq!(number(&node.result("eth_getTransactionCount", json!([ALICE, "latest"]))), 0);
-    // Sent again, it is known to have been used.
+    // Sent again, it is known to have been used, until its block is taken back.
     let again = node.send(&transaction);
     assert!(again["error"]["message"].as_str().unwrap().contains("NonceAlreadyUsed"), "{again}");
+    assert_eq!(node.result("evm_revert", json!([snapshot])), true);
+    assert_eq!(node.send(&transaction)["result"], sent["result"]);
+    let call = vec![native_call(Address::repeat_byte(7), 5, Bytes::new())];
+    let single = signed(&node, orderless(alice().address, 1, expiration, call));
+    assert_eq!(node.receipt(&node.send(&single)["result"])["status"], "0x1");
+}
+
+/// Where an orderless nonce and a sequence number are the same, both are shown.
+#[test]
+fn orderless_16_the_pool_is_shown_with_orderless_transactions() {
+    let node = Node::start(&["--block-time", "24m"]);
+    let waiting = [
+        signed(&node, orderless(alice().address, 0, now(&node) + 40, batch())),
+        signed(&node, orderless(alice().address, u64::MAX, now(&node) + 40, batch())),
+        to_bob(0),
+        to_bob(2),
+    ];
+    for transaction in &waiting {
+        assert_eq!(node.send(transaction)["result"], transaction.hash().to_string());
+    }
+    assert_eq!(node.result("txpool_status", json!([])), json!({ "pending": "0x3", "queued": "0x1" }));
+    let content = node.result("txpool_contentFrom", json!([ALICE]));
+    let names = |part: &str| content[part].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names("pending"), ["0", "orderless-0", "orderless-18446744073709551615"]);
+    assert_eq!(names("queued"), ["2"]);
+    let last = &content["pending"]["orderless-18446744073709551615"];
+    assert_eq!(last["hash"], waiting[1].hash().to_string());
+    assert_eq!((&last["almanacType"], &last["blockHash"]), (&json!("0x72"), &Value::Null));
+    let inspected = node.result("txpool_inspect", json!([]));
+    let of_alice = inspected["pending"].as_object().unwrap().values().next().unwrap();
+    assert!(of_alice["orderless-0"].as_str().unwrap().contains(" wei + "), "{inspected}");
+    assert_eq!(node.result("txpool_content", json!([]))["pending"].as_object().unwrap().len(), 1);
+    // A nonce names no orderless transaction.
+    let by_nonce = node.result("eth_getTransactionBySenderAndNonce", json!([ALICE, "0x0"]));
+    assert_eq!(by_nonce["hash"], waiting[2].hash().to_string());
 }
 
 #[test]

@@ -163,7 +163,7 @@ impl Seen {
         let receipts = net.nodes[0].result("eth_getBlockReceipts", at);
         let before = self.order.len();
         for receipt in receipts.as_array().unwrap() {
-            if receipt["type"] == "0x71" {
+            if receipt["almanacType"] == "0x71" {
                 let id = receipt["scheduleRef"]["idNumber"].as_str().unwrap().parse().unwrap();
                 *self.runs.entry(id).or_default() += 1;
                 self.order.push(id);

@@ -141,7 +141,7 @@ const FULL_LANE_GAP_MAX: Duration = Duration::from_secs(90);
 
 fn runs_of(net: &Network, block: u64) -> usize {
     let receipts = net.nodes[0].result("eth_getBlockReceipts", json!([format!("{block:#x}")]));
-    let is_run = |receipt: &&Value| receipt["type"] == "0x71";
+    let is_run = |receipt: &&Value| receipt["almanacType"] == "0x71";
     receipts.as_array().unwrap().iter().filter(is_run).count()
 }
 

@@ -1,12 +1,13 @@
 //! Transactions by sender and nonce, against a linear scan.
 
 use alloy_primitives::Address;
-use almanac_index::{Index, IndexConfig, Location, Parties, Sent};
+use almanac_index::{Direction, Index, IndexConfig, Location, Parties, Sent};
 use almanac_primitives::{
     Block, Gas, GasPrice, Header, Lane, Outcome, Receipt, RunTransaction, ScheduleId, ScheduleRef, StateDiff,
     TimestampMs, UserTransaction, Wei,
+    native::NATIVE_TYPE,
     run::{PROLOGUE_TYPE, RUN_TYPE},
-    testing::{Person, person, transfer},
+    testing::{Person, native::*, person, transfer},
 };
 use proptest::{collection::vec, prelude::*};
 use std::sync::Arc;
@@ -16,6 +17,9 @@ use std::sync::Arc;
 enum Action {
     /// Somebody signs, this many nonces further than the last time.
     Sign { who: u64, skipped: u64 },
+    /// Somebody signs an orderless batch, which takes no sequence number. Its calls may share a target, and one may
+    /// be the sender.
+    Batch { who: u64, targets: [u64; 3], count: usize },
     /// A run of somebody, which takes no nonce.
     Run { who: u64 },
 }
@@ -24,6 +28,8 @@ fn any_action() -> impl Strategy<Value = Action> {
     let skipped = prop_oneof![4 => Just(0u64), 1 => 1..3u64];
     prop_oneof![
         2 => (0..3u64, skipped).prop_map(|(who, skipped)| Action::Sign { who, skipped }),
+        1 => (0..3u64, [0..4u64, 0..4, 0..4], 1..4usize)
+            .prop_map(|(who, targets, count)| Action::Batch { who, targets, count }),
         1 => (0..3u64).prop_map(|who| Action::Run { who }),
     ]
 }
@@ -52,6 +58,16 @@ fn apply(index: &Index, actions: &[Action], made: &mut Made) {
                 *nonce += skipped + 1;
                 receipts.push(receipt(2, signed.hash()));
                 parties.push(Parties { from: from.address, to: Some(person(9).address), run: None });
+                transactions.push(signed);
+            }
+            Action::Batch { who, targets, count } => {
+                let from = person(who);
+                let calls = targets[..count].iter().map(|to| native_call(person(*to).address, 1, vec![]));
+                let nonce = 1_000 * number + receipts.len() as u64;
+                let signed = orderless(from.address, nonce, 60, calls.collect());
+                let signed = sign_native(signed, &[from.into()]);
+                receipts.push(receipt(NATIVE_TYPE, signed.hash()));
+                parties.push(Parties { from: from.address, to: signed.to(), run: None });
                 transactions.push(signed);
             }
             Action::Run { who } => {
@@ -112,4 +128,21 @@ proptest! {
             }
         }
     }
+}
+
+/// Whoever a native transaction calls takes part in it once, however many of its calls share a target. The row of such a
+/// target was written twice, which ended the node: every transaction with one call has its target as its recipient.
+#[test]
+fn orderless_01_targets_of_native_calls_take_part_once() {
+    let index = Index::in_memory(IndexConfig::default(), Header::default(), []).unwrap();
+    let batch = |targets, count| Action::Batch { who: 0, targets, count };
+    let actions = [batch([1, 0, 0], 1), batch([1, 1, 2], 3), batch([0, 1, 0], 3)];
+    apply(&index, &actions, &mut Made::default());
+    let places = |who| {
+        let all = Location::first_of(0)..=Location::last_of(9);
+        let found =
+            index.transactions_involving(person(who).address, &all, Direction::Ascending, 10).unwrap();
+        found.iter().map(|sent| sent.location.index).collect::<Vec<_>>()
+    };
+    assert_eq!([places(0), places(1), places(2)], [vec![1, 2, 3], vec![1, 2, 3], vec![2]]);
 }

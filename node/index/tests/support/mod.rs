@@ -25,7 +25,7 @@ use schedules::{ACTS, Happened, SchedulePlan};
 pub type State = BTreeMap<StateKey, Bytes>;
 
 /// Few of each, so that things meet.
-pub const KEYS: u8 = 8;
+pub const KEYS: u8 = 11;
 pub const PEOPLE: u8 = 4;
 pub const TOPICS: u8 = 3;
 
@@ -38,7 +38,10 @@ pub fn key(n: u8) -> StateKey {
         4 => StateKey::Code(B256::repeat_byte(4)),
         5 => StateKey::Body(ScheduleId(4)),
         6 => StateKey::Calendar(6),
-        _ => StateKey::Meta(Meta::Genesis),
+        7 => StateKey::Meta(Meta::Genesis),
+        8 => StateKey::Nonce(Address::repeat_byte(1), 8),
+        9 => StateKey::NonceLog(9, 0),
+        _ => StateKey::AccountKey(Address::repeat_byte(1)),
     }
 }
 

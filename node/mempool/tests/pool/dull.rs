@@ -1,6 +1,5 @@
 //! The same pool, dull: one list, scanned from end to end for everything.
 
-use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, TxHash, U256};
 use almanac_mempool::{Insertion, PoolConfig, PoolError, Readiness, SenderState};
 use almanac_primitives::{GasPrice, RecoveredTransaction, TimestampMs, Wei};
@@ -15,6 +14,9 @@ pub(crate) struct DullPool {
     pub(crate) accounts: BTreeMap<Address, SenderState>,
     parked_at: BTreeMap<TxHash, TimestampMs>,
 }
+
+/// Transactions that wait for each other: a sender's sequence numbers, or one orderless transaction by its nonce.
+type Queue = (Address, Option<u64>);
 
 /// What a block would earn with a transaction; `None`, the least, where it takes none.
 type Price = (Option<u128>, u128);
@@ -41,7 +43,8 @@ impl DullPool {
         tx: &RecoveredTransaction,
         account: SenderState,
     ) -> Result<Insertion, PoolError> {
-        let (hash, sender) = (tx.hash(), tx.sender());
+        let (hash, sender, own_queue) = (tx.hash(), tx.sender(), queue(tx));
+        let account = if is_orderless(tx) { SenderState { nonce: 0, ..account } } else { account };
         if self.held.contains(tx) {
             return Err(PoolError::AlreadyKnown { hash });
         }
@@ -60,30 +63,41 @@ impl DullPool {
         let mut after = self.held.clone();
         let mut replaced = None;
         let mut evicted = Vec::new();
-        let same_slot = after.iter().position(|old| old.sender() == sender && nonce(old) == nonce(tx));
-        let was_ready = self.ready_of(sender);
+        let same_slot = after.iter().position(|old| queue(old) == own_queue && nonce(old) == nonce(tx));
+        let was_ready = self.ready_of(own_queue);
         let next = account.nonce + was_ready.len() as u64;
         if let Some(place) = same_slot {
             let old = after.remove(place);
             self.check_replacement(&old, tx)?;
-            if was_ready.contains(&old) {
-                let before =
-                    was_ready.iter().filter(|other| nonce(other) < nonce(tx)).map(cost).sum::<U256>();
-                if before + cost(tx) > account.balance.0 {
-                    return Err(unfunded(before + cost(tx)));
-                }
-            }
             replaced = Some(old.hash());
         }
+        if is_orderless(tx) {
+            let owed = self.orderless_of(&after, sender);
+            let max = self.orderless_max(account);
+            if replaced.is_none() && owed.len() >= max {
+                return Err(PoolError::SenderFull { sender, max });
+            }
+            let ready = self.ready_of((sender, None));
+            let needed = owed.iter().chain(&ready).map(cost).sum::<U256>() + cost(tx);
+            if needed > account.balance.0 {
+                return Err(unfunded(needed));
+            }
+        } else if same_slot.is_some_and(|place| was_ready.contains(&self.held[place])) {
+            let before = was_ready.iter().filter(|other| nonce(other) < nonce(tx)).map(cost).sum::<U256>();
+            let owed = self.orderless_of(&after, sender).iter().map(cost).sum::<U256>();
+            if before + cost(tx) + owed > account.balance.0 {
+                return Err(unfunded(before + cost(tx) + owed));
+            }
+        }
         after.push(tx.clone());
-        let is_ready = self.ready_among(&after, sender).contains(tx);
+        let is_ready = self.ready_among(&after, own_queue).contains(tx);
         let mut leaving = same_slot.map(|place| self.held[place].clone());
         if replaced.is_none() {
-            let own = of_sender(&self.held, sender);
+            let own = of_queue(&self.held, own_queue);
             let (max, parked_max) = (self.share_max(account), self.config.parked_sender_count_max);
             let is_full = own.len() >= max;
             if is_full || !is_ready && own.len() - was_ready.len() >= parked_max {
-                match last_of(&self.held, sender) {
+                match last_of(&self.held, own_queue) {
                     Some(last) if nonce(&self.held[last]) > nonce(tx) => {
                         leaving = Some(after[last].clone());
                         evicted.push(after.remove(last).hash());
@@ -94,7 +108,7 @@ impl DullPool {
             }
         }
 
-        let mut displaced_sender = None;
+        let mut displaced_queue = None;
         if is_ready && self.is_wide(tx) {
             let wide = self.wide_ready();
             let is_freed = leaving.as_ref().is_some_and(|leaving| wide.contains(leaving));
@@ -104,25 +118,25 @@ impl DullPool {
                     return Err(PoolError::WideFull { max, gas: self.config.wide_gas });
                 }
                 let cheapest = wide.iter().rev().min_by_key(|other| self.price(other)).unwrap();
-                if cheapest.sender() == sender {
+                if queue(cheapest) == own_queue {
                     let (nonce, fee_cap) = (nonce(cheapest), GasPrice(cap(cheapest)));
                     return Err(PoolError::BehindCheapest { nonce, fee_cap });
                 }
                 if self.price(tx) <= self.price(cheapest) {
                     return Err(self.too_cheap(tx, self.price(cheapest)));
                 }
-                displaced_sender = Some(cheapest.sender());
+                displaced_queue = Some(queue(cheapest));
                 evicted.push(cheapest.hash());
                 after.retain(|other| other != cheapest);
             }
         }
         if is_ready {
-            self.make_room(&mut after, tx, &was_ready, &mut evicted)?;
+            self.make_room(&mut after, tx, &mut evicted)?;
         } else {
-            let own_weight = self.parked_of(&after, sender).iter().map(weight).sum::<usize>();
+            let own_weight = self.parked_of(&after, own_queue).iter().map(weight).sum::<usize>();
             for (weight, other) in self.shares(&self.held).into_iter().rev() {
                 while weight >= own_weight
-                    && other != sender
+                    && other != own_queue
                     && (self.is_over(&after) || self.is_parked_over(&after))
                     && let Some(last) = self.parked_of(&after, other).pop()
                 {
@@ -137,14 +151,20 @@ impl DullPool {
             }
         }
 
+        let mut debtors = debtors(&self.held, &after);
         self.held = after;
         // What the newcomer makes ready has been ready, even if the bounds park it again at once.
         self.note_parked();
-        evicted.extend(self.trim(sender));
-        if let Some(other) = displaced_sender {
+        let is_own_settled = debtors.remove(&sender);
+        evicted.extend(debtors.into_iter().flat_map(|sender| self.trim((sender, None))));
+        if is_own_settled {
+            evicted.extend(self.trim((sender, None)));
+        }
+        evicted.extend(self.trim(own_queue));
+        if let Some(other) = displaced_queue {
             evicted.extend(self.trim(other));
         }
-        let is_ready = self.ready_of(sender).contains(tx);
+        let is_ready = self.ready_of(own_queue).contains(tx);
         let readiness = if is_ready { Readiness::Ready } else { Readiness::Parked };
         Ok(Insertion { readiness, replaced, evicted })
     }
@@ -154,21 +174,15 @@ impl DullPool {
         &self,
         after: &mut Vec<RecoveredTransaction>,
         tx: &RecoveredTransaction,
-        was_ready: &[RecoveredTransaction],
         evicted: &mut Vec<TxHash>,
     ) -> Result<(), PoolError> {
         // What is ready with the newcomer in may have been parked before, and leaves as such.
         let was_parked = |other: &RecoveredTransaction| {
-            let ready = if other.sender() == tx.sender() {
-                was_ready.to_vec()
-            } else {
-                self.ready_of(other.sender())
-            };
-            other != tx && self.held.contains(other) && !ready.contains(other)
+            other != tx && self.held.contains(other) && !self.ready_of(queue(other)).contains(other)
         };
         let shares = self.shares(&self.held);
-        for (_, sender) in shares.into_iter().rev() {
-            for parked in of_sender(after, sender).into_iter().rev().filter(was_parked) {
+        for (_, other) in shares.into_iter().rev() {
+            for parked in of_queue(after, other).into_iter().rev().filter(was_parked) {
                 if !self.is_over(after) {
                     return Ok(());
                 }
@@ -185,7 +199,7 @@ impl DullPool {
                 break;
             };
             displaced = displaced.max(Some(self.price(cheapest)));
-            let last = last_of(after, cheapest.sender()).unwrap();
+            let last = last_of(after, queue(cheapest)).unwrap();
             if after[last] == *tx {
                 let (nonce, fee_cap) = (nonce(cheapest), GasPrice(cap(cheapest)));
                 return Err(PoolError::BehindCheapest { nonce, fee_cap });
@@ -214,65 +228,89 @@ impl DullPool {
     }
 
     fn is_wide(&self, tx: &RecoveredTransaction) -> bool {
-        tx.transaction().envelope().unwrap().gas_limit() > self.config.wide_gas
+        tx.transaction().gas_limit() > self.config.wide_gas
     }
 
     /// In order of arrival.
     pub(crate) fn wide_ready(&self) -> Vec<RecoveredTransaction> {
-        let is_ready = |tx: &&RecoveredTransaction| self.ready_of(tx.sender()).contains(tx);
+        let is_ready = |tx: &&RecoveredTransaction| self.ready_of(queue(tx)).contains(tx);
         self.held.iter().filter(|tx| self.is_wide(tx)).filter(is_ready).cloned().collect()
     }
 
     pub(crate) fn set_account(&mut self, sender: Address, account: SenderState) {
         self.accounts.insert(sender, account);
         self.held.retain(|tx| {
-            tx.sender() != sender || nonce(tx) >= account.nonce && cost(tx) <= account.balance.0
+            queue(tx) != (sender, None) || nonce(tx) >= account.nonce && cost(tx) <= account.balance.0
         });
+        loop {
+            let owed = self.orderless_of(&self.held, sender);
+            match owed.last() {
+                Some(last) if owed.iter().map(cost).sum::<U256>() > account.balance.0 => {
+                    self.held.retain(|tx| tx != last);
+                }
+                _ => break,
+            }
+        }
         self.note_parked();
-        self.trim(sender);
+        self.trim((sender, None));
         self.note_parked();
     }
 
     pub(crate) fn remove(&mut self, hash: TxHash) -> Option<RecoveredTransaction> {
         let place = self.held.iter().position(|tx| tx.hash() == hash)?;
         let removed = self.held.remove(place);
-        self.trim(removed.sender());
+        self.note_parked();
+        self.trim(queue(&removed));
+        self.trim((removed.sender(), None));
         self.note_parked();
         Some(removed)
     }
 
-    /// What has been parked too long leaves.
+    /// An orderless transaction of a block has used this pair.
+    pub(crate) fn use_nonce(&mut self, sender: Address, nonce: u64) {
+        self.held.retain(|tx| queue(tx) != (sender, Some(nonce)));
+        self.note_parked();
+        self.trim((sender, None));
+        self.note_parked();
+    }
+
+    /// What has been parked too long leaves, and what is refused from this second on.
     pub(crate) fn expire(&mut self) -> usize {
-        let before = self.held.len();
+        let before = self.held.clone();
         let (now, max, parked_at) = (self.now.0, self.config.parked_time_max.0, &self.parked_at);
         self.held.retain(|tx| parked_at.get(&tx.hash()).is_none_or(|at| now.saturating_sub(at.0) < max));
+        self.held.retain(|tx| tx.transaction().expiration().is_none_or(|second| second * 1_000 > now));
         self.note_parked();
-        before - self.held.len()
+        for sender in debtors(&before, &self.held) {
+            self.trim((sender, None));
+        }
+        self.note_parked();
+        before.len() - self.held.len()
     }
 
     /// A sender's share first, then that of all parked ones.
-    fn trim(&mut self, sender: Address) -> Vec<TxHash> {
+    fn trim(&mut self, queue: Queue) -> Vec<TxHash> {
         let mut trimmed = Vec::new();
         while self.wide_ready().len() > self.config.wide_count_max
-            && let Some(last) = self.ready_of(sender).into_iter().rev().find(|tx| self.is_wide(tx))
+            && let Some(last) = self.ready_of(queue).into_iter().rev().find(|tx| self.is_wide(tx))
         {
             trimmed.push(last.hash());
             self.held.retain(|tx| *tx != last);
         }
         loop {
-            let own = of_sender(&self.held, sender);
-            let parked = own.len() - self.ready_of(sender).len();
-            if own.len() <= self.share_max(self.accounts[&sender])
+            let own = of_queue(&self.held, queue);
+            let parked = own.len() - self.ready_of(queue).len();
+            if own.len() <= self.share_max(self.accounts[&queue.0])
                 && parked <= self.config.parked_sender_count_max
             {
                 break;
             }
-            trimmed.push(self.held.remove(last_of(&self.held, sender).unwrap()).hash());
+            trimmed.push(self.held.remove(last_of(&self.held, queue).unwrap()).hash());
         }
         let shares = self.shares(&self.held);
-        for (_, sender) in shares.into_iter().rev() {
+        for (_, other) in shares.into_iter().rev() {
             while self.is_parked_over(&self.held)
-                && let Some(last) = self.parked_of(&self.held, sender).pop()
+                && let Some(last) = self.parked_of(&self.held, other).pop()
             {
                 trimmed.push(last.hash());
                 self.held.retain(|tx| *tx != last);
@@ -302,26 +340,24 @@ impl DullPool {
     }
 
     fn parked(&self, held: &[RecoveredTransaction]) -> Vec<RecoveredTransaction> {
-        let senders: BTreeSet<_> = held.iter().map(|tx| tx.sender()).collect();
-        senders.into_iter().flat_map(|sender| self.parked_of(held, sender)).collect()
+        queues(held).into_iter().flat_map(|queue| self.parked_of(held, queue)).collect()
     }
 
-    fn parked_of(&self, held: &[RecoveredTransaction], sender: Address) -> Vec<RecoveredTransaction> {
-        let ready = self.ready_among(held, sender).len();
-        of_sender(held, sender).split_off(ready)
+    fn parked_of(&self, held: &[RecoveredTransaction], queue: Queue) -> Vec<RecoveredTransaction> {
+        let ready = self.ready_among(held, queue).len();
+        of_queue(held, queue).split_off(ready)
     }
 
     /// Who holds how much of the parked ones' room: the last gives way first.
-    fn shares(&self, held: &[RecoveredTransaction]) -> Vec<(usize, Address)> {
-        let senders: BTreeSet<_> = held.iter().map(|tx| tx.sender()).collect();
-        let share = |sender: Address| {
-            let parked = self.parked_of(held, sender);
+    fn shares(&self, held: &[RecoveredTransaction]) -> Vec<(usize, Queue)> {
+        let share = |queue: Queue| {
+            let parked = self.parked_of(held, queue);
             let arrival = held.iter().position(|tx| Some(tx) == parked.last())?;
-            Some((parked.iter().map(weight).sum::<usize>(), std::cmp::Reverse(arrival), sender))
+            Some((parked.iter().map(weight).sum::<usize>(), std::cmp::Reverse(arrival), queue))
         };
-        let mut shares: Vec<_> = senders.into_iter().filter_map(share).collect();
+        let mut shares: Vec<_> = queues(held).into_iter().filter_map(share).collect();
         shares.sort();
-        shares.into_iter().map(|(weight, _, sender)| (weight, sender)).collect()
+        shares.into_iter().map(|(weight, _, queue)| (weight, queue)).collect()
     }
 
     fn is_parked_over(&self, held: &[RecoveredTransaction]) -> bool {
@@ -330,15 +366,21 @@ impl DullPool {
             || parked.iter().map(bytes).sum::<usize>() > self.config.parked_bytes_max
     }
 
-    /// Consecutive from the account's number, and together within its balance.
-    pub(crate) fn ready_of(&self, sender: Address) -> Vec<RecoveredTransaction> {
-        self.ready_among(&self.held, sender)
+    /// Consecutive from the account's number, and together with the orderless ones within its balance. An orderless one
+    /// is always ready.
+    pub(crate) fn ready_of(&self, queue: Queue) -> Vec<RecoveredTransaction> {
+        self.ready_among(&self.held, queue)
     }
 
-    fn ready_among(&self, held: &[RecoveredTransaction], sender: Address) -> Vec<RecoveredTransaction> {
-        let account = self.accounts[&sender];
-        let (mut next, mut left, mut ready) = (account.nonce, account.balance.0, Vec::new());
-        for tx in of_sender(held, sender) {
+    fn ready_among(&self, held: &[RecoveredTransaction], queue: Queue) -> Vec<RecoveredTransaction> {
+        if queue.1.is_some() {
+            return of_queue(held, queue);
+        }
+        let account = self.accounts[&queue.0];
+        let owed = self.orderless_of(held, queue.0).iter().map(cost).sum::<U256>();
+        let left = account.balance.0.saturating_sub(owed);
+        let (mut next, mut left, mut ready) = (account.nonce, left, Vec::new());
+        for tx in of_queue(held, queue) {
             match left.checked_sub(cost(&tx)) {
                 Some(rest) if nonce(&tx) == next => left = rest,
                 _ => break,
@@ -350,18 +392,33 @@ impl DullPool {
     }
 
     pub(crate) fn ready(&self) -> BTreeSet<TxHash> {
-        self.senders().into_iter().flat_map(|sender| self.ready_of(sender)).map(|tx| tx.hash()).collect()
+        queues(&self.held).into_iter().flat_map(|queue| self.ready_of(queue)).map(|tx| tx.hash()).collect()
+    }
+
+    /// A sender's orderless ones in order of arrival.
+    pub(crate) fn orderless_of(
+        &self,
+        held: &[RecoveredTransaction],
+        sender: Address,
+    ) -> Vec<RecoveredTransaction> {
+        held.iter().filter(|tx| tx.sender() == sender && is_orderless(tx)).cloned().collect()
+    }
+
+    fn orderless_max(&self, account: SenderState) -> usize {
+        let PoolConfig { orderless_sender_count_max, delegated_count_max, .. } = self.config;
+        if account.is_delegated { delegated_count_max } else { orderless_sender_count_max }
     }
 
     pub(crate) fn next_nonce(&self, sender: Address, account_nonce: u64) -> u64 {
-        let is_taken = |number: &u64| of_sender(&self.held, sender).iter().any(|tx| nonce(tx) == *number);
+        let is_taken =
+            |number: &u64| of_queue(&self.held, (sender, None)).iter().any(|tx| nonce(tx) == *number);
         (account_nonce..).find(|number| !is_taken(number)).unwrap()
     }
 
     /// The order of a block; `is_skipped` says after each transaction whether its sender is out.
     pub(crate) fn best(&self, mut is_skipped: impl FnMut(usize) -> bool) -> Vec<TxHash> {
         let mut queues: Vec<_> =
-            self.senders().into_iter().map(|sender| self.ready_of(sender).into_iter().peekable()).collect();
+            queues(&self.held).into_iter().map(|queue| self.ready_of(queue).into_iter().peekable()).collect();
         let arrival = |tx: &RecoveredTransaction| self.held.iter().position(|held| held == tx).unwrap();
         let mut order = Vec::new();
         loop {
@@ -382,10 +439,6 @@ impl DullPool {
 
     pub(crate) fn bytes(&self) -> usize {
         self.held.iter().map(bytes).sum()
-    }
-
-    fn senders(&self) -> BTreeSet<Address> {
-        self.held.iter().map(|tx| tx.sender()).collect()
     }
 
     fn is_over(&self, held: &[RecoveredTransaction]) -> bool {
@@ -415,19 +468,39 @@ impl DullPool {
     }
 }
 
-fn of_sender(held: &[RecoveredTransaction], sender: Address) -> Vec<RecoveredTransaction> {
-    let mut own: Vec<_> = held.iter().filter(|tx| tx.sender() == sender).cloned().collect();
+fn queues(held: &[RecoveredTransaction]) -> BTreeSet<Queue> {
+    held.iter().map(queue).collect()
+}
+
+fn queue(tx: &RecoveredTransaction) -> Queue {
+    (tx.sender(), is_orderless(tx).then(|| tx.transaction().nonce()))
+}
+
+fn is_orderless(tx: &RecoveredTransaction) -> bool {
+    tx.transaction().is_orderless()
+}
+
+/// The senders whose orderless ones differ.
+fn debtors(before: &[RecoveredTransaction], after: &[RecoveredTransaction]) -> BTreeSet<Address> {
+    let left = before.iter().filter(|tx| !after.contains(tx));
+    let came = after.iter().filter(|tx| !before.contains(tx));
+    left.chain(came).filter(|tx| is_orderless(tx)).map(|tx| tx.sender()).collect()
+}
+
+fn of_queue(held: &[RecoveredTransaction], wanted: Queue) -> Vec<RecoveredTransaction> {
+    let mut own: Vec<_> = held.iter().filter(|tx| queue(tx) == wanted).cloned().collect();
     own.sort_by_key(nonce);
     own
 }
 
-fn last_of(held: &[RecoveredTransaction], sender: Address) -> Option<usize> {
-    let own = held.iter().enumerate().filter(|(_, tx)| tx.sender() == sender);
+fn last_of(held: &[RecoveredTransaction], wanted: Queue) -> Option<usize> {
+    let own = held.iter().enumerate().filter(|(_, tx)| queue(tx) == wanted);
     own.max_by_key(|(_, tx)| nonce(tx)).map(|(place, _)| place)
 }
 
+/// Its place in its queue.
 fn nonce(tx: &RecoveredTransaction) -> u64 {
-    tx.transaction().nonce()
+    if is_orderless(tx) { 0 } else { tx.transaction().nonce() }
 }
 
 fn cap(tx: &RecoveredTransaction) -> u128 {
@@ -435,17 +508,15 @@ fn cap(tx: &RecoveredTransaction) -> u128 {
 }
 
 fn tip(tx: &RecoveredTransaction) -> u128 {
-    let envelope = tx.transaction().envelope().unwrap();
-    envelope.max_priority_fee_per_gas().map_or(cap(tx), |tip| tip.min(cap(tx)))
+    tx.transaction().tip_cap().map_or(cap(tx), |tip| tip.0.min(cap(tx)))
 }
 
 fn bytes(tx: &RecoveredTransaction) -> usize {
     tx.transaction().encoded().len()
 }
 
-fn cost(tx: &RecoveredTransaction) -> U256 {
-    let envelope = tx.transaction().envelope().unwrap();
-    U256::from(envelope.gas_limit()) * U256::from(cap(tx)) + envelope.value()
+pub(crate) fn cost(tx: &RecoveredTransaction) -> U256 {
+    U256::from(tx.transaction().gas_limit()) * U256::from(cap(tx)) + tx.transaction().value()
 }
 
 /// What a parked one takes of its sender's share.

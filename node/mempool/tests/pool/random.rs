@@ -1,10 +1,9 @@
 //! Random operations on the pool and on its dull version: they must never differ.
 
 use crate::{
-    dull::DullPool,
+    dull::{DullPool, cost},
     signing::{Draft, Signer, account},
 };
-use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, TxHash, U256};
 use almanac_mempool::{Insertion, Pool, PoolConfig, PoolError, Readiness, SenderState};
 use almanac_primitives::{DurationMs, GasPrice, RecoveredTransaction};
@@ -50,6 +49,8 @@ enum Op {
     /// Transactions made before come back to accounts that stand this far below them, or above.
     Reinject(Vec<(Index, i8, u64)>),
     Remove(Index),
+    /// A block has an orderless transaction with the pair of a pending one, which need not be that one.
+    Use(Index),
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -61,10 +62,11 @@ fn op() -> impl Strategy<Value = Op> {
         24 => (0..SIGNERS, drafts()).prop_map(|(signer, draft)| Op::Insert(signer, draft)),
         1 => any::<Index>().prop_map(Op::InsertAgain),
         3 => (any::<Index>(), 0..4u128).prop_map(|(which, rise)| Op::Replace(which, rise)),
-        4 => (0..4u64, 0..24u128, prop::collection::vec((0..SIGNERS, accounts()), 0..3))
+        4 => (prop_oneof![12 => 0..4u64, 1 => 400..900u64], 0..24u128, prop::collection::vec((0..SIGNERS, accounts()), 0..3))
             .prop_map(|(passed_ms, base_fee, changed)| Op::Block { passed_ms, base_fee, changed }),
         2 => prop::collection::vec((any::<Index>(), -1..3i8, 0..300u64), 1..4).prop_map(Op::Reinject),
         1 => any::<Index>().prop_map(Op::Remove),
+        1 => any::<Index>().prop_map(Op::Use),
     ]
 }
 
@@ -77,14 +79,16 @@ fn drafts() -> impl Strategy<Value = Draft> {
         1..3u64,
         0..20u64,
         input_len,
+        prop::option::weighted(0.15, 1..4u64),
     )
-        .prop_map(|(nonce, fee_cap, priority_fee, gas, value, input_len)| Draft {
+        .prop_map(|(nonce, fee_cap, priority_fee, gas, value, input_len, orderless)| Draft {
             nonce,
             fee_cap,
             priority_fee,
             gas,
             value: U256::from(value),
             input_len,
+            orderless,
         })
 }
 
@@ -102,8 +106,11 @@ impl Seen {
         *self.0.entry(what).or_default() += 1;
     }
 
-    fn note_outcome(&mut self, outcome: &Result<Insertion, PoolError>) {
+    fn note_outcome(&mut self, outcome: &Result<Insertion, PoolError>, is_orderless: bool) {
         match outcome {
+            Ok(insertion) if insertion.readiness == Readiness::Ready && is_orderless => {
+                self.note("orderless");
+            }
             Ok(insertion) => {
                 self.note(if insertion.readiness == Readiness::Ready { "ready" } else { "parked" });
                 if insertion.replaced.is_some() {
@@ -130,7 +137,11 @@ impl Seen {
     }
 }
 
-const EXPECTED: [&str; 25] = [
+const EXPECTED: [&str; 29] = [
+    "orderless",
+    "orderless expired",
+    "orderless used",
+    "orderless beside sequence numbers",
     "wide full",
     "paid too little",
     "insufficient funds",
@@ -202,7 +213,8 @@ impl<'a> Pair<'a> {
         match op {
             Op::Insert(signer, draft) => {
                 let account = self.accounts[&self.addresses[*signer as usize]];
-                let nonce = (account.nonce + draft.nonce).saturating_sub(1);
+                let below = if draft.orderless.is_some() { 0 } else { account.nonce };
+                let nonce = (below + draft.nonce).saturating_sub(1);
                 self.insert_new(*signer, Draft { nonce, ..*draft });
             }
             Op::InsertAgain(which) if !self.made.is_empty() => {
@@ -222,7 +234,16 @@ impl<'a> Pair<'a> {
                 assert_eq!(self.clever.remove(hash), self.dull.remove(hash));
                 self.seen.borrow_mut().note("removed");
             }
-            Op::InsertAgain(_) | Op::Replace(..) | Op::Reinject(_) | Op::Remove(_) => {}
+            Op::Use(which) if !self.dull.held.is_empty() => {
+                let used = which.get(&self.dull.held).clone();
+                if used.transaction().is_orderless() {
+                    let pair = (used.sender(), used.transaction().nonce());
+                    self.clever.use_nonces([pair]);
+                    self.dull.use_nonce(pair.0, pair.1);
+                    self.seen.borrow_mut().note("orderless used");
+                }
+            }
+            Op::InsertAgain(_) | Op::Replace(..) | Op::Reinject(_) | Op::Remove(_) | Op::Use(_) => {}
         }
         if matches!(op, Op::Block { .. }) && self.dull.held.len() < held_before.len() {
             self.seen.borrow_mut().note("left with a block");
@@ -245,7 +266,7 @@ impl<'a> Pair<'a> {
         assert_eq!(checked, outcome.clone().map(drop), "a check says what inserting says");
         self.check_promises(tx, &outcome, &ready_before);
         assert_eq!(outcome, self.dull.insert(tx, sender));
-        self.seen.borrow_mut().note_outcome(&outcome);
+        self.seen.borrow_mut().note_outcome(&outcome, tx.transaction().is_orderless());
         if is_full && outcome.is_ok_and(|insertion| insertion.replaced.is_none()) {
             self.seen.borrow_mut().note("crowded out");
         }
@@ -276,7 +297,7 @@ impl<'a> Pair<'a> {
             }
             // Where neither bytes nor places for wide ones are what is short.
             Err(PoolError::PoolFull { .. })
-                if tx.transaction().envelope().unwrap().gas_limit() <= CONFIG.wide_gas
+                if tx.transaction().gas_limit() <= CONFIG.wide_gas
                     && self.clever.bytes() + tx.transaction().encoded().len() <= CONFIG.bytes_max =>
             {
                 assert_eq!(self.clever.parked_count(), 0, "a ready one displaces parked ones");
@@ -297,8 +318,12 @@ impl<'a> Pair<'a> {
         for (sender, state) in &changed {
             self.dull.set_account(*sender, *state);
         }
+        let orderless = self.dull.held.iter().filter(|tx| tx.transaction().is_orderless()).count();
         if self.dull.expire() > 0 {
             self.seen.borrow_mut().note("expired");
+        }
+        if self.dull.held.iter().filter(|tx| tx.transaction().is_orderless()).count() < orderless {
+            self.seen.borrow_mut().note("orderless expired");
         }
         self.clever.on_block(self.dull.now, GasPrice(base_fee), changed);
     }
@@ -362,6 +387,7 @@ impl<'a> Pair<'a> {
                 listed += 1;
             }
             assert!(self.clever.pending_of(*address).count() <= CONFIG.sender_count_max);
+            listed += self.check_orderless(*address);
             for nonce in 0..=NONCE_MAX {
                 assert_eq!(self.clever.next_nonce(*address, nonce), self.dull.next_nonce(*address, nonce));
             }
@@ -383,6 +409,20 @@ impl<'a> Pair<'a> {
         self.check_best();
     }
 
+    /// In order of arrival, and no coin is pending twice. Returns how many there are.
+    fn check_orderless(&self, sender: Address) -> usize {
+        let orderless: Vec<_> = self.clever.orderless_of(sender).cloned().collect();
+        assert_eq!(orderless, self.dull.orderless_of(&self.dull.held, sender));
+        let ready = self.clever.pending_of(sender).filter(|(_, readiness)| *readiness == Readiness::Ready);
+        let ready: Vec<_> = ready.map(|(tx, _)| tx.clone()).collect();
+        let needed = orderless.iter().chain(&ready).map(cost).sum::<U256>();
+        assert!(needed <= self.accounts[&sender].balance.0, "{needed} is pending");
+        if !orderless.is_empty() && !ready.is_empty() {
+            self.seen.borrow_mut().note("orderless beside sequence numbers");
+        }
+        orderless.len()
+    }
+
     fn check_best(&self) {
         assert_eq!(self.clever.base_fee(), GasPrice(self.dull.base_fee));
         let best: Vec<_> = self.clever.best().map(|tx| tx.hash()).collect();
@@ -393,7 +433,7 @@ impl<'a> Pair<'a> {
         while let Some(tx) = best.next() {
             order.push(tx.hash());
             if order.len() % 3 == 0 {
-                best.skip_sender(tx.sender());
+                best.skip_after(tx);
             }
         }
         assert_eq!(order, self.dull.best(|given| given % 3 == 0));
@@ -405,7 +445,7 @@ fn agrees_with_the_dull_pool() {
     let seen = RefCell::new(Seen::default());
     let signatures = RefCell::new(Signatures::default());
     let addresses: Vec<_> = (0..SIGNERS).map(|signer| Signer(signer).address()).collect();
-    let config = Config { cases: 500, source_file: Some(file!()), ..Config::default() };
+    let config = Config { cases: 1_000, source_file: Some(file!()), ..Config::default() };
     TestRunner::new(config)
         .run(&ops(), |ops| {
             let mut pair = Pair::new(&signatures, &seen, &addresses);

@@ -3,7 +3,10 @@
 use alloy_consensus::{SignableTransaction, TxEip1559, TxLegacy, crypto::secp256k1::sign_message};
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, uint};
 use almanac_mempool::SenderState;
-use almanac_primitives::{RecoveredTransaction, UserTransaction, Wei};
+use almanac_primitives::{
+    NativeCall, NativeTransaction, RecoveredTransaction, UserTransaction, Wei,
+    testing::{Person, native, recovered},
+};
 use std::sync::LazyLock;
 
 /// What a test wants to have signed.
@@ -16,11 +19,21 @@ pub(crate) struct Draft {
     pub(crate) gas: u64,
     pub(crate) value: U256,
     pub(crate) input_len: usize,
+    /// The second in which an orderless one expires; its number is any nonce.
+    pub(crate) orderless: Option<u64>,
 }
 
 impl Default for Draft {
     fn default() -> Self {
-        Self { nonce: 0, fee_cap: 100, priority_fee: Some(10), gas: 1, value: U256::ZERO, input_len: 0 }
+        Self {
+            nonce: 0,
+            fee_cap: 100,
+            priority_fee: Some(10),
+            gas: 1,
+            value: U256::ZERO,
+            input_len: 0,
+            orderless: None,
+        }
     }
 }
 
@@ -35,7 +48,26 @@ pub(crate) struct Signer(pub(crate) u64);
 
 impl Signer {
     pub(crate) fn sign(self, draft: Draft) -> RecoveredTransaction {
+        if let Some(expiration) = draft.orderless {
+            return self.sign_orderless(draft, expiration);
+        }
         draft.signed(|hash| sign_message(self.secret(), hash).unwrap())
+    }
+
+    fn sign_orderless(self, draft: Draft, expiration: u64) -> RecoveredTransaction {
+        let person = Person { secret: self.secret(), address: self.address() };
+        let call = NativeCall {
+            to: Some(Address::ZERO),
+            value: draft.value,
+            input: Bytes::from(vec![1; draft.input_len]),
+        };
+        let transaction = NativeTransaction {
+            gas_limit: draft.gas,
+            max_fee_per_gas: draft.fee_cap,
+            max_priority_fee_per_gas: draft.priority_fee.unwrap_or(draft.fee_cap),
+            ..native::orderless(person.address, draft.nonce, expiration, vec![call])
+        };
+        recovered(native::sign_native(transaction, &[person.into()]))
     }
 
     pub(crate) fn address(self) -> Address {

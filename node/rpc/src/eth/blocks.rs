@@ -94,6 +94,18 @@ pub(crate) trait BlocksApi {
     #[method(name = "eth_getRawTransactionByHash", aliases = ["debug_getRawTransaction"])]
     async fn raw_transaction(&self, hash: TxHash) -> RpcResult<Answer<Option<Bytes>>>;
 
+    /// The signed encoding of a transaction by its place, or null.
+    #[method(name = "eth_getRawTransactionByBlockHashAndIndex")]
+    async fn raw_by_hash_and_index(&self, hash: BlockHash, index: U64) -> RpcResult<Answer<Option<Bytes>>>;
+
+    /// The signed encoding of a transaction by its place, or null.
+    #[method(name = "eth_getRawTransactionByBlockNumberAndIndex")]
+    async fn raw_by_number_and_index(
+        &self,
+        number: BlockNumberOrTag,
+        index: U64,
+    ) -> RpcResult<Answer<Option<Bytes>>>;
+
     /// What became of a transaction, or null while it is not in a block.
     #[method(name = "eth_getTransactionReceipt")]
     async fn transaction_receipt(&self, hash: TxHash) -> RpcResult<Answer<Option<RpcReceipt>>>;
@@ -112,15 +124,16 @@ impl Eth {
         self.reads.answer(LESS, move || work(&eth)).await
     }
 
-    /// The block with this name; "pending" is the one that would come next.
+    /// The block with this name; "pending" is the one that would come next, with nothing in it yet.
     fn named(&self, id: BlockId) -> RpcResult<Option<Arc<IndexedBlock>>> {
         if id.is_pending() { Ok(Some(Arc::new(self.upcoming_block()?))) } else { self.view.find(id) }
     }
 
     async fn shown(&self, id: BlockId, is_full: Option<bool>) -> RpcResult<Answer<Option<RpcBlock>>> {
         self.read(move |eth| {
+            let show = if id.is_pending() { RpcBlock::pending } else { RpcBlock::new };
             let block = eth.named(id)?;
-            Ok(block.map(|block| RpcBlock::new(&block, eth.view.chain.id, is_full.unwrap_or(false))))
+            Ok(block.map(|block| show(&block, eth.view.chain.id, is_full.unwrap_or(false))))
         })
         .await
     }
@@ -134,11 +147,17 @@ impl Eth {
         self.read(move |eth| Ok(eth.view.find(id)?.map(|_| U64::ZERO))).await
     }
 
-    async fn at_index(&self, id: BlockId, index: U64) -> RpcResult<Answer<Option<RpcTransaction>>> {
+    /// Looks at what a block shows at an index.
+    async fn at_index<T: serde::Serialize + 'static>(
+        &self,
+        id: BlockId,
+        index: U64,
+        look: impl FnOnce(&Self, &IndexedBlock, usize) -> Option<T> + Send + 'static,
+    ) -> RpcResult<Answer<Option<T>>> {
         self.read(move |eth| {
             let Some(block) = eth.view.find(id)? else { return Ok(None) };
             let index = usize::try_from(index.to::<u64>()).unwrap_or(usize::MAX);
-            Ok(RpcTransaction::of_block(&block, index.saturating_add(block.unseen()), eth.view.chain.id))
+            Ok(look(eth, &block, index.saturating_add(block.unseen())))
         })
         .await
     }
@@ -147,6 +166,17 @@ impl Eth {
     pub(super) fn pending(&self, hash: TxHash) -> Option<RpcTransaction> {
         let waiting = self.admission.pool().lock().get(hash).cloned();
         waiting.map(|waiting| RpcTransaction::pending(&waiting))
+    }
+
+    async fn shown_at(&self, id: BlockId, index: U64) -> RpcResult<Answer<Option<RpcTransaction>>> {
+        let show = |eth: &Self, block: &IndexedBlock, index| {
+            RpcTransaction::of_block(block, index, eth.view.chain.id)
+        };
+        self.at_index(id, index, show).await
+    }
+
+    async fn raw_at(&self, id: BlockId, index: U64) -> RpcResult<Answer<Option<Bytes>>> {
+        self.at_index(id, index, |_, block, index| signed_encoding(block, index)).await
     }
 
     pub(super) fn located(&self, hash: TxHash) -> RpcResult<Option<(Location, Arc<IndexedBlock>)>> {
@@ -237,7 +267,7 @@ impl BlocksApiServer for Eth {
         hash: BlockHash,
         index: U64,
     ) -> RpcResult<Answer<Option<RpcTransaction>>> {
-        self.at_index(hash.into(), index).await
+        self.shown_at(hash.into(), index).await
     }
 
     async fn transaction_by_number_and_index(
@@ -245,7 +275,7 @@ impl BlocksApiServer for Eth {
         number: BlockNumberOrTag,
         index: U64,
     ) -> RpcResult<Answer<Option<RpcTransaction>>> {
-        self.at_index(number.into(), index).await
+        self.shown_at(number.into(), index).await
     }
 
     async fn transaction_by_sender(
@@ -262,11 +292,21 @@ impl BlocksApiServer for Eth {
                 return Ok(Some(waiting.transaction().encoded().clone()));
             }
             let found = eth.located(hash)?;
-            Ok(found.and_then(|(location, block)| {
-                user_transaction(&block, location.index).map(|transaction| transaction.encoded().clone())
-            }))
+            Ok(found.and_then(|(location, block)| signed_encoding(&block, location.index)))
         })
         .await
+    }
+
+    async fn raw_by_hash_and_index(&self, hash: BlockHash, index: U64) -> RpcResult<Answer<Option<Bytes>>> {
+        self.raw_at(hash.into(), index).await
+    }
+
+    async fn raw_by_number_and_index(
+        &self,
+        number: BlockNumberOrTag,
+        index: U64,
+    ) -> RpcResult<Answer<Option<Bytes>>> {
+        self.raw_at(number.into(), index).await
     }
 
     async fn transaction_receipt(&self, hash: TxHash) -> RpcResult<Answer<Option<RpcReceipt>>> {
@@ -275,6 +315,11 @@ impl BlocksApiServer for Eth {
         })
         .await
     }
+}
+
+/// The encoding of a signed transaction; nobody signed the chain's own ones.
+fn signed_encoding(block: &IndexedBlock, index: usize) -> Option<Bytes> {
+    user_transaction(block, index).map(|transaction| transaction.encoded().clone())
 }
 
 impl Eth {

@@ -8,10 +8,14 @@ use crate::{
     reading::Reading,
 };
 use alloy_eips::BlockNumberOrTag;
-use alloy_primitives::{Address, U64, U256};
+use alloy_primitives::{Address, Bloom, U64, U256};
 use almanac_exec::environment::{base_fee_after, read_parameters};
 use almanac_index::{HistoricalState, IndexedBlock};
-use almanac_primitives::{GasPrice, Header, TimestampMs, params::Parameters};
+use almanac_primitives::{
+    Gas, GasPrice, Header, TimestampMs,
+    block::{receipts_root, transactions_root},
+    params::Parameters,
+};
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use serde::Serialize;
 use std::sync::Arc;
@@ -70,7 +74,14 @@ impl Eth {
 
     /// The block that would come next, still empty.
     pub(super) fn upcoming_block(&self) -> RpcResult<IndexedBlock> {
-        let block = almanac_primitives::Block { header: self.upcoming()?, transactions: Vec::new() };
+        let header = Header {
+            transactions_root: transactions_root([]),
+            receipts_root: receipts_root(&[]),
+            logs_bloom: Bloom::ZERO,
+            gas_used: Gas(0),
+            ..self.upcoming()?
+        };
+        let block = almanac_primitives::Block { header, transactions: Vec::new() };
         Ok(IndexedBlock::alone(Arc::new(block)))
     }
 }

@@ -9,8 +9,8 @@ use crate::{
     types::{RpcReceipt, RpcTransaction},
     wallet::encode_signed,
 };
-use alloy_consensus::{Transaction as _, transaction::Recovered};
-use alloy_primitives::{Bytes, Signature, TxHash, U64, U256};
+use alloy_consensus::{Transaction as _, TypedTransaction, transaction::Recovered};
+use alloy_primitives::{Address, Bytes, Signature, TxHash, U64, U256};
 use alloy_rpc_types_eth::{Transaction, TransactionRequest};
 use almanac_consensus::{Admission, SubmitError};
 use almanac_primitives::UserTransaction;
@@ -41,11 +41,28 @@ pub(crate) trait SendingApi {
     async fn fill_transaction(&self, request: TransactionRequest) -> RpcResult<Filled>;
 }
 
-/// A completed transaction: its encoding with an empty signature, and its fields.
+/// A completed transaction: its encoding, and its fields. The signature is empty where nobody was asked to sign.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Filled {
-    raw: Bytes,
+    pub(super) raw: Bytes,
     tx: RpcTransaction,
+}
+
+impl Filled {
+    pub(super) fn new(from: Address, transaction: TypedTransaction, signature: Signature) -> Self {
+        let raw = encode_signed(transaction.clone(), signature);
+        let price = transaction.max_fee_per_gas();
+        let envelope = transaction.into_envelope(signature).map_eip4844(alloy_consensus::TxEip4844::from);
+        let tx = RpcTransaction::User(Box::new(Transaction {
+            inner: Recovered::new_unchecked(envelope, from),
+            block_hash: None,
+            block_number: None,
+            transaction_index: None,
+            effective_gas_price: Some(price),
+            block_timestamp: None,
+        }));
+        Self { raw, tx }
+    }
 }
 
 #[jsonrpsee::core::async_trait]
@@ -61,19 +78,7 @@ impl SendingApiServer for Eth {
     async fn fill_transaction(&self, request: TransactionRequest) -> RpcResult<Filled> {
         let (from, request) = self.fill(request).await?;
         let empty = Signature::new(U256::ZERO, U256::ZERO, false);
-        let transaction = unsigned(request)?;
-        let raw = encode_signed(transaction.clone(), empty);
-        let price = transaction.max_fee_per_gas();
-        let envelope = transaction.into_envelope(empty).map_eip4844(alloy_consensus::TxEip4844::from);
-        let tx = RpcTransaction::User(Box::new(Transaction {
-            inner: Recovered::new_unchecked(envelope, from),
-            block_hash: None,
-            block_number: None,
-            transaction_index: None,
-            effective_gas_price: Some(price),
-            block_timestamp: None,
-        }));
-        Ok(Filled { raw, tx })
+        Ok(Filled::new(from, unsigned(request)?, empty))
     }
 }
 

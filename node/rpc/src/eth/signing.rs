@@ -1,11 +1,15 @@
 //! Signs and sends for the accounts of a developer chain. A node without keys does not serve this.
 
-use super::{Eth, fill::unsigned};
-use crate::{answer::Answer, error, impersonation::in_the_name_of, typed_data, types::RpcReceipt};
+use super::{Eth, fill::unsigned, sending::Filled};
+use crate::{
+    answer::Answer, error, impersonation::in_the_name_of, typed_data, types::RpcReceipt,
+    wallet::encode_signed,
+};
 use alloy_primitives::{Address, Bytes, TxHash, U64};
 use alloy_rpc_types_eth::TransactionRequest;
 use almanac_primitives::UserTransaction;
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 #[rpc(server)]
@@ -26,9 +30,9 @@ pub(crate) trait SigningApi {
         timeout_ms: Option<U64>,
     ) -> RpcResult<Answer<RpcReceipt>>;
 
-    /// Completes and signs a transaction without sending it.
+    /// Completes and signs a transaction without sending it: its encoding and its fields, as go-ethereum answers.
     #[method(name = "eth_signTransaction")]
-    async fn sign_transaction(&self, request: TransactionRequest) -> RpcResult<Bytes>;
+    async fn sign_transaction(&self, request: TransactionRequest) -> RpcResult<Signed>;
 
     /// Signs a message (EIP-191).
     #[method(name = "eth_sign")]
@@ -41,6 +45,19 @@ pub(crate) trait SigningApi {
     /// Signs typed data (EIP-712).
     #[method(name = "eth_signTypedData_v4", aliases = ["eth_signTypedData", "eth_signTypedData_v3"])]
     async fn sign_typed_data(&self, address: Address, data: Box<RawValue>) -> RpcResult<Bytes>;
+}
+
+/// How the name of a node starts that answers as anvil does: tools that ask for that name expect its answers too.
+const ANVIL: &str = "anvil/";
+
+/// A signed transaction that was not sent.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Signed {
+    /// Its encoding and its fields.
+    AsGeth(Filled),
+    /// Its encoding alone.
+    AsAnvil(Bytes),
 }
 
 #[jsonrpsee::core::async_trait]
@@ -71,9 +88,13 @@ impl SigningApiServer for Eth {
         self.wait_for(self.admit(transaction), timeout_ms).await
     }
 
-    async fn sign_transaction(&self, request: TransactionRequest) -> RpcResult<Bytes> {
+    async fn sign_transaction(&self, request: TransactionRequest) -> RpcResult<Signed> {
         let (from, request) = self.fill(request).await?;
-        self.wallet.sign_transaction(from, unsigned(request)?).map_err(error::refused)
+        let transaction = unsigned(request)?;
+        let signature = self.wallet.sign_transaction(from, &transaction).map_err(error::refused)?;
+        let signed = Filled::new(from, transaction, signature);
+        let is_anvil = self.client_version.starts_with(ANVIL);
+        Ok(if is_anvil { Signed::AsAnvil(signed.raw) } else { Signed::AsGeth(signed) })
     }
 
     fn sign(&self, address: Address, message: Bytes) -> RpcResult<Bytes> {
@@ -106,7 +127,8 @@ impl Eth {
         let made = if self.is_impersonated(from) {
             in_the_name_of(from, transaction)
         } else {
-            UserTransaction::decode(&self.wallet.sign_transaction(from, transaction).map_err(error::refused)?)
+            let signature = self.wallet.sign_transaction(from, &transaction).map_err(error::refused)?;
+            UserTransaction::decode(&encode_signed(transaction, signature))
         };
         made.map_err(error::invalid)
     }

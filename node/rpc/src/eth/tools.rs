@@ -9,7 +9,7 @@ use crate::{
 use alloy_primitives::{Address, B256, Bytes, U64, keccak256};
 use almanac_consensus::SharedPool;
 use almanac_mempool::Readiness;
-use almanac_primitives::RecoveredTransaction;
+use almanac_primitives::{RecoveredTransaction, UserTransaction};
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ pub(crate) trait ToolsApi {
     #[method(name = "txpool_status")]
     fn txpool_status(&self) -> RpcResult<PoolStatus>;
 
-    /// All that wait, by sender and number.
+    /// All that wait, by sender and number; orderless ones by nonce, as `orderless-7`.
     #[method(name = "txpool_content")]
     async fn txpool_content(&self) -> RpcResult<Answer<PoolContent<RpcTransaction>>>;
 
@@ -197,6 +197,9 @@ impl ToolsApiServer for Eth {
     }
 }
 
+/// Begins the names of orderless transactions; a plain number is a sequence number.
+const ORDERLESS: &str = "orderless-";
+
 /// How to ask for less of the pool.
 const ONE_SENDER: &str = "ask for one sender with txpool_contentFrom, or for numbers with txpool_status";
 const ONE_BY_ONE: &str = "ask for transactions one by one with eth_getTransactionBySenderAndNonce";
@@ -227,12 +230,24 @@ fn content_of<T: Clone + Serialize>(
     show: &impl Fn(&RecoveredTransaction) -> T,
     room: &mut Room,
 ) -> RpcResult<SenderContent<T>> {
-    let waiting: Vec<(RecoveredTransaction, Readiness)> =
-        pool.lock().pending_of(sender).map(|(waiting, readiness)| (waiting.clone(), readiness)).collect();
     let (mut pending, mut queued) = (BTreeMap::new(), BTreeMap::new());
-    for (waiting, readiness) in waiting {
+    for (waiting, readiness) in waiting_of(pool, sender) {
         let list = if readiness == Readiness::Ready { &mut pending } else { &mut queued };
-        list.insert(waiting.transaction().nonce().to_string(), room.write(&show(&waiting))?);
+        list.insert(name(waiting.transaction()), room.write(&show(&waiting))?);
     }
     Ok(SenderContent { pending, queued })
+}
+
+/// A sender's sequence numbers and orderless transactions, which are always ready.
+fn waiting_of(pool: &SharedPool, sender: Address) -> Vec<(RecoveredTransaction, Readiness)> {
+    let pool = pool.lock();
+    let numbered = pool.pending_of(sender).map(|(waiting, readiness)| (waiting.clone(), readiness));
+    let orderless = pool.orderless_of(sender).map(|waiting| (waiting.clone(), Readiness::Ready));
+    numbered.chain(orderless).collect()
+}
+
+/// What a sender's transaction is listed under. A nonce that is no sequence number must not hide one.
+fn name(transaction: &UserTransaction) -> String {
+    let nonce = transaction.nonce();
+    if transaction.is_orderless() { format!("{ORDERLESS}{nonce}") } else { nonce.to_string() }
 }

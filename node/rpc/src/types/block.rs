@@ -1,9 +1,13 @@
 //! Blocks and headers as Ethereum clients read them.
 
-use super::RpcTransaction;
-use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, constants::EMPTY_WITHDRAWALS};
+use super::{RpcTransaction, encoded_transaction};
+use alloy_consensus::{
+    EMPTY_OMMER_ROOT_HASH,
+    constants::{EMPTY_TRANSACTIONS, EMPTY_WITHDRAWALS},
+};
 use alloy_primitives::{Address, B64, B256, BlockHash, Bloom, Bytes, TxHash, U64, U256};
 use almanac_index::IndexedBlock;
+use almanac_primitives::block::encoded_root;
 use serde::Serialize;
 
 /// A header, as `eth_subscribe("newHeads")` sends it.
@@ -11,9 +15,10 @@ use serde::Serialize;
 #[serde(rename_all = "camelCase")]
 pub struct RpcHeader {
     number: U64,
-    hash: BlockHash,
+    /// None of a block that is not made yet; so is the nonce.
+    hash: Option<BlockHash>,
     parent_hash: BlockHash,
-    nonce: B64,
+    nonce: Option<B64>,
     sha3_uncles: B256,
     logs_bloom: Bloom,
     transactions_root: B256,
@@ -58,12 +63,12 @@ impl RpcHeader {
         let header = &indexed.block.header;
         Self {
             number: U64::from(header.number),
-            hash: indexed.hash,
+            hash: Some(indexed.hash),
             parent_hash: header.parent_hash,
-            nonce: B64::ZERO,
+            nonce: Some(B64::ZERO),
             sha3_uncles: EMPTY_OMMER_ROOT_HASH,
             logs_bloom: header.logs_bloom,
-            transactions_root: header.transactions_root,
+            transactions_root: shown_root(indexed),
             state_root: header.commitment.state_root,
             receipts_root: header.receipts_root,
             miner: header.fee_recipient,
@@ -80,7 +85,25 @@ impl RpcHeader {
     }
 }
 
+/// The header's root over signed transactions. Where there are only others, the header has the root of an empty list,
+/// and go-ethereum's client refuses that beside a list that is not empty: then the root over what the block shows.
+fn shown_root(indexed: &IndexedBlock) -> B256 {
+    let root = indexed.block.header.transactions_root;
+    if root != EMPTY_TRANSACTIONS {
+        return root;
+    }
+    let shown = indexed.unseen()..indexed.receipts.len();
+    let encoded: Vec<Bytes> = shown.filter_map(|index| encoded_transaction(indexed, index)).collect();
+    encoded_root(&encoded)
+}
+
 impl RpcBlock {
+    /// The block that would come next: nobody knows its hash or its nonce.
+    pub fn pending(indexed: &IndexedBlock, chain_id: u64, is_full: bool) -> Self {
+        let block = Self::new(indexed, chain_id, is_full);
+        Self { header: RpcHeader { hash: None, nonce: None, ..block.header }, ..block }
+    }
+
     /// A block with full transactions, or their hashes.
     pub fn new(indexed: &IndexedBlock, chain_id: u64, is_full: bool) -> Self {
         let seen = indexed.unseen()..indexed.receipts.len();

@@ -6,6 +6,7 @@ mod native;
 mod otterscan;
 mod receipt;
 mod schedule;
+mod shown_type;
 mod transaction;
 mod version;
 

@@ -1,9 +1,10 @@
 //! Native transactions in Ethereum's shape, with what Ethereum does not have in fields of their own.
 //!
-//! Clients read unknown types as long as the fields that they insist on are there: a nonce that fits 53 bits, and a
-//! signature. So `nonce` is the sequence number, or 0 if there is none, and the signature is empty. A batch is shown as
-//! a call of the sender itself; `calls` has the real ones.
+//! Clients insist on a type that they know (`shown_type.rs`), a nonce that fits 53 bits, and a signature. So `nonce` is
+//! the sequence number, or 0 if there is none, and the signature is empty. A batch is shown as a call of the sender
+//! itself; `calls` has the real ones.
 
+use super::shown_type::ShownType;
 use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
 use almanac_primitives::{NativeCall, ReplayProtector, UserTransaction};
 use serde::Serialize;
@@ -13,8 +14,8 @@ use serde::Serialize;
 #[serde(rename_all = "camelCase")]
 pub struct RpcNativeTransaction {
     hash: TxHash,
-    #[serde(rename = "type")]
-    transaction_type: U64,
+    #[serde(flatten)]
+    shown_type: ShownType,
     chain_id: U64,
     nonce: U64,
     from: Address,
@@ -80,7 +81,7 @@ impl RpcNativeTransaction {
         let cap = transaction.fee_cap().0;
         Self {
             hash: transaction.hash(),
-            transaction_type: U64::from(transaction.transaction_type()),
+            shown_type: ShownType::new(transaction.transaction_type()),
             chain_id: U64::from(transaction.chain_id().unwrap_or_default()),
             nonce: U64::from(nonce),
             from,

@@ -1,6 +1,6 @@
 //! Receipts as Ethereum clients read them, with the schedule that a run belongs to.
 
-use super::{RpcLog, RpcScheduleRef};
+use super::{RpcLog, RpcScheduleRef, shown_type::ShownType};
 use alloy_primitives::{Address, BlockHash, Bloom, TxHash, U64, U256};
 use almanac_index::IndexedBlock;
 use serde::Serialize;
@@ -22,8 +22,8 @@ pub struct RpcReceipt {
     logs: Vec<RpcLog>,
     logs_bloom: Bloom,
     status: U64,
-    #[serde(rename = "type")]
-    transaction_type: U64,
+    #[serde(flatten)]
+    shown_type: ShownType,
     /// Which call of a native transaction failed and undid the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed_call: Option<U64>,
@@ -55,7 +55,7 @@ impl RpcReceipt {
             logs: Vec::new(),
             logs_bloom: receipt.bloom(),
             status: U64::from(u64::from(receipt.outcome.is_success())),
-            transaction_type: U64::from(receipt.transaction_type),
+            shown_type: ShownType::new(receipt.transaction_type),
             failed_call: receipt.failed_call.map(U64::from),
             schedule_ref: receipt.schedule_ref.map(RpcScheduleRef::new),
         })

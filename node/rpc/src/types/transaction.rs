@@ -1,6 +1,6 @@
 //! Transactions as Ethereum clients read them: signed ones as alloy writes them, the chain's own in the same shape.
 
-use super::{RpcScheduleRef, native::RpcNativeTransaction};
+use super::{RpcScheduleRef, native::RpcNativeTransaction, shown_type::ShownType};
 use alloy_consensus::transaction::Recovered;
 use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
 use alloy_rpc_types_eth::Transaction;
@@ -24,18 +24,23 @@ pub enum RpcTransaction {
     System(Box<SystemTransaction>),
 }
 
-/// A transaction that nobody signed. It has the fields that clients insist on; there is nothing in the signature.
+/// The `v` of an even y, as legacy transactions have it. With r and s of 1 it is anvil's mark of a transaction that
+/// nobody signed: `cast run` replays it without asking its sender for money.
+const UNSIGNED_V: u64 = 27;
+
+/// A transaction that nobody signed. It has the fields that clients insist on; the signature is a mark.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemTransaction {
     hash: TxHash,
-    #[serde(rename = "type")]
-    transaction_type: U64,
+    #[serde(flatten)]
+    shown_type: ShownType,
     nonce: U64,
     from: Address,
     to: Option<Address>,
     value: U256,
     gas: U64,
+    /// At least the block's base fee: tools that replay a run refuse less. The receipt has what was paid.
     gas_price: U256,
     input: Bytes,
     chain_id: U64,
@@ -127,18 +132,18 @@ fn system(indexed: &IndexedBlock, index: usize, chain_id: u64) -> Option<SystemT
     debug_assert!(run.is_some() || receipt.transaction_hash == prologue(indexed).hash());
     Some(SystemTransaction {
         hash: receipt.transaction_hash,
-        transaction_type: U64::from(receipt.transaction_type),
+        shown_type: ShownType::new(receipt.transaction_type),
         nonce: U64::from(run.map_or(indexed.number(), |run| run.schedule_ref.number)),
         from: parties.from,
         to: parties.to,
         value: run.map_or(U256::ZERO, |run| run.value.0),
         gas: U64::from(run.map_or(0, |run| run.gas_limit.0)),
-        gas_price: U256::from(receipt.effective_gas_price.0),
+        gas_price: U256::from(receipt.effective_gas_price.0.max(indexed.block.header.base_fee.0)),
         input: run.map_or_else(|| prologue(indexed).encode().into(), |run| run.input.clone()),
         chain_id: U64::from(chain_id),
-        v: U64::ZERO,
-        r: U256::ZERO,
-        s: U256::ZERO,
+        v: U64::from(UNSIGNED_V),
+        r: U256::ONE,
+        s: U256::ONE,
         block_hash: indexed.hash,
         block_number: U64::from(indexed.number()),
         transaction_index: U64::from(index.saturating_sub(indexed.unseen())),

@@ -107,7 +107,7 @@ mod tests {
             let mut state = Self(BTreeMap::new());
             let alice = Account { balance: U256::from(MONEY), ..Account::default() };
             state.0.insert(StateKey::Account(ALICE), alice.encode());
-            let contracts = all().into_iter().chain([(ADDRESS, Bytes::from_static(&[0xfe]))]);
+            let contracts = all().into_iter().chain([(ADDRESS, Bytes::from_static(&[0x00]))]);
             for (address, code) in contracts {
                 let code_hash = alloy_primitives::keccak256(&code);
                 let account = Account { nonce: 1, code_hash, ..Account::default() };

@@ -1,9 +1,13 @@
 //! Ethereum's precompiles through our executor: output and gas of every vector, failures included.
 
 use crate::support::{contracts::*, *};
-use alloy_primitives::{Address, B256, Bytes, TxKind, U256, address, hex, keccak256};
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, TxKind, U256, address, hex, keccak256};
 use almanac_exec::{Call, simulate};
-use almanac_primitives::{Gas, genesis::Allocation};
+use almanac_primitives::{
+    Gas,
+    addresses::{ACCOUNTS, CALLBACKS, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS},
+    genesis::Allocation,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::{collections::BTreeMap, path::Path};
@@ -74,6 +78,35 @@ fn every_precompile_of_the_fork_has_vectors() {
         let can_fail = CAN_FAIL.map(precompile).contains(&address);
         assert_eq!(refused >= 8, can_fail, "{address}: {refused} vectors that fail");
     }
+}
+
+/// ORDERLESS-14's neighbour, EIP-7702: code that is delegated to a precompile is empty, and code that is delegated to a
+/// door acts the same, for the same gas. It was INVALID, which used up all gas.
+#[test]
+fn a_delegation_to_a_door_is_one_to_an_empty_account() {
+    let targets = [ECMUL, ECADD, PARAMETERS, CALLBACKS, SCHEDULED_TRANSACTIONS, ACCOUNTS, LEDGER];
+    let mut chain = metered_chain();
+    let delegate = |(n, target): (u64, &Address)| {
+        let authority = person(n + 1);
+        sign(eip7702(n, COUNTER, vec![authorize(authority, 0, *target)], 200_000), person(0).secret)
+    };
+    chain.produce((0u64..).zip(&targets).map(delegate).collect());
+    let calls: Vec<_> = (0u64..)
+        .zip(&targets)
+        .map(|(n, target)| {
+            let authority = person(n + 1).address;
+            let code = [&[0xef, 0x01, 0x00], target.as_slice()].concat();
+            assert_eq!(chain.state.account(authority).code_hash, keccak256(code), "{target}");
+            meter(&chain, authority, PLENTY, &[1; 64])
+        })
+        .collect();
+    assert!(calls[0].is_success && calls[0].output.is_empty(), "{:?}", calls[0]);
+    for (target, call) in targets.iter().zip(&calls) {
+        assert_eq!(*call, calls[0], "{target}");
+    }
+    // Solidity looks for code before it calls.
+    let has_code = |address| chain.state.account(address).code_hash != KECCAK256_EMPTY;
+    assert!(targets[1..].iter().all(|door| has_code(*door)));
 }
 
 /// The meter's own share is known from prices alone; a call that costs nothing shows it.

@@ -109,7 +109,7 @@ fn look_over(chain: &TestChain, produced: &Produced) {
     }
     for address in SYSTEM_ACCOUNTS {
         let account = chain.state.account(address);
-        assert_eq!((account.nonce, account.code_hash), (1, keccak256([0xfe])), "{address}");
+        assert_eq!((account.nonce, account.code_hash), (1, keccak256([system_code(address)])), "{address}");
     }
     assert!(output.gas_used <= output.environment.gas_limit);
     let mut sum = 0;

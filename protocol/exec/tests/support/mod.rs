@@ -18,10 +18,16 @@ use almanac_exec::{
 use almanac_primitives::{
     Account, Block, Gas, GasPrice, Genesis, Header, RunTransaction, StateCommitment, StateDiff, StateKey,
     StateRead, StateReadError, TimestampMs, UserTransaction,
+    addresses::UNBUILT_ACCOUNTS,
     state::{decode_slot, encode_slot},
 };
 use almanac_schedule::{Agenda, CalendarAgenda, Record, testing as schedules};
 use std::{collections::BTreeMap, sync::Arc};
+
+/// The byte of code of a system account: STOP, or INVALID where nothing answers yet.
+pub fn system_code(address: Address) -> u8 {
+    if UNBUILT_ACCOUNTS.contains(&address) { 0xfe } else { 0x00 }
+}
 
 /// State as a plain sorted map: the dullest implementation of the trait that execution reads through.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -40,6 +40,7 @@ fn point(bytes: &[u8; 32]) -> Option<EdwardsPoint> {
 mod tests {
     use super::*;
     use alloy_primitives::hex;
+    use curve25519_dalek::{constants::EIGHT_TORSION, traits::Identity as _};
 
     /// RFC 8032, section 7.1, tests 1 to 3.
     const RFC_8032: [(&str, &str, &str); 3] = [
@@ -106,6 +107,67 @@ mod tests {
         }
         assert_eq!(carry, 0);
         assert!(!check(&key, &message, &signature));
+    }
+
+    /// A signature with this key's secret, whose points are moved by points of small order.
+    fn moved(
+        secret: Scalar,
+        key_by: EdwardsPoint,
+        r_by: EdwardsPoint,
+        message: &[u8],
+    ) -> ([u8; 32], [u8; 64], Scalar) {
+        let nonce = Scalar::from(7_777u64) * secret;
+        let key = (EdwardsPoint::mul_base(&secret) + key_by).compress().0;
+        let r = (EdwardsPoint::mul_base(&nonce) + r_by).compress().0;
+        let hash = Sha512::new().chain_update(r).chain_update(key).chain_update(message);
+        let k = Scalar::from_bytes_mod_order_wide(&hash.finalize().into());
+        let mut signature = [0; 64];
+        signature[..32].copy_from_slice(&r);
+        signature[32..].copy_from_slice(&(nonce + k * secret).to_bytes());
+        (key, signature, k)
+    }
+
+    /// Points of mixed order satisfy the equation with the cofactor. Without it they do so where the parts of small
+    /// order cancel out by chance, the same on every node.
+    #[test]
+    fn points_of_mixed_order_are_judged_without_the_cofactor() {
+        let small = EIGHT_TORSION[1];
+        let (mut refused, mut taken) = (0, 0);
+        for n in 1..=64u8 {
+            let secret = Scalar::from(1_000_003 * u64::from(n));
+            let (key, signature, _) = moved(secret, EdwardsPoint::identity(), EdwardsPoint::identity(), b"m");
+            assert!(is_valid(&key, b"m", &signature));
+            let (key, signature, _) = moved(secret, EdwardsPoint::identity(), small, b"m");
+            assert!(!is_valid(&key, b"m", &signature), "R of mixed order");
+            let (key, signature, k) = moved(secret, small, EdwardsPoint::identity(), b"m");
+            let cancels = k.as_bytes()[0] % 8 == 0;
+            assert_eq!(is_valid(&key, b"m", &signature), cancels, "a key of mixed order");
+            *(if cancels { &mut taken } else { &mut refused }) += 1;
+            // Both moved so that they cancel out for this k alone.
+            let (key, signature, k) = moved(secret, small, EIGHT_TORSION[usize::from(n % 8)], b"m");
+            let cancels = (k.as_bytes()[0] % 8 + n).is_multiple_of(8);
+            assert_eq!(is_valid(&key, b"m", &signature), cancels, "both");
+        }
+        assert!(refused > 40 && taken > 1, "{refused} {taken}");
+    }
+
+    /// s of zero, above the order, and of full width; R of zero, and R that is another signature's.
+    #[test]
+    fn odd_scalars_and_foreign_points_are_refused() {
+        let (key, message, signature) = RFC_8032[1];
+        let (key, message, signature) = (read(key), read(message), read(signature));
+        let mut below = ORDER;
+        below[0] -= 1;
+        for s in [[0; 32], ORDER, below, [0xff; 32], [0x7f; 32]] {
+            let forged = [&signature[..32], &s].concat();
+            assert!(!check(&key, &message, &forged), "{s:?}");
+        }
+        for r in [[0; 32].to_vec(), read(RFC_8032[0].2)[..32].to_vec(), key.clone()] {
+            let forged = [&r[..], &signature[32..]].concat();
+            assert!(!check(&key, &message, &forged), "{r:?}");
+        }
+        let swapped = [&signature[32..], &signature[..32]].concat();
+        assert!(!check(&key, &message, &swapped));
     }
 
     /// The eight points of small order, and encodings of them above the field's order or with a needless sign. With

@@ -10,7 +10,7 @@ use crate::support::{
 };
 use alloy_primitives::{U256, hex};
 use alloy_sol_types::SolCall;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A call is tried as the first transaction of the block to come, so the id that it answers with is the one that the job
 /// gets. Calls of a simulated block follow each other there. All of them used to get the same id, of a block that was
@@ -90,12 +90,13 @@ fn a_prologue_with_logs_is_shown_everywhere() {
     let transactions = shown["transactions"].as_array().unwrap();
     assert_eq!(transactions.len(), 3, "prologue, run, transfer: {shown}");
     let [prologue, run, user] = &transactions[..] else { panic!("{shown}") };
-    assert_eq!(prologue["type"], "0x70");
+    assert_eq!((&prologue["type"], &prologue["almanacType"]), (&json!("0x0"), &json!("0x70")));
     assert_eq!(user["hash"], sent);
     let expected = json!({ "id": node.result("almanac_getSchedule", json!([rich]))["id"], "idNumber": rich, "run": "0x0" });
     assert_eq!(run["scheduleRef"], expected);
-    assert_eq!((&run["r"], &run["s"], &run["v"]), (&json!("0x0"), &json!("0x0"), &json!("0x0")));
-    assert_eq!((&run["from"], &run["to"], &run["type"]), (&json!(REGISTRY), &json!(TARGET), &json!("0x71")));
+    assert_eq!((&run["r"], &run["s"], &run["v"]), (&json!("0x1"), &json!("0x1"), &json!("0x1b")));
+    assert_eq!((&run["from"], &run["to"], &run["type"]), (&json!(REGISTRY), &json!(TARGET), &json!("0x0")));
+    assert_eq!((&run["almanacType"], &user["almanacType"]), (&json!("0x71"), &Value::Null));
 
     let receipts = node.result("eth_getBlockReceipts", json!([shown["number"]]));
     let mut logs = Vec::new();

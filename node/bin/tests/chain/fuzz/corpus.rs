@@ -84,6 +84,8 @@ fn about_blocks(hash: &Value, block: &Value, number: &Value) -> Vec<Request> {
         ("eth_getTransactionByBlockNumberAndIndex", json!([number, "0x0"])),
         ("eth_getTransactionBySenderAndNonce", json!([ALICE, "0x0"])),
         ("eth_getRawTransactionByHash", json!([hash])),
+        ("eth_getRawTransactionByBlockHashAndIndex", json!([block, "0x0"])),
+        ("eth_getRawTransactionByBlockNumberAndIndex", json!([number, "0x0"])),
         ("eth_getTransactionReceipt", json!([hash])),
         ("eth_getLogs", filter.clone()),
         ("eth_newFilter", filter),
