@@ -36,6 +36,7 @@ const suites = {
     almanac: { command: ["node", "almanac.mjs"], runsOnNetwork: true },
     arc21: { command: ["node", "arc21.mjs"], runsOnNetwork: true },
     flip330: { command: ["node", "flip330.mjs"], runsOnNetwork: true },
+    aip125: { command: ["node", "aip125.mjs"], runsOnNetwork: true },
     "almanac-py": { command: [python, "almanac.py"], runsOnNetwork: true },
     rest: { command: [python, "rest.py"] },
     native: { command: ["node", "native.mjs"], runsOnNetwork: true },

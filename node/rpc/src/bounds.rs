@@ -74,6 +74,10 @@ pub const CAPACITY_SECONDS_MAX: u64 = 3_600;
 pub const CAPACITY_SCHEDULES_MAX: usize = 10_000;
 /// Runs that one question about capacity counts.
 pub const CAPACITY_RUNS_MAX: u64 = 1_000_000;
+/// Blocks that `almanac_estimateSchedule` looks back.
+pub const ESTIMATE_BLOCKS_MAX: u64 = 20;
+/// Scheduled transactions that it looks at: those that wait, and those that become due with the given one.
+pub const ESTIMATE_SCHEDULES_MAX: usize = 1_000;
 /// Intervals of one `almanac_agendaBuckets`.
 pub const BUCKETS_MAX: u64 = 240;
 /// Schedules whose runs `almanac_agendaBuckets` counts one by one.

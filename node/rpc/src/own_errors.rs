@@ -4,11 +4,16 @@
 
 use alloy_primitives::{Address, U256, hex};
 use alloy_sol_types::SolInterface as _;
-use almanac_primitives::addresses::{CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS};
+use almanac_primitives::addresses::{
+    CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS,
+};
 use interfaces::{
-    ICallbackScheduler::ICallbackSchedulerErrors as Callback, ICronRegistry::ICronRegistryErrors as Cron,
-    IDeveloper::IDeveloperErrors as Developer, IDoor::IDoorErrors as Door,
+    ICallbackScheduler::ICallbackSchedulerErrors as Callback,
+    ICronRegistry::ICronRegistryErrors as Cron,
+    IDeveloper::IDeveloperErrors as Developer,
+    IDoor::IDoorErrors as Door,
     IParameters::IParametersErrors as Parameters,
+    IScheduledTransactions::{IScheduledTransactionsErrors as Market, Service, Status},
 };
 
 mod interfaces {
@@ -16,6 +21,10 @@ mod interfaces {
     alloy_sol_types::sol!(
         #![sol(all_derives = true)]
         "../../contracts/ICallbackScheduler.sol"
+    );
+    alloy_sol_types::sol!(
+        #![sol(all_derives = true)]
+        "../../contracts/IScheduledTransactions.sol"
     );
     alloy_sol_types::sol!("../../contracts/IParameters.sol");
     alloy_sol_types::sol!("../../contracts/IDeveloper.sol");
@@ -41,6 +50,9 @@ pub(crate) fn own_error(output: &[u8]) -> Option<OwnError> {
     if let Ok(error) = Callback::abi_decode(output) {
         return found(Callback::name_by_selector(selector), callback(error));
     }
+    if let Ok(error) = Market::abi_decode(output) {
+        return found(Market::name_by_selector(selector), market(error));
+    }
     if let Ok(error) = Door::abi_decode(output) {
         return found(Door::name_by_selector(selector), door(error));
     }
@@ -56,6 +68,7 @@ pub(crate) fn own_contract(address: Address) -> Option<&'static str> {
     Some(match address {
         CRON_REGISTRY => "the cron registry (contracts/ICronRegistry.sol)",
         CALLBACKS => "the callback scheduler (contracts/ICallbackScheduler.sol)",
+        SCHEDULED_TRANSACTIONS => "the scheduled transactions (contracts/IScheduledTransactions.sol)",
         PARAMETERS => "the parameters (contracts/IParameters.sol)",
         LEDGER => "the ledger, which answers no call",
         DEVELOPER_DOOR => "the developer's edits (contracts/IDeveloper.sol)",
@@ -136,7 +149,60 @@ fn callback(error: Callback) -> String {
         Callback::UnknownCallback(e) => format!("there is no callback {}", id(e.id)),
         Callback::NotOwner(e) => format!("callback {} belongs to {}, not to {}", id(e.id), e.owner, e.caller),
         Callback::NotScheduled(e) => format!("callback {} cannot be cancelled: {:?}", id(e.id), e.status),
-        Callback::Unreadable(e) => format!("a fault of the chain's own put the callback aside: {}", e.reason),
+        Callback::Unreadable(e) => format!("a fault of the chain's own put it aside: {}", e.reason),
+    }
+}
+
+fn market(error: Market) -> String {
+    match error {
+        Market::NotSender(e) => {
+            format!(
+                "{} may not act for {}: only the sender itself inserts and cancels",
+                e.caller, e.senderAddr
+            )
+        }
+        Market::ServiceNotActive(e) => match e.service {
+            Service::Paused => "governance has paused scheduled transactions".to_owned(),
+            Service::Disabled => "governance has switched scheduled transactions off".to_owned(),
+            _ => "scheduled transactions are shut down: none is taken any more".to_owned(),
+        },
+        Market::TimeNotInFuture(e) => format!("{} is not after the block's {}", e.given, e.nowMs),
+        Market::TimeBeyondHorizon(e) => format!("{} is later than {}, the latest allowed", e.given, e.max),
+        Market::GasAmountOutOfBounds(e) => format!("{} gas is not in {}..={}", e.given, e.min, e.max),
+        Market::GasUnitPriceTooLow(e) => {
+            format!("a maximum of {} wei per gas is below the base fee of {}", e.given, e.baseFee)
+        }
+        Market::InputTooLong(e) => format!("calldata of {} bytes is above the limit of {}", e.given, e.max),
+        Market::ExpiryOutOfBounds(e) => {
+            format!("an expiry of {} blocks is above the limit of {}", e.given, e.max)
+        }
+        Market::TargetIsZero(_) => "the target is the zero address".to_owned(),
+        Market::DepositTooLow(e) => format!("needs a deposit of {} wei, and {} were sent", e.needed, e.given),
+        Market::UnknownKey(e) => format!("there is no scheduled transaction {}", e.txnId),
+        Market::AlreadyExecuted(e) => format!("the scheduled transaction {} has run", e.txnId),
+        Market::AlreadyEnded(e) => {
+            format!("the scheduled transaction {} has ended: {}", e.txnId, market_status(e.status))
+        }
+        Market::NotClaimable(e) => {
+            let status = market_status(e.status);
+            format!("nothing of the scheduled transaction {} can be claimed: it is {status}", e.txnId)
+        }
+        Market::Unreadable(e) => format!("a fault of the chain's own put it aside: {}", e.reason),
+    }
+}
+
+fn market_status(status: Status) -> &'static str {
+    match status {
+        Status::Scheduled => "scheduled",
+        Status::Waiting => "waiting for a price",
+        Status::Running => "running",
+        Status::Succeeded => "succeeded",
+        Status::Failed => "failed",
+        Status::Cancelled => "cancelled",
+        Status::Expired => "expired",
+        Status::Shutdown => "refunded by the shutdown",
+        Status::Quarantined => "put aside by a fault of the chain's own",
+        Status::Unknown | Status::__Invalid => "unknown",
     }
 }
 
@@ -247,6 +313,16 @@ mod tests {
             shown(&unknown.abi_encode()),
             "UnknownJob: there is no job 2-1-0 (536871936), or it has ended"
         );
+        let low = IScheduledTransactions::GasUnitPriceTooLow { given, baseFee: block };
+        assert_eq!(
+            shown(&low.abi_encode()),
+            "GasUnitPriceTooLow: a maximum of 1794798275 wei per gas is below the base fee of 1794798566"
+        );
+        let paused = IScheduledTransactions::ServiceNotActive { service: Service::Paused };
+        assert_eq!(
+            shown(&paused.abi_encode()),
+            "ServiceNotActive: governance has paused scheduled transactions"
+        );
         let mut name = [0; 32];
         name[..4].copy_from_slice(b"cron");
         let unknown = IParameters::UnknownParameter { name: name.into() };
@@ -269,6 +345,7 @@ mod tests {
         let all = [
             named::<Cron>(Cron::name_by_selector),
             named::<Callback>(Callback::name_by_selector),
+            named::<Market>(Market::name_by_selector),
             named::<Door>(Door::name_by_selector),
             named::<Parameters>(Parameters::name_by_selector),
             named::<Developer>(Developer::name_by_selector),

@@ -53,6 +53,6 @@ pub use simulate::{
     simulate_with,
 };
 pub use validate::{
-    Rules, Sender, TransactionError, check_floor, check_inclusion, check_static, check_submission, cost_max,
-    payer_cost_max,
+    Rules, Sender, TransactionError, call_gas_min, check_floor, check_inclusion, check_static,
+    check_submission, cost_max, payer_cost_max,
 };

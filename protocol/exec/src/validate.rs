@@ -440,6 +440,11 @@ pub(crate) fn call_gas(input: &[u8]) -> InitialAndFloorGas {
     GAS_PARAMS.initial_tx_gas(input, false, 0, 0, 0, None)
 }
 
+/// The lowest gas limit of a call that carries `input`.
+pub fn call_gas_min(input: &[u8]) -> Gas {
+    Gas(least_gas(&call_gas(input)))
+}
+
 /// Intrinsic and floor gas of a creation with this init code.
 pub(crate) fn creation_gas(init_code: &[u8]) -> InitialAndFloorGas {
     GAS_PARAMS.initial_tx_gas(init_code, true, 0, 0, 0, None)

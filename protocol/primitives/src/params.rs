@@ -607,10 +607,10 @@ pub const MARKET_READY_MAX: Parameter = Parameter {
 pub const MARKET_LOOKS_MAX: Parameter = Parameter {
     slot: 0x134,
     name: "market_looks_max",
-    default: 1_000,
+    default: 5_000,
     min: 1,
-    max: 4_000,
-    reason: "AIP125-10: bounds the work of a block before it knows who can pay; the others are met by the next block",
+    max: 20_000,
+    reason: "AIP125-10: bounds the work of a block before it knows who can pay; the more it meets, the dearer is a delay",
 };
 
 /// Most scheduled transactions that expire in one block.

@@ -244,7 +244,7 @@ mod tests {
         let after = |failed| looks_max(Lane::Cron, &largest, failed, 64);
         assert_eq!([1, 2, 3, 8, 9, 10, u64::MAX].map(after), [24_000, 12_000, 6_000, 187, 93, 64, 64]);
         let bounds = |lane| (runs_max(lane, &largest), looks_max(lane, &largest, 0, 64));
-        assert_eq!(bounds(Lane::Market), (1_000, 1_000));
+        assert_eq!(bounds(Lane::Market), (1_000, 5_000));
         assert_eq!(bounds(Lane::Reserved), (3_181, 3_182), "as many of the smallest as a second can book");
         assert_eq!(bounds(Lane::Spare), (100, 100));
     }

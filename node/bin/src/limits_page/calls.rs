@@ -111,6 +111,16 @@ pub(super) fn schedules() -> Vec<Row> {
         row("seconds of `almanac_capacity`", count(bounds::CAPACITY_SECONDS_MAX), TOO_MUCH),
         row("schedules read by `almanac_capacity`", count(bounds::CAPACITY_SCHEDULES_MAX), NOT_EXACT),
         row("runs counted by `almanac_capacity`", count(bounds::CAPACITY_RUNS_MAX), NOT_EXACT),
+        row(
+            "blocks that `almanac_estimateSchedule` looks back",
+            count(bounds::ESTIMATE_BLOCKS_MAX),
+            "older blocks do not count",
+        ),
+        row(
+            "scheduled transactions that it reads",
+            count(bounds::ESTIMATE_SCHEDULES_MAX),
+            "no block is expected behind more",
+        ),
         row("intervals of `almanac_agendaBuckets`", count(bounds::BUCKETS_MAX), OUT_OF_RANGE),
         row(
             "schedules that `almanac_agendaBuckets` counts exactly",

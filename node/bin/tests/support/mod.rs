@@ -8,6 +8,7 @@ pub mod cron;
 pub mod faults;
 pub mod load;
 pub mod machine;
+pub mod market;
 pub mod network;
 pub mod pace;
 pub mod polite;

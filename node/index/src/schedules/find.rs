@@ -15,7 +15,7 @@ use alloy_primitives::Bytes;
 use almanac_primitives::{ScheduleId, StateKey, StateRead, StateReadError};
 use almanac_schedule::{
     Record,
-    record::{Body, LastRun, RecordError, Status},
+    record::{Body, LastRun, RecordError},
 };
 use std::ops::RangeInclusive;
 
@@ -121,7 +121,7 @@ impl ScheduleFilter {
     }
 
     fn matches_due(&self, known: &KnownSchedule) -> bool {
-        let waiting = known.record.as_ref().filter(|record| record.head.status == Status::Pending);
+        let waiting = known.record.as_ref().filter(|record| record.head.status.awaits_run());
         let due = waiting.and_then(|record| record.head.due);
         self.due.as_ref().is_none_or(|times| due.is_some_and(|due| times.contains(&due)))
     }

@@ -1,6 +1,9 @@
 //! `almanac_agenda`: what is due when, read from the calendar in the state.
 
-use super::params::{self, LaneName};
+use super::{
+    market::{MarketView, RpcMarket},
+    params::{self, LaneName},
+};
 use crate::{
     error,
     types::{Number, RpcScheduleId, RpcTime},
@@ -56,6 +59,8 @@ struct RpcEntry {
     owner: Option<Address>,
     target: Option<Address>,
     gas_limit: Option<U64>,
+    /// Of scheduled transactions only.
+    market: Option<RpcMarket>,
 }
 
 /// A page of the agenda.
@@ -66,21 +71,13 @@ pub(super) fn page(view: &View, wanted: &Wanted) -> RpcResult<AgendaPage> {
         Some(names) => names.iter().map(|name| Lane::from(*name)).collect(),
         None => Lane::ALL.to_vec(),
     };
-    let cursor = match (&wanted.cursor, wanted.from) {
-        (Some(_), Some(_)) => {
-            return Err(error::invalid("both cursor and from are given: a cursor says where to go on"));
-        }
-        (Some(cursor), None) => Cursor::After(read_cursor(cursor)?),
-        (None, from) => Cursor::At(from.map_or(TimestampMs(0), params::time)),
-    };
-    let to = wanted.to.map_or(TimestampMs(u64::MAX), params::time);
-    let queues: Vec<_> = lanes.iter().copied().map(Queue::of_lane).collect();
-    let mut found = Calendar::new(&state).agenda(&queues, cursor, limit + 1).map_err(error::internal)?;
-    found.retain(|entry| entry.due() <= to);
+    let mut found = find(&Calendar::new(&state), wanted, &lanes, limit + 1)?;
     let has_more = found.len() > limit;
     found.truncate(limit);
     let cursor = found.last().filter(|_| has_more).map(|entry| Bytes::from(entry.encode()));
-    let entries = found.iter().map(|entry| RpcEntry::new(&state, entry)).collect::<RpcResult<_>>()?;
+    let market = MarketView::new(view, &block, &state);
+    let entries = found.iter().map(|entry| RpcEntry::new(&state, entry, &market));
+    let entries = entries.collect::<RpcResult<_>>()?;
     let parameters = read_parameters(&state).map_err(error::internal)?;
     let held = Lane::ALL.into_iter().filter(|lane| is_held(*lane, &parameters));
     Ok(AgendaPage {
@@ -91,6 +88,41 @@ pub(super) fn page(view: &View, wanted: &Wanted) -> RpcResult<AgendaPage> {
     })
 }
 
+/// The next entries: first those that are due and wait for a price, the highest first, then the others by time. What
+/// waits has no time at which it runs: it comes before all others, and a span that begins somewhere leaves it out.
+fn find(calendar: &Calendar<'_>, wanted: &Wanted, lanes: &[Lane], count_max: usize) -> RpcResult<Vec<Entry>> {
+    let given = wanted.cursor.as_ref().map(read_cursor).transpose()?;
+    let (after_waiting, cursor) = match (given, wanted.from) {
+        (Some(_), Some(_)) => {
+            return Err(error::invalid("both cursor and from are given: a cursor says where to go on"));
+        }
+        (Some(after), None) if after.queue == Queue::Waiting => (Some(after), Cursor::At(TimestampMs(0))),
+        (Some(after), None) => (None, Cursor::After(after)),
+        (None, from) => (None, Cursor::At(from.map_or(TimestampMs(0), params::time))),
+    };
+    let is_start = given.is_none() && wanted.from.is_none();
+    let mut found = Vec::new();
+    if lanes.contains(&Lane::Market) && (is_start || after_waiting.is_some()) {
+        // The entry that a page starts from belongs to the page before, unless it is gone.
+        let more = count_max + usize::from(after_waiting.is_some());
+        found = calendar.due_from(Queue::Waiting, u64::MAX, after_waiting, more).map_err(error::internal)?;
+        found.retain(|entry| Some(*entry) != after_waiting);
+    }
+    let queues: Vec<_> = lanes.iter().copied().map(Queue::of_lane).collect();
+    let left = count_max.saturating_sub(found.len());
+    let to = wanted.to.map_or(TimestampMs(u64::MAX), params::time);
+    let timed = calendar.agenda(&queues, cursor, left).map_err(error::internal)?;
+    found.extend(timed.into_iter().filter(|entry| entry.due() <= to));
+    found.truncate(count_max);
+    Ok(found)
+}
+
+/// The lane of an entry's run.
+pub(super) fn lane_of(entry: &Entry) -> Lane {
+    // Only market runs wait for a price.
+    entry.queue.lane().unwrap_or(Lane::Market)
+}
+
 fn read_cursor(bytes: &Bytes) -> RpcResult<Entry> {
     Entry::decode(bytes).map_err(|reason| {
         error::invalid(format!("this is no cursor: {reason}; give the one that the page before ended with"))
@@ -98,18 +130,20 @@ fn read_cursor(bytes: &Bytes) -> RpcResult<Entry> {
 }
 
 impl RpcEntry {
-    fn new(state: &HistoricalState, entry: &Entry) -> RpcResult<Self> {
+    fn new(state: &HistoricalState, entry: &Entry, market: &MarketView<'_>) -> RpcResult<Self> {
         let record = read_record(state, entry)?;
+        let market = record.as_ref().map(|record| market.of(record)).transpose()?.flatten();
         Ok(Self {
             id: RpcScheduleId::new(entry.schedule),
-            lane: entry.queue.lane().expect("the agenda is of lanes").into(),
+            lane: lane_of(entry).into(),
             due: RpcTime::new(entry.due()),
-            priority: U64::from(entry.priority.0),
+            priority: U64::from(if entry.queue == Queue::Waiting { entry.bid() } else { entry.priority.0 }),
             priority_name: record.as_ref().and_then(priority_name),
             door: record.as_ref().map(|record| record.body.door().name()),
             owner: record.as_ref().map(|record| record.body.owner),
             target: record.as_ref().map(|record| record.body.call().to),
             gas_limit: record.as_ref().map(|record| U64::from(record.body.gas_limit.0)),
+            market,
         })
     }
 }

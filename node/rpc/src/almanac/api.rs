@@ -6,7 +6,9 @@ use super::{
     agenda::{self, AgendaPage},
     buckets::{self, AgendaBuckets},
     capacity::{self, Capacity},
-    listen, order,
+    listen,
+    market::estimate::{self, Estimate},
+    order,
     parameters::{self, RpcParameter},
     params,
     preview::{self, Preview},
@@ -52,6 +54,10 @@ pub(crate) trait AlmanacApi {
     #[method(name = "almanac_preview")]
     async fn preview(&self, what: Value, count: Option<Value>) -> RpcResult<Answer<Preview>>;
 
+    /// What a scheduled transaction would hold, cost and wait, before it is made.
+    #[method(name = "almanac_estimateSchedule")]
+    async fn estimate_schedule(&self, order: Value) -> RpcResult<Answer<Estimate>>;
+
     /// How many runs the escrow of a schedule pays for.
     #[method(name = "almanac_runway")]
     fn runway(&self, id: Value) -> RpcResult<Runway>;
@@ -89,11 +95,7 @@ pub(crate) trait AlmanacApi {
 impl AlmanacApiServer for Almanac {
     async fn get_schedule(&self, id: Value) -> RpcResult<Answer<Option<RpcSchedule>>> {
         let id = params::schedule_id(&id)?;
-        self.answer(move |view| {
-            let known = view.index.schedule(id).map_err(error::internal)?;
-            known.map(|known| RpcSchedule::new(view, &known)).transpose()
-        })
-        .await
+        self.answer(move |view| schedule::one(view, id)).await
     }
 
     async fn list_schedules(&self, filter: Option<Value>) -> RpcResult<Answer<SchedulesPage>> {
@@ -129,6 +131,11 @@ impl AlmanacApiServer for Almanac {
         }
         let id = params::schedule_id(&what)?;
         self.answer(move |view| preview::preview(view, id, count)).await
+    }
+
+    async fn estimate_schedule(&self, order: Value) -> RpcResult<Answer<Estimate>> {
+        let wanted = estimate::read(order)?;
+        self.answer(move |view| estimate::estimate(view, &wanted)).await
     }
 
     fn runway(&self, id: Value) -> RpcResult<Runway> {

@@ -4,7 +4,7 @@
 //! span, the calendar is outlined instead: only the next run of each schedule counts, and numbers are estimates.
 
 use super::{
-    agenda::read_record,
+    agenda::{lane_of, read_record},
     params::{self, LaneName},
 };
 use crate::{
@@ -169,16 +169,18 @@ fn exact(state: &HistoricalState, grid: &Grid) -> RpcResult<Option<Vec<Counted>>
     let limit = BUCKETS_SCHEDULES_MAX + 1;
     // From the beginning of time: series that are overdue have runs in the span.
     let due = Calendar::new(state).agenda(&Queue::TIMED, Cursor::At(TimestampMs(0)), limit);
-    let due = due.map_err(error::internal)?.into_iter().filter(|entry| entry.at < grid.until);
-    let due: Vec<Entry> = due.collect();
-    if due.len() == limit {
+    // Those that wait for a price are due too.
+    let waiting = Calendar::new(state).due_from(Queue::Waiting, u64::MAX, None, limit);
+    let due = due.map_err(error::internal)?.into_iter().chain(waiting.map_err(error::internal)?);
+    let due: Vec<Entry> = due.filter(|entry| entry.due().0 < grid.until).collect();
+    if due.len() >= limit {
         return Ok(None);
     }
     let mut counted = vec![grid.nothing(); Lane::ALL.len()];
     for entry in &due {
-        let lane = entry.queue.lane().and_then(|lane| Lane::ALL.iter().position(|known| *known == lane));
+        let lane = Lane::ALL.iter().position(|known| *known == lane_of(entry));
         let Some(counted) = lane.and_then(|place| counted.get_mut(place)) else { continue };
-        counted.overdue += u64::from(entry.at < grid.from);
+        counted.overdue += u64::from(entry.due().0 < grid.from);
         if let Some(record) = read_record(state, entry)? {
             count_runs(entry, &record, grid, &mut counted.demands);
         }
@@ -191,7 +193,7 @@ fn count_runs(entry: &Entry, record: &Record, grid: &Grid, demands: &mut [Demand
     let left = record.runs_left().unwrap_or(u64::MAX);
     let interval = record.body.terms.interval().map_or(u64::MAX, |interval| interval.0.max(1));
     // How many runs of the series are due before a time.
-    let before = |time: u64| match time.checked_sub(entry.at) {
+    let before = |time: u64| match time.checked_sub(entry.due().0) {
         None | Some(0) => 0,
         Some(later) => later.div_ceil(interval).min(left),
     };
@@ -214,10 +216,19 @@ fn outlined(calendar: &Calendar<'_>, grid: &Grid) -> RpcResult<Vec<Counted>> {
         if let Some(before) = grid.from.checked_sub(1) {
             counted.overdue = outline(0, before)?.parts.iter().map(|part| part.entries).sum();
         }
+        counted.overdue = counted.overdue.saturating_add(waiting_count(calendar, lane)?);
         spread(&outline(grid.from, grid.until - 1)?, grid, &mut counted.demands);
         all.push(counted);
     }
     Ok(all)
+}
+
+/// How many are due and wait for a price.
+fn waiting_count(calendar: &Calendar<'_>, lane: Lane) -> RpcResult<u64> {
+    if lane != Lane::Market {
+        return Ok(0);
+    }
+    calendar.count(Queue::Waiting).map_err(error::internal)
 }
 
 /// Divides the parts of an outline among the intervals that they cover.
@@ -256,7 +267,9 @@ fn lane_buckets(
         door: queue.door().map(|door| door.name()),
         is_held: is_held(lane, parameters),
         block_gas_max: U64::from(budget(lane, parameters, Gas::ZERO, 0).0),
-        pending: U64::from(calendar.count(queue).map_err(error::internal)?),
+        pending: U64::from(
+            calendar.count(queue).map_err(error::internal)?.saturating_add(waiting_count(calendar, lane)?),
+        ),
         overdue: U64::from(counted.overdue),
         buckets: found.map(bucket).collect(),
     })

@@ -7,6 +7,7 @@ mod booked;
 mod buckets;
 mod capacity;
 mod listen;
+mod market;
 mod one_schedule;
 mod order;
 mod parameters;

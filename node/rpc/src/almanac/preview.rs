@@ -162,8 +162,7 @@ impl Attempt<'_> {
                 let (done, max_ms) = (preview.runs.len(), PREVIEW_TIME_MAX.as_millis());
                 return Err(error::limit(format!("{done} runs took longer than {max_ms} ms: {FEWER}")));
             }
-            let Some(record) = attempt.record()?.filter(|record| record.head.status == Status::Pending)
-            else {
+            let Some(record) = attempt.record()?.filter(|record| record.head.status.awaits_run()) else {
                 break;
             };
             let step = attempt.step(&record)?;
@@ -172,7 +171,7 @@ impl Attempt<'_> {
             match step.run {
                 Some(run) => preview.runs.push(room.write(&run)?),
                 None if preview.end.is_none() && !step.has_moved => {
-                    preview.waits = Some(why_not(&record, &attempt.parameters));
+                    preview.waits = Some(why_not(&record, &attempt.parameters, attempt.base_fee));
                     break;
                 }
                 None => {}
@@ -188,15 +187,18 @@ fn ended(known: &KnownSchedule) -> Option<PreviewedEnd> {
     Some(PreviewedEnd { status: ending.status().into(), reason, time: None })
 }
 
-fn why_not(record: &Record, parameters: &Parameters) -> String {
+fn why_not(record: &Record, parameters: &Parameters, base_fee: GasPrice) -> String {
     let lane = record.head.lane;
-    match is_held(lane, parameters) {
-        true => {
-            format!("the {lane:?} lane is paused or switched off: runs wait until governance lets it go on")
+    if is_held(lane, parameters) {
+        return format!(
+            "the {lane:?} lane is paused or switched off: runs wait until governance lets it go on"
+        );
+    }
+    match record.body.terms.market() {
+        Some(terms) if u128::from(terms.bid) < base_fee.0 => {
+            format!("its bid of {} wei per gas is below the base fee of {}", terms.bid, base_fee.0)
         }
-        false => {
-            format!("a run of {} does not fit what a block gives the {lane:?} lane", record.body.gas_limit)
-        }
+        _ => format!("a run of {} does not fit what a block gives the {lane:?} lane", record.body.gas_limit),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
 use alloy_primitives::{U64, U256};
 use almanac_exec::environment::read_parameters;
 use almanac_primitives::{ScheduleId, TimestampMs};
-use almanac_schedule::{Record, record::Status};
+use almanac_schedule::Record;
 use jsonrpsee::core::RpcResult;
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ pub(super) fn runway(view: &View, id: ScheduleId) -> RpcResult<Runway> {
     let (tip, state) = view.state(None)?;
     let parameters = read_parameters(&state).map_err(error::internal)?;
     let base_fee = upcoming(&tip, &state, &parameters, (view.next_time)())?.base_fee;
-    let Some(record) = known.record.filter(|record| record.head.status == Status::Pending) else {
+    let Some(record) = known.record.filter(|record| record.head.status.awaits_run()) else {
         let status = known.schedule.status();
         return Err(error::refused(format!("schedule {id} does not run any more: it is {status:?}")));
     };

@@ -1,6 +1,9 @@
 //! `almanac_getSchedule` and `almanac_listSchedules`: schedules as clients see them.
 
-use super::params::{self, Id, LaneName, StatusName};
+use super::{
+    market::{MarketView, RpcMarket},
+    params::{self, Id, LaneName, StatusName},
+};
 use crate::{
     error,
     types::{Number, RpcScheduleId, RpcTime},
@@ -8,10 +11,10 @@ use crate::{
 };
 use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
 use almanac_index::{Ending, KnownSchedule, Location, ScheduleFilter};
-use almanac_primitives::TimestampMs;
+use almanac_primitives::{ScheduleId, TimestampMs};
 use almanac_schedule::{
     doors::Fact,
-    record::{Body, LastRun, Status, Trigger},
+    record::{Body, LastRun, Trigger},
 };
 use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
@@ -40,6 +43,8 @@ pub(crate) struct RpcSchedule {
     /// What its runs cost so far.
     fees_total: U256,
     escrow: U256,
+    /// Of a scheduled transaction that has not run.
+    market: Option<RpcMarket>,
     end: Option<RpcEnding>,
 }
 
@@ -92,9 +97,9 @@ struct RpcEnding {
 
 impl RpcSchedule {
     /// Builds the answer for a schedule.
-    pub(super) fn new(view: &View, known: &KnownSchedule) -> RpcResult<Self> {
+    fn new(view: &View, known: &KnownSchedule, market: &MarketView<'_>) -> RpcResult<Self> {
         let KnownSchedule { schedule, body, record, last_run: last } = known;
-        let waiting = record.as_ref().filter(|record| record.head.status == Status::Pending);
+        let waiting = record.as_ref().filter(|record| record.head.status.awaits_run());
         let end = schedule.end.as_ref().or(schedule.quarantine.as_ref());
         Ok(Self {
             id: RpcScheduleId::new(schedule.id),
@@ -116,6 +121,7 @@ impl RpcSchedule {
             last_run: last_run(*last),
             fees_total: schedule.fees.0,
             escrow: record.as_ref().map_or(U256::ZERO, |record| record.escrow.0),
+            market: record.as_ref().map(|record| market.of(record)).transpose()?.flatten(),
             end: end.map(|ending| RpcEnding::new(view, ending)).transpose()?,
         })
     }
@@ -216,6 +222,13 @@ pub(crate) struct SchedulesPage {
     cursor: Option<String>,
 }
 
+/// One schedule, if there is one.
+pub(super) fn one(view: &View, id: ScheduleId) -> RpcResult<Option<RpcSchedule>> {
+    let Some(known) = view.index.schedule(id).map_err(error::internal)? else { return Ok(None) };
+    let (tip, state) = view.state(None)?;
+    RpcSchedule::new(view, &known, &MarketView::new(view, &tip, &state)).map(Some)
+}
+
 /// A page of schedules.
 pub(super) fn list(view: &View, wanted: &Wanted) -> RpcResult<SchedulesPage> {
     let limit = params::limit(wanted.limit)?;
@@ -228,7 +241,9 @@ pub(super) fn list(view: &View, wanted: &Wanted) -> RpcResult<SchedulesPage> {
     };
     let after = wanted.cursor.map(|Id(id)| id);
     let page = view.index.schedules(&filter, after, limit).map_err(error::internal)?;
-    let schedules = page.schedules.iter().map(|known| RpcSchedule::new(view, known));
+    let (tip, state) = view.state(None)?;
+    let market = MarketView::new(view, &tip, &state);
+    let schedules = page.schedules.iter().map(|known| RpcSchedule::new(view, known, &market));
     Ok(SchedulesPage {
         schedules: schedules.collect::<RpcResult<_>>()?,
         cursor: page.next.map(|id| id.to_string()),

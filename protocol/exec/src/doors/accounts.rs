@@ -1,6 +1,9 @@
 //! The accounts contract: keys of accounts, their rotation, and accounts made for a key (decision 0033).
 
-use super::call::{DoorCall, DoorError, revert};
+use super::{
+    call::{DoorCall, DoorError, revert},
+    market,
+};
 use crate::{native, state::BlockState};
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, keccak256};
 use almanac_primitives::{
@@ -82,9 +85,8 @@ fn rotate(call: &mut DoorCall<'_, '_>, key: &Bytes, proofs: &[Bytes]) -> Result<
     Ok(Bytes::new())
 }
 
-/// Ends what the old key had allowed. What contracts and other doors granted to the address stays the address's.
-///
-/// Schedules that a door ties to the key that made them end here too: this is the place for the door's own epoch.
+/// Ends what the old key had allowed: its delegation, and the scheduled transactions that act in the account's name
+/// (AIP125-22). What contracts and other doors granted to the address stays the address's.
 fn end_rights_of_old_key(call: &mut DoorCall<'_, '_>, account: Address) -> Result<(), DoorError> {
     let journal = call.context().journal_mut();
     let loaded = &journal.load_account_with_code(account)?.info;
@@ -97,6 +99,7 @@ fn end_rights_of_old_key(call: &mut DoorCall<'_, '_>, account: Address) -> Resul
         Some(code) if !code.is_empty() => return Err(revert(IAccounts::AccountTaken { account })),
         _ => {}
     }
+    market::cancel_all_of(call, account)?;
     keep_from_vanishing(call, account)
 }
 

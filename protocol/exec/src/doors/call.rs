@@ -247,9 +247,14 @@ impl<'c, 'a> DoorCall<'c, 'a> {
 
     /// Emits an event from the door's address, priced like LOG.
     pub(super) fn emit<E: SolEvent>(&mut self, event: &E) -> Result<(), DoorError> {
+        self.emit_from(self.inputs.target_address, event)
+    }
+
+    /// Emits an event of another door that the call concerns.
+    pub(super) fn emit_from<E: SolEvent>(&mut self, address: Address, event: &E) -> Result<(), DoorError> {
         self.charge_log(E::TopicList::COUNT, event.abi_encoded_size())?;
         let data = event.encode_log_data();
-        self.context.journal_mut().log(Log { address: self.inputs.target_address, data });
+        self.context.journal_mut().log(Log { address, data });
         Ok(())
     }
 

@@ -5,8 +5,8 @@ use super::{
     call::{CALL_GAS, DoorCall, DoorError, revert},
     schedules,
 };
-use crate::validate::{call_gas, least_gas};
-use alloy_primitives::{B256, Bytes, Log, U256};
+use crate::validate::call_gas_min;
+use alloy_primitives::{Address, B256, Bytes, Log, U256};
 use alloy_sol_types::SolEvent as _;
 use almanac_primitives::{
     Gas, Lane, Outcome, ScheduleId, Wei, addresses::SCHEDULED_TRANSACTIONS, params::MARKET_INPUT_BYTES_MAX,
@@ -105,11 +105,11 @@ fn insert(call: &mut DoorCall<'_, '_>, txn: ScheduledTransaction) -> Result<Byte
 fn order(call: &DoorCall<'_, '_>, txn: &ScheduledTransaction) -> Order {
     // Calldata that is too long is refused for its length; nobody pays for a look at the rest.
     let is_short = txn.data.len() as u64 <= call.parameters().get(MARKET_INPUT_BYTES_MAX);
-    let intrinsic_gas = if is_short { least_gas(&call_gas(&txn.data)) } else { 0 };
+    let intrinsic_gas = if is_short { call_gas_min(&txn.data) } else { Gas(0) };
     Order {
         to: txn.to,
         input_bytes: txn.data.len(),
-        intrinsic_gas: Gas(intrinsic_gas),
+        intrinsic_gas,
         scheduled_ms: txn.scheduledTimeMs,
         gas_limit: Gas(txn.maxGasAmount),
         bid: txn.maxGasUnitPrice,
@@ -159,10 +159,16 @@ fn cancel(call: &mut DoorCall<'_, '_>, key: &ScheduleMapKey) -> Result<Bytes, Do
 /// AIP125-22: one slot, however many there are.
 fn cancel_all(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
     call.refuse_static()?;
-    let sender = call.caller();
-    let epoch = life::raise_epoch(call, Door::Market, sender)?;
-    call.emit(&IScheduledTransactions::AllCancelledEvent { senderAddr: sender, epoch })?;
+    let epoch = cancel_all_of(call, call.caller())?;
     call.answer(&epoch)
+}
+
+/// Cancels all that an account has scheduled so far. A rotation of its key does so too.
+pub(super) fn cancel_all_of(call: &mut DoorCall<'_, '_>, sender: Address) -> Result<u64, DoorError> {
+    let epoch = life::raise_epoch(call, Door::Market, sender)?;
+    let said = IScheduledTransactions::AllCancelledEvent { senderAddr: sender, epoch };
+    call.emit_from(SCHEDULED_TRANSACTIONS, &said)?;
+    Ok(epoch)
 }
 
 /// Refunds one that `cancelAll` or a shutdown ended, before a block meets it.

@@ -134,7 +134,7 @@ fn aip125_10_looks_are_bounded() {
     assert_eq!(market.at(at), ids[..5]);
     assert_eq!(market.at(at + 1), ids[5..10]);
     assert_eq!(market.at(at + 2), ids[10..]);
-    assert_eq!(MARKET_LOOKS_MAX.default, 1_000);
+    assert_eq!(MARKET_LOOKS_MAX.default, 5_000);
 }
 
 /// Both sides of the window: with an expiry of n it can run in the n-th block after the one that met it, and in that

@@ -1,6 +1,9 @@
 //! AIP-125's door: what it takes, what it refuses and with which name, and what it answers.
 
-use crate::support::{contracts::*, cron::paid_call, market::*, *};
+use crate::{
+    keys::rotating,
+    support::{contracts::*, cron::paid_call, market::*, native::Key, *},
+};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::SolCall;
 use almanac_primitives::{
@@ -420,7 +423,46 @@ fn aip125_22_cancel_all_before_the_place_of_a_run_stops_it() {
     market.chain.replay();
 }
 
-/// The bump that a key rotation will make has the same effect, and concerns one door and one owner alone.
+/// A rotation cancels what the old key has scheduled, before and after it is due; the refunds are the account's.
+#[test]
+fn aip125_22_a_key_rotation_cancels_what_the_old_key_scheduled() {
+    let mut market = Market::new();
+    let due = market.next() + 3_000;
+    let keys = market.insert_all(sender(), &[txn(due), txn(due + 3_600_000)]);
+    let other = ScheduledTransaction { senderAddr: person(1).address, ..txn(due) };
+    let others = market.insert_all(person(1), &[other]);
+    let new: Key = person(20).into();
+    let rotation =
+        |market: &Market| rotating(sender(), market.chain.nonce(sender().address), &new.encoded(), 1, &[new]);
+    // A rotation that fails cancels nothing.
+    let wrong =
+        rotating(sender(), market.chain.nonce(sender().address), &new.encoded(), 1, &[person(21).into()]);
+    market.block(market.next(), vec![wrong]);
+    assert_eq!(market.status(&keys[0]), Status::Scheduled);
+    let transaction = rotation(&market);
+    let produced = market.block(market.next(), vec![transaction]);
+    assert!(produced.receipt(0).outcome.is_success(), "{:?}", produced.receipt(0));
+    let said = only::<AllCancelledEvent>(&produced.receipt(0).logs);
+    assert_eq!((said.senderAddr, said.epoch), (sender().address, 1));
+    let log = produced.receipt(0).logs.iter().find(|log| log.address == SCHEDULED_TRANSACTIONS);
+    assert!(log.is_some(), "it is the scheduler's log");
+    for key in &keys {
+        let held = market.get(key);
+        assert_eq!((held._1, held.deposit), (Status::Cancelled, deposit(&txn(due))));
+    }
+    let receipt = market.claim(person(2), &keys[1]).unwrap();
+    assert_eq!(only::<TransactionCancelledEvent>(&receipt.logs).refunded, deposit(&txn(due)));
+    let before = market.chain.balance(sender().address);
+    assert_eq!(
+        market.at(market.now().max(due) + 1_000),
+        [market.id(&others[0])],
+        "only its own are cancelled"
+    );
+    assert_eq!(market.chain.balance(sender().address) - before, deposit(&txn(due)));
+    market.chain.replay();
+}
+
+/// The bump that a key rotation makes has the same effect, and concerns one door and one owner alone.
 #[test]
 fn aip125_22_an_epoch_is_of_one_door_and_one_owner() {
     let mut ledger = MemoryLedger::default();

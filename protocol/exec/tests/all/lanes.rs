@@ -497,7 +497,7 @@ fn each_lane_is_asked_for_a_bounded_number() {
             // Does anything wait at all? Then those that can pay, and those that are due.
             (Queue::Expiring, TimestampMs(u64::MAX), 1),
             (Queue::Waiting, cheapest, 1_000),
-            (Queue::Market, now, 1_000),
+            (Queue::Market, now, 5_000),
             (Queue::Spare, now, SPARE_BLOCK_LOOKS_MAX as usize),
             // The ends that are over at block 1.
             (Queue::Kept, TimestampMs(1), usize::try_from(BLOCK_SWEEPS_MAX).unwrap()),

@@ -2,6 +2,7 @@
 
 mod aip125_blocks;
 mod aip125_door;
+mod aip125_examples;
 mod aip125_model;
 mod arc21_blocks;
 mod arc21_registry;
@@ -20,6 +21,7 @@ mod keys;
 mod lanes;
 mod leaks;
 mod market_order;
+mod market_proposals;
 mod orderless;
 mod parameters;
 mod precompiles;

@@ -88,7 +88,7 @@ proptest! {
 }
 
 /// A chain on which the first two people can be emptied by a call of themselves: their accounts delegate.
-fn with_delegates() -> TestChain {
+pub(crate) fn with_delegates() -> TestChain {
     let mut genesis = genesis();
     for n in [0, 1] {
         let account = genesis.allocations.get_mut(&person(n).address).unwrap();

@@ -67,9 +67,12 @@ impl Entry {
         Ok(entry)
     }
 
-    /// When the run is due; only meaningful in queues ordered by time.
+    /// When the run is due, or was; only meaningful in queues ordered by time and in that of runs that wait for a price.
     pub fn due(&self) -> TimestampMs {
-        TimestampMs(self.at)
+        match self.queue {
+            Queue::Waiting => TimestampMs(u64::MAX - self.priority.0),
+            _ => TimestampMs(self.at),
+        }
     }
 
     /// What a market run bids per gas. Those that wait are sorted by it.
@@ -83,11 +86,7 @@ impl Entry {
     /// Sorts the market's due entries of both its queues: the highest bid, then the oldest, then the first that was
     /// made.
     pub fn market_order(&self) -> impl Ord + use<> {
-        let due = match self.queue {
-            Queue::Waiting => u64::MAX - self.priority.0,
-            _ => self.at,
-        };
-        (Reverse(self.bid()), due, self.schedule)
+        (Reverse(self.bid()), self.due(), self.schedule)
     }
 
     pub(super) fn key(&self) -> Key {

@@ -9,6 +9,7 @@ use crate::{
     record::{Record, epoch_slot},
 };
 use alloy_primitives::{Address, U256};
+use almanac_primitives::{StateKey, StateRead, StateReadError, addresses::LEDGER, state::decode_slot};
 
 /// The epoch of a door's owner.
 pub fn epoch<L: Ledger>(ledger: &mut L, door: Door, owner: Address) -> Result<u64, L::Error> {
@@ -28,4 +29,12 @@ pub fn is_stale<L: Ledger>(ledger: &mut L, record: &Record) -> Result<bool, L::E
         Some(born) => Ok(epoch(ledger, record.body.door(), record.body.owner)? > born),
         None => Ok(false),
     }
+}
+
+/// The same, from a state. A slot that cannot be decoded has cancelled nothing.
+pub fn read_is_stale(state: &dyn StateRead, record: &Record) -> Result<bool, StateReadError> {
+    let Some(born) = record.body.terms.epoch() else { return Ok(false) };
+    let stored = state.read(StateKey::Slot(LEDGER, epoch_slot(record.body.door(), record.body.owner)))?;
+    let epoch: u64 = stored.and_then(|stored| decode_slot(&stored).ok()).unwrap_or_default().saturating_to();
+    Ok(epoch > born)
 }

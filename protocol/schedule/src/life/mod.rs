@@ -34,7 +34,7 @@ pub use change::{
 };
 pub use due::{end_without_run, skip, wait};
 pub use end::sweep;
-pub use epoch::{epoch, is_stale, raise_epoch};
+pub use epoch::{epoch, is_stale, raise_epoch, read_is_stale};
 pub use event::{Event, LifeEvent, What};
 pub use finish::{finish, settle_finished, unspent};
 pub use process::process;

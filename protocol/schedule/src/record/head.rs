@@ -129,6 +129,11 @@ impl Status {
         Self::Shutdown,
     ];
 
+    /// Whether a run is still to come: it waits for its trigger, or for a better price.
+    pub fn awaits_run(self) -> bool {
+        matches!(self, Self::Pending | Self::Waiting)
+    }
+
     /// Whether the schedule has ended.
     pub fn is_ended(self) -> bool {
         match self {

@@ -1,6 +1,6 @@
 //! A client that has a job and sends transfers to one validator until they are final.
 
-use crate::sim::{machine::Machine, opened::Store, orders::Orders};
+use crate::sim::{machine::Machine, market, opened::Store, orders::Orders};
 use alloy_primitives::{Address, U256};
 use almanac_bft::Replica;
 use almanac_consensus::Admission;
@@ -45,6 +45,8 @@ pub struct Client {
     pub ahead: u64,
     /// Gas that the runs of its job ask for.
     pub run_gas: u64,
+    /// Whether it has scheduled transactions too.
+    pub has_market: bool,
 }
 
 impl Client {
@@ -55,6 +57,11 @@ impl Client {
             let elsewhere = self.elsewhere(round);
             if let Some(order) = orders.next(&context, &self.replica, &self.archive).await {
                 self.submit(order, elsewhere.as_ref());
+            }
+            if self.has_market {
+                for order in market::orders(self.index, &self.replica).await {
+                    self.submit(&order, elsewhere.as_ref());
+                }
             }
             self.transfer(&mut signed, elsewhere.as_ref()).await;
             context.sleep(Duration::from_millis(150)).await;

@@ -3,6 +3,7 @@
 use crate::sim::{
     clock::SimClock,
     machine::Machine,
+    market,
     marks::{Mark, Marks},
     network::Network,
     opened::Store,
@@ -13,7 +14,7 @@ use almanac_bft::{
     block::{BlockContext, key_bytes},
 };
 use almanac_consensus::{Application as Chain, Deadline, Proposal};
-use almanac_primitives::{Block, TimestampMs};
+use almanac_primitives::{Block, TimestampMs, block::receipts_root};
 use commonware_consensus::{Application, marshal::ancestry::Ancestry, simplex::scheme::ed25519::Scheme};
 use commonware_cryptography::{Digested, Signer as _, ed25519::PrivateKey};
 use commonware_runtime::{Clock, Spawner};
@@ -48,6 +49,12 @@ pub enum Lie {
     RepeatRun,
     /// Due runs are done in another order.
     ReorderRuns,
+    /// A market run is left out.
+    DropMarket,
+    /// Market runs are said to have run in another order.
+    ReorderMarket,
+    /// A market run is said to have paid another price.
+    MispriceMarket,
     /// There is no proposal at all.
     Silence,
     /// The block is true, and some validators do not get it, nor when they ask for it.
@@ -85,7 +92,12 @@ impl Lie {
 
     /// Whether it is about what is due.
     pub fn is_about_runs(self) -> bool {
-        matches!(self, Self::DropRun | Self::RepeatRun | Self::ReorderRuns)
+        matches!(self, Self::DropRun | Self::RepeatRun | Self::ReorderRuns) || self.is_about_market()
+    }
+
+    /// Whether it is about scheduled transactions, which only some networks have.
+    fn is_about_market(self) -> bool {
+        matches!(self, Self::DropMarket | Self::ReorderMarket | Self::MispriceMarket)
     }
 
     /// Makes a lie of an honest block.
@@ -98,6 +110,9 @@ impl Lie {
             | Self::DropRun
             | Self::RepeatRun
             | Self::ReorderRuns
+            | Self::DropMarket
+            | Self::ReorderMarket
+            | Self::MispriceMarket
             | Self::Withhold
             | Self::OtherBody
             | Self::Equivocate
@@ -241,10 +256,14 @@ impl Liar {
             deadline: Deadline::NEVER,
         };
         let made = self.tampered.as_ref()?.propose(&parent, proposal).await.ok()?;
-        if made.block.header.receipts_root == header.receipts_root {
+        let mut block = Block::clone(&made.block);
+        if let Some(receipts) = market::falsified(self.lie, &made.output.receipts) {
+            block.header.receipts_root = receipts_root(&receipts);
+        }
+        if block.header.receipts_root == header.receipts_root {
             return None;
         }
         self.marks.add(Mark::Told(self.lie));
-        Some(ConsensusBlock::new(made.block).unwrap().digested())
+        Some(ConsensusBlock::new(Arc::new(block)).unwrap().digested())
     }
 }

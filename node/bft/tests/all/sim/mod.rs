@@ -22,6 +22,7 @@ mod liar;
 mod lies;
 mod line;
 mod machine;
+mod market;
 mod marks;
 mod names;
 mod network;

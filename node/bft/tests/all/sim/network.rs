@@ -11,6 +11,7 @@ use crate::sim::{
     jobs,
     liar::{Lie, Proposed},
     machine::Machine,
+    market,
     marks::{Mark, Marks},
     node::{self, Node},
     opened, orders,
@@ -63,6 +64,8 @@ pub struct Network {
     pub transfers: u64,
     /// How many of them are under way at a time.
     pub transfers_ahead: u64,
+    /// Whether clients have scheduled transactions, beside their jobs.
+    pub has_market: bool,
     /// Simulated time that a transaction takes to execute.
     pub transaction_time: Duration,
     /// Simulated time that executing a run takes.
@@ -105,6 +108,15 @@ impl Network {
     }
 
     pub fn new(size: u64) -> Self {
+        Self::with(size, false)
+    }
+
+    /// One whose clients have scheduled transactions too.
+    pub fn with_market(size: u64) -> Self {
+        Self::with(size, true)
+    }
+
+    fn with(size: u64, has_market: bool) -> Self {
         let mut keys: Vec<_> = (0..size).map(PrivateKey::from_seed).collect();
         keys.sort_by_key(PrivateKey::public_key);
         let validators = keys.iter().enumerate().map(|(index, key)| Validator {
@@ -117,7 +129,10 @@ impl Network {
             Genesis { validators: validators.collect(), timestamp_ms: TimestampMs(0), ..genesis() };
         for client in 0..size {
             let funded = genesis.allocations[&person(client).address].clone();
-            genesis.allocations.insert(orders::owner(client).address, funded);
+            genesis.allocations.insert(orders::owner(client).address, funded.clone());
+            if has_market {
+                genesis.allocations.insert(market::owner(client).address, funded);
+            }
         }
         genesis.parameters.insert(CRON_INTERVAL_SECONDS_MIN.name.to_owned(), 1);
         let marks = Marks::default();
@@ -142,6 +157,7 @@ impl Network {
             keys,
             transfers: 20,
             transfers_ahead: 3,
+            has_market,
             transaction_time: Duration::ZERO,
             run_time: Duration::ZERO,
             unsynced: Unsynced::Lost,

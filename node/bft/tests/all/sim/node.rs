@@ -370,6 +370,7 @@ impl Surroundings {
                 transfers: network.transfers,
                 ahead: network.transfers_ahead,
                 run_gas: network.run_gas(),
+                has_market: network.has_market,
             };
             context.child("client").spawn(|context| client.run(context));
         }

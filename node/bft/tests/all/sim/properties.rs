@@ -2,7 +2,7 @@
 
 use crate::sim::{
     client::{self, RECEIVER, account},
-    jobs,
+    jobs, market,
     network::Network,
     node::Node,
 };
@@ -138,6 +138,9 @@ impl Agreement {
             self.check_transfers(node).await?;
         }
         let runs = jobs::check_within(&self.chain.lock().unwrap(), self.network.late_blocks_max())?;
+        if self.network.has_market {
+            market::check(&self.chain.lock().unwrap(), self.network.participants().count())?;
+        }
         self.check_count(&nodes, runs).await
     }
 

@@ -3,7 +3,7 @@
 use crate::sim::{
     disk,
     faults::{Faults, Links},
-    jobs,
+    jobs, market,
     marks::{Mark, Marks},
     network::Network,
     orders,
@@ -68,7 +68,8 @@ pub fn run(network: &Network, seed: u64, links: Links, faults: Faults, height: u
     let (begin, healed) = (milliseconds(faults.begin()), faults.end());
     let agreement = Agreement::new(&network);
     let chain = agreement.chain.clone();
-    let until = milliseconds(healed + Duration::from_secs(2)).max(orders::ENDED_BY);
+    let ended_by = if network.has_market { market::ENDED_BY } else { orders::ENDED_BY };
+    let until = milliseconds(healed + Duration::from_secs(2)).max(ended_by);
     let finished = Finished { network: network.clone(), height, until };
     let link = Link { latency: links.latency, jitter: links.jitter, success_rate: probability!(1.0) };
     let mut plan = PlanBuilder::new(network.clone())

@@ -25,6 +25,9 @@ impl Agenda for Tampered {
             }
             Lie::RepeatRun if !due.is_empty() => due.insert(0, due[0]),
             Lie::ReorderRuns => due.reverse(),
+            Lie::DropMarket if queue == Queue::Market && !due.is_empty() => {
+                due.remove(0);
+            }
             _ => {}
         }
         Ok(due)

@@ -6,6 +6,7 @@ mod callbacks;
 mod eth;
 mod figures;
 mod life;
+mod market;
 mod news;
 mod proofs;
 use crate::support::*;

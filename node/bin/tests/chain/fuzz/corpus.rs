@@ -44,6 +44,11 @@ fn about_schedules(job: &Value) -> Vec<Request> {
         ("almanac_capacity", json!([{ "from": 1_000, "to": 3_600_000 }])),
         ("almanac_preview", json!([job, 3])),
         ("almanac_preview", json!([{ "from": ALICE, "to": SCHEDULER, "value": "0x1", "data": "0x" }, 1])),
+        (
+            "almanac_estimateSchedule",
+            json!([{ "time": 2_000_000_000_000u64, "gas": 100_000, "bid": "0xe8d4a51000", "value": "0x1",
+            "data": "0x01", "expiryBlocks": 3 }]),
+        ),
         ("almanac_runway", json!([job])),
         ("almanac_getParameters", json!([])),
         ("almanac_getAccount", json!([ALICE])),
