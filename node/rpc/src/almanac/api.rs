@@ -18,7 +18,7 @@ use super::{
     schedule::{self, RpcSchedule, SchedulesPage},
     summaries::{self, Summary},
 };
-use crate::{answer::Answer, error, session::Session};
+use crate::{answer::Answer, session::Session};
 use alloy_primitives::Address;
 use almanac_proof::{ProofJson, Subject};
 use jsonrpsee::{Extensions, core::RpcResult, proc_macros::rpc};
