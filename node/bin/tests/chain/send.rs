@@ -64,7 +64,7 @@ fn a_transaction_is_orderless_unless_it_has_a_number() {
     for n in 0..2 {
         let told = sent_json(&node, &["--dev-account", "0", "--to", SEVEN, "--sequence"]);
         let shown = node.result("eth_getTransactionByHash", json!([told["hash"]]));
-        assert_eq!((&shown["type"], number(&shown["nonce"])), (&json!("0x72"), n));
+        assert_eq!((&shown["almanacType"], number(&shown["nonce"])), (&json!("0x72"), n));
         assert_eq!(told["receipt"], node.receipt(&told["hash"]));
     }
     assert_eq!(node.balance(SEVEN), U256::from(5));
