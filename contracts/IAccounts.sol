@@ -3,9 +3,9 @@ pragma solidity ^0.8.24;
 
 /// The keys of accounts, at 0x…a104. A key is one leaf or a tree of them, in preorder:
 ///
-///     01 ‖ address             a secp256k1 key, by its Ethereum address
-///     02 ‖ Ed25519 key
-///     03 ‖ n ‖ k ‖ n children  satisfied if k of its children are
+/// - 01 ‖ address: a secp256k1 key, by its Ethereum address
+/// - 02 ‖ Ed25519 key
+/// - 03 ‖ n ‖ k ‖ n children: satisfied if k of its children are
 ///
 /// At most 4 levels and 32 leaves. A signature is 65 bytes (r ‖ s ‖ yParity, low s) or 96 (Ed25519 key ‖ signature);
 /// signatures stand in ascending order of their leaves, and none is superfluous.
