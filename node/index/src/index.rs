@@ -279,7 +279,7 @@ impl Index {
     /// Every account and every slot after the last block, accounts first. Loads all of them into memory. Of a forked
     /// chain, those that its own blocks wrote.
     pub fn tip_accounts(&self) -> Result<Vec<(StateKey, Bytes)>, StoreError> {
-        self.0.store.ask(read::accounts_and_slots)
+        self.0.store.ask(|view| read::accounts_and_slots(view, self.0.origin.is_some()))
     }
 
     /// Lowest height whose state may be read.

@@ -51,12 +51,12 @@ pub(crate) fn value_at(
     view.get(Table::State, &key, |row| Ok(Bytes::copy_from_slice(row)))
 }
 
-/// Every account and every slot at the tip, accounts first.
-pub(crate) fn accounts_and_slots(view: &View<'_>) -> Result<Vec<(StateKey, Bytes)>, Fault> {
+/// Every account and every slot at the tip, accounts first. Of a forked chain, without the marks of what it removed,
+/// which have no bytes.
+pub(crate) fn accounts_and_slots(view: &View<'_>, is_forked: bool) -> Result<Vec<(StateKey, Bytes)>, Fault> {
     let last = [&[1][..], &[u8::MAX; 52]].concat();
     let rows = view.range(Table::State, &[0]..=&last);
-    // No bytes mark what a forked chain removed.
-    let there = rows.filter(|row| row.as_ref().map_or(true, |(_, value)| !value.is_empty()));
+    let there = rows.filter(|row| row.as_ref().map_or(true, |(_, value)| !is_forked || !value.is_empty()));
     there.map(|row| row.and_then(|(key, value)| Ok((rows::read_account_key(&key)?, value.into())))).collect()
 }
 
