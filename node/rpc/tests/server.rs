@@ -81,7 +81,7 @@ const FILES: &[StaticFile] = &[
 ];
 
 /// How long it takes to make a page that lists much.
-const LONG: Duration = Duration::from_millis(700);
+const LONG: Duration = Duration::from_millis(1_500);
 
 fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
@@ -357,14 +357,14 @@ async fn pages_that_take_long_hold_nobody_up() {
     let (server, _) = start(Limits::default()).await;
     let address = server.address();
     tokio::task::spawn_blocking(move || {
-        let mut pages: Vec<TcpStream> = (0..4).map(|_| connect(address)).collect();
+        let mut pages: Vec<TcpStream> = (0..2).map(|_| connect(address)).collect();
         for page in &mut pages {
             write!(page, "GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         }
         std::thread::sleep(Duration::from_millis(100));
         let begin = Instant::now();
         assert!(ask(&mut connect(address)).contains("pong"));
-        assert!(begin.elapsed() < 2 * LONG, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < LONG / 2, "{:?}", begin.elapsed());
         assert!(pages.iter_mut().all(|page| read(page).contains("long")));
     })
     .await
