@@ -45,7 +45,7 @@ If the chain has validators, the file also proves that the block is final. Check
 )]
 pub(crate) struct GetArgs {
     /// URL of a running node, http://HOST:PORT.
-    #[arg(long, value_name = "URL", value_parser = Endpoint::parse)]
+    #[arg(long, alias = "rpc-url", value_name = "URL", value_parser = Endpoint::parse)]
     rpc: Option<Endpoint>,
 
     /// Data directory of a stopped node.

@@ -46,7 +46,7 @@ A transaction in a file may get further signatures: of the fee payer, or of othe
 )]
 pub(crate) struct SendCommand {
     /// URL of a running node, http://HOST:PORT.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8545", value_parser = Endpoint::parse)]
+    #[arg(long, alias = "rpc-url", value_name = "URL", default_value = "http://127.0.0.1:8545", value_parser = Endpoint::parse)]
     rpc: Endpoint,
 
     /// Account to call or pay.

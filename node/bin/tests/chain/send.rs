@@ -24,7 +24,7 @@ fn bob() -> Person {
 }
 
 fn send(node: &Node, arguments: &[&str]) -> Output {
-    run(&[&["send", "--rpc", &format!("http://{}", node.address)], arguments].concat())
+    run(&[&["send", "--rpc-url", &format!("http://{}", node.address)], arguments].concat())
 }
 
 fn sent(node: &Node, arguments: &[&str]) -> String {
@@ -148,7 +148,7 @@ fn a_fee_payer_signs_a_file_and_pays() {
         let url = format!("http://{}", node.address);
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_almanac"));
         command
-            .args(["send", "--rpc", &url, "--to", SEVEN, "--no-wait"])
+            .args(["send", "--rpc-url", &url, "--to", SEVEN, "--no-wait"])
             .env("ALMANAC_KEY", key)
             .output()
             .unwrap()
