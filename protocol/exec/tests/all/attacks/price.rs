@@ -6,7 +6,12 @@ use crate::attacks::{
     FLOODER, IParameters, LEAST_RUN_GAS, NOBODY, TRIER, cheap_order, fill, flooder_data, largest_chain,
     load::put_by_hand, stopwatch::process_time, wide_chain,
 };
-use crate::support::{contracts::*, cron::*, *};
+use crate::support::{
+    contracts::*,
+    cron::*,
+    market::{GWEI, IScheduledTransactions::ScheduledTransaction, Market, sender, txn},
+    *,
+};
 use alloy_primitives::{Address, Bytes, TxKind, U256};
 use alloy_sol_types::SolCall;
 use almanac_exec::{Candidates, execute, prefetch};
@@ -15,11 +20,15 @@ use almanac_primitives::{
     addresses::{CRON_REGISTRY, LEDGER, PARAMETERS},
     params::{
         BASE_FEE_FLOOR_WEI, BLOCK_GAS_MAX, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_MAX, LANE_LOOK_GAS,
+        MARKET_LOOKS_MAX,
     },
 };
 use almanac_state::{QmdbConfig, QmdbStore, StateStore as _, with_reader};
 use commonware_runtime::{Runner as _, tokio};
 use std::time::{Duration, Instant};
+
+/// What the creation of a scheduled transaction pays for, at least (decision 0035).
+const INSERT_GAS: u64 = 222_000;
 
 /// How much slower than plain work an operation may be for its gas.
 const SLOWER_MAX: f64 = 2.0;
@@ -65,6 +74,34 @@ fn attack_27_a_look_takes_the_time_of_its_gas() {
     let share = median * LANE_LOOK_GAS as f64;
     println!("one look: {look:.0} ns; {LANE_LOOK_GAS} gas of plain work: {share:.0} ns");
     assert!(look <= SLOWER_MAX * share, "{look} ns against {share} ns");
+}
+
+/// The market lane meets those that cannot pay, at most `market_looks_max` in a block. Meeting one is no slower than the
+/// gas of its creation, which paid for it; the time of a whole such block is printed.
+#[test]
+#[ignore = "measures time; make bench-prices"]
+fn attack_27_a_look_of_the_market_takes_less_than_was_paid() {
+    let median = plain_median();
+    let [few, many] = [100, MARKET_LOOKS_MAX.default].map(|count| {
+        let mut market = Market::new();
+        let due = market.next() + HOUR * 1_000;
+        let cheap = ScheduledTransaction { maxGasUnitPrice: GWEI, ..txn(due) };
+        // Half of a block at a time: the base fee stays where it is.
+        for _ in 0..count / 50 {
+            market.insert_all(sender(), &vec![cheap.clone(); 50]);
+        }
+        market.congest(u128::from(2 * GWEI));
+        let seconds = due.div_ceil(1_000) + 1;
+        let work = Work { name: "looks", chain: market.chain, seconds, transactions: Vec::new() };
+        let best = (0..TRIES).map(|_| work.on_disk(Vec::new(), seconds)).min_by_key(|taken| taken.executed);
+        let best = best.unwrap();
+        println!("{count} are met: {:?}, and {:?} to be durable", best.executed, best.durable);
+        best.executed + best.durable
+    });
+    let look = (many.as_nanos() as f64 - few.as_nanos() as f64) / (MARKET_LOOKS_MAX.default - 100) as f64;
+    let paid = median * INSERT_GAS as f64;
+    println!("one look: {look:.0} ns; {INSERT_GAS} gas of plain work: {paid:.0} ns");
+    assert!(look <= paid, "{look} ns against {paid} ns");
 }
 
 /// Nanoseconds per gas of plain work: the median of its kinds.
