@@ -237,6 +237,8 @@ function summary(results, gaps, updated) {
     if (count("skip", false) > 0) parts.push(`${count("skip", false)} skipped`);
     if (closed > 0 && !updated) parts.push(`${closed} gaps closed: take them out with --update-gaps`);
     if (failed > 0) parts.push(`logs in ${path.join(home, "logs")}`);
+    // Once more at the end, where a long log is read first.
+    results.filter((r) => r.status === "not ok" && !gaps.has(`${r.suite}: ${r.check}`)).forEach((r) => printLine(r, gaps));
     console.log(parts.join(", "));
     return updated || (failed === 0 && closed === 0);
 }

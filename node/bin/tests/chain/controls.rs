@@ -11,6 +11,8 @@ const READER: &str = "0x5f545f5260205ff3";
 /// Reverts as long as the block's time is below its slot 0: PUSH0 SLOAD TIMESTAMP LT PUSH1 8 JUMPI STOP
 /// JUMPDEST PUSH0 PUSH0 REVERT.
 const TIMELOCK: &str = "0x5f544210600857005b5f5ffd";
+/// Stores the block's time in slot 0: TIMESTAMP PUSH0 SSTORE STOP.
+const STORES_THE_TIME: &str = "0x425f5500";
 
 /// Time of the last block, in seconds.
 fn time(node: &Node) -> u64 {
@@ -225,6 +227,24 @@ fn what_is_tried_out_sees_the_time_that_was_set() {
     node.result("evm_setNextBlockTimestamp", json!([opens]));
     assert_eq!(send(&node, &request)["status"], "0x1");
     assert_eq!(time(&node), number(&json!(opens)));
+}
+
+/// A call that stores the time costs less in a block whose time is stored already; the transaction comes a second later.
+#[test]
+fn an_estimate_is_enough_a_second_later_too() {
+    let node = Node::start(&[]);
+    node.result("evm_mine", json!([]));
+    node.result("anvil_setCode", json!([NOBODY, STORES_THE_TIME]));
+    let next = time(&node) + 100;
+    node.result("anvil_setStorageAt", json!([NOBODY, "0x0", format!("{next:#x}")]));
+    node.result("evm_setNextBlockTimestamp", json!([next]));
+    let mut request = json!({ "from": ALICE, "to": NOBODY });
+    request["gas"] = node.result("eth_estimateGas", json!([request]));
+    let filled = node.result("eth_fillTransaction", json!([{ "from": ALICE, "to": NOBODY }]));
+    assert_eq!(filled["tx"]["gas"], request["gas"]);
+    node.result("evm_setNextBlockTimestamp", json!([next + 1]));
+    assert_eq!(send(&node, &request)["status"], "0x1");
+    assert_eq!(time(&node), next + 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{
     Eth,
     attempt::{Attempt, AttemptError, Overrides, called},
-    estimate::estimate,
+    estimate::{estimate, estimate_soon},
     simulate::{SimulatedBlock, simulate_blocks},
 };
 use crate::{answer::Answer, error};
@@ -97,9 +97,11 @@ impl CallsApiServer for Eth {
         block_overrides: Option<Box<BlockOverrides>>,
     ) -> RpcResult<U64> {
         let block = block.unwrap_or(BlockId::pending());
-        self.try_out(Some(block), Overrides { state, block: block_overrides }, |mut attempt| {
+        let is_soon = block.is_pending() && block_overrides.is_none();
+        self.try_out(Some(block), Overrides { state, block: block_overrides }, move |mut attempt| {
             let call = attempt.call(request)?;
-            match estimate(&call, |call| attempt.run(call)).map_err(|error| error::attempt(&error))? {
+            let estimate = if is_soon { estimate_soon } else { estimate };
+            match estimate(&call, &mut attempt).map_err(|error| error::attempt(&error))? {
                 Ok(gas) => Ok(U64::from(gas.0)),
                 Err(failed) => Err(error::failed_call(&called(&call), &failed)),
             }

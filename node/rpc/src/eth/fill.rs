@@ -3,7 +3,7 @@
 use super::{
     Eth,
     attempt::{Overrides, called},
-    estimate::estimate,
+    estimate::estimate_soon,
     fees::TIP,
 };
 use crate::error;
@@ -52,7 +52,7 @@ impl Eth {
         let request = TransactionRequest { gas_price: None, max_fee_per_gas: None, ..request };
         self.try_out(Some(BlockId::pending()), Overrides::default(), |mut attempt| {
             let call = attempt.call(request)?;
-            match estimate(&call, |call| attempt.run(call)).map_err(|error| error::attempt(&error))? {
+            match estimate_soon(&call, &mut attempt).map_err(|error| error::attempt(&error))? {
                 Ok(gas) => Ok(gas.0),
                 Err(failed) => Err(error::failed_call(&called(&call), &failed)),
             }
