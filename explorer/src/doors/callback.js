@@ -16,6 +16,16 @@ export const PRIORITIES = [
     { name: "low", label: "Low", words: "runs after its second, when a block has room", price: "× 2" },
 ];
 
+export const form = {
+    label: "Callback",
+    words: "One call in a second that is booked for it, with a priority and a fixed fee. FLIP-330.",
+    target: "Handler",
+    targetHint: "A contract with executeCallback(uint64,bytes). It books itself, or allows you with setScheduler. Your own account may be one too.",
+    legend: "Priority and effort",
+    costs: "is the fee; it does not change later",
+    send: "Book it",
+};
+
 export function describe({ terms }) {
     const priority = terms?.priority ?? "";
     const booked = priority === "low" ? `${grouped(num(terms?.effort))} effort, when there is room` : `${grouped(num(terms?.effort))} effort booked`;

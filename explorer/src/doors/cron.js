@@ -11,6 +11,17 @@ export const name = "cron";
 export const title = "Cron job";
 export const spec = "ARC-21";
 
+/// What the form for a new one says.
+export const form = {
+    label: "Cron job",
+    words: "A call of any contract, once or every interval, paid from an escrow. ARC-21.",
+    target: "Target",
+    targetHint: "The contract that is called.",
+    legend: "Gas and escrow",
+    costs: "go into escrow",
+    send: "Schedule it",
+};
+
 /// What a schedule is, in words.
 export function describe(schedule) {
     const { terms } = schedule;

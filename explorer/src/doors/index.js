@@ -1,10 +1,11 @@
 // The doors that this explorer knows. A new door is a file beside this one and a line here.
 import * as callback from "./callback.js";
 import * as cron from "./cron.js";
+import * as market from "./market.js";
 import { shortHex } from "../lib/format.js";
 import { decodeCall } from "./decode.js";
 
-export const DOORS = [cron, callback];
+export const DOORS = [cron, callback, market];
 
 /// A door that is not known yet still shows what every schedule has.
 const unknown = {
@@ -24,7 +25,8 @@ export const doorOf = (schedule) => DOORS.find(({ name }) => name === (schedule.
 export const SYSTEM = new Map([
     [cron.address, "Cron registry"],
     [callback.address, "Callback scheduler"],
-    ["0x000000000000000000000000000000000000a101", "Scheduled transactions"],
+    [market.address, "Scheduled transactions"],
+    ["0x000000000000000000000000000000000000a104", "Accounts"],
     ["0x000000000000000000000000000000000000a105", "Parameters"],
     ["0x000000000000000000000000000000000000a1ff", "Ledger"],
     ["0x000000000000000000000000000000000000a1de", "Developer's edits"],

@@ -49,10 +49,12 @@ export function compact(number) {
     return String(Number(value.toPrecision(3)));
 }
 
-export function parseCoins(text) {
-    const match = String(text).trim().match(/^(\d*)(?:\.(\d{0,18}))?$/);
-    if (!match || (!match[1] && !match[2])) throw new Error(`${text || "nothing"} is no amount of coins`);
-    return BigInt(match[1] || "0") * WEI + BigInt((match[2] ?? "").padEnd(18, "0"));
+/// An amount of coins in wei, or of another unit with fewer decimals.
+export function parseCoins(text, unit = "coins", decimals = 18) {
+    const match = String(text).trim().match(/^(\d*)(?:\.(\d*))?$/);
+    const fraction = match?.[2] ?? "";
+    if (!match || (!match[1] && !fraction) || fraction.length > decimals) throw new Error(`${text || "nothing"} is no amount of ${unit}`);
+    return BigInt(match[1] || "0") * 10n ** BigInt(decimals) + BigInt(fraction.padEnd(decimals, "0") || "0");
 }
 
 const UNITS = [["day", 86_400], ["h", 3_600], ["min", 60], ["s", 1]];

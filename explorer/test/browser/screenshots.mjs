@@ -22,6 +22,7 @@ try {
         callback: `#/schedule/${ids.callback}`,
         create: `#/create?target=${ids.counter}`,
         "create-callback": "#/create?kind=callback",
+        "create-market": "#/create?kind=market",
         subscriptions: `#/subscriptions?account=${ids.customer}`,
         merchant: `#/subscriptions?side=merchant&account=${ids.merchant}`,
         blocks: "#/blocks",

@@ -16,6 +16,7 @@ let node = await startNode();
 try {
     await step("create, run, cancel on a desktop", () => story("desktop", "light"));
     await step("create, run, cancel on a phone in the dark", () => story("phone", "dark"));
+    await step("a transaction that bids, runs and is taken back", market);
     await step("subscribe, charge, fail, resume, stop", subscriptions);
     await step("text from the chain is only shown", hostile);
     await step("every page, by axe", everyPage);
@@ -112,6 +113,46 @@ async function story(size, theme) {
     const after = BigInt(await node.call("eth_getBalance", owner, "latest"));
     assert.ok(after > balance && after - balance <= BigInt(escrow), "the owner has it, less the gas");
     none(troubles, `story, ${size}`);
+    await page.close();
+}
+
+/// A scheduled transaction by the form: a payment with a bid of its own runs; another is taken back with its deposit.
+async function market() {
+    const { page, troubles } = await open("#/create?kind=market");
+    const payee = "0x00000000000000000000000000000000000000dd";
+    const fill = async (bid) => {
+        await page.goto(`${node.url}/#/create?kind=market`);
+        await page.getByRole("button", { name: "Transaction", exact: true }).click();
+        await page.getByRole("button", { name: "Calldata" }).click();
+        await page.fill('input[name="target"]', payee);
+        await page.fill('input[name="value"]', "0.5");
+        await page.fill('input[name="bid"]', bid);
+        const before = page.getByRole("region", { name: "What it would do" });
+        await before.getByText("is the deposit").waitFor();
+        await before.getByText("Likely price").waitFor();
+        return before;
+    };
+    const before = await fill("7");
+    await before.getByText(/Expected in block/).waitFor();
+    await page.getByRole("button", { name: "Schedule it" }).click();
+    await page.waitForURL(/#\/schedule\//);
+    await page.getByText("Pay 0.5 coins, once, for at most 7 gwei per gas.").waitFor();
+    await page.getByRole("button", { name: "To next run" }).click();
+    await page.getByRole("region", { name: "Runs", exact: true }).getByText("✓ ok").waitFor();
+    assert.equal(BigInt(await node.call("eth_getBalance", payee, "latest")), 5n * 10n ** 17n);
+    await fill("9");
+    await page.getByRole("button", { name: "Schedule it" }).click();
+    await page.waitForURL(/#\/schedule\//);
+    const id = decodeURIComponent(new URL(page.url()).hash.split("/")[2]);
+    const { escrow } = await node.call("almanac_getSchedule", id);
+    assert.equal(BigInt(escrow), 100_000n * 9n * 10n ** 9n + 5n * 10n ** 17n, "gas × bid + value");
+    await page.getByRole("button", { name: "Cancel", exact: true }).click();
+    await page.getByText("The whole deposit").waitFor();
+    await page.getByRole("button", { name: "Cancel this schedule" }).click();
+    await page.getByText("returned to the owner").waitFor();
+    assert.equal((await node.call("almanac_getSchedule", id)).end.refunded, escrow);
+    none(await accessibilityProblems(page), "a cancelled scheduled transaction");
+    none(troubles, "market");
     await page.close();
 }
 
@@ -257,7 +298,8 @@ async function snippets() {
     const tools = path.join(root, "target/client-test");
     const solc = createRequire(`${tools}/`)("solc");
     const count = async () => (await node.call("almanac_listSchedules", { owner: node.accounts[0], status: "pending", limit: 100 })).schedules.length;
-    for (const [kind, file] of [["cron", "ICronRegistry"], ["callback", "ICallbackScheduler"]]) {
+    const kinds = [["cron", "ICronRegistry", "id"], ["callback", "ICallbackScheduler", "id"], ["market", "IScheduledTransactions", "key"]];
+    for (const [kind, file, answer] of kinds) {
         const { page } = await open(`#/create?kind=${kind}`);
         const code = page.getByRole("region", { name: "The same in code" });
         const shown = {};
@@ -273,7 +315,7 @@ async function snippets() {
         assert.equal(await count(), before + 2, kind);
         const sources = {
             [`${file}.sol`]: { content: fs.readFileSync(path.join(root, `contracts/${file}.sol`), "utf8") },
-            "Shown.sol": { content: `pragma solidity ^0.8.24; import "./${file}.sol"; contract Shown { function book() external payable { ${shown.Solidity} id; } }` },
+            "Shown.sol": { content: `pragma solidity ^0.8.24; import "./${file}.sol"; contract Shown { function book() external payable { ${shown.Solidity} ${answer}; } }` },
         };
         const input = { language: "Solidity", sources, settings: { outputSelection: { "*": { "*": ["abi"] } } } };
         const { errors = [] } = JSON.parse(solc.compile(JSON.stringify(input)));
