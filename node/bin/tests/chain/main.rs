@@ -5,6 +5,7 @@ mod almanac;
 mod clock;
 mod controls;
 mod dev;
+mod doors_page;
 mod eth;
 mod explorer;
 mod files;
