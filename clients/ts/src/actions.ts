@@ -3,6 +3,7 @@
 import { type Address, type Client, type Hash, type Hex, encodeFunctionData } from "viem";
 import { readContract } from "viem/actions";
 import { accountsAbi, callbacksAbi, cronAbi, marketAbi } from "./abis.js";
+import { type MarketKey, calendarActions } from "./calendar.js";
 import { doors } from "./chain.js";
 import { type NativeRequest, accountOf, prepareNative, sendNative } from "./native.js";
 
@@ -61,6 +62,7 @@ export function almanacActions() {
         const send = (to: Address, data: Hex, value: bigint, sending: Sending = {}): Promise<Hash> =>
             sendNative(client, { ...sending, calls: [{ to, value, data }] });
         return {
+            ...calendarActions(client),
             prepareNative: (request: NativeRequest) => prepareNative(client, request),
             sendNative: (request: NativeRequest) => sendNative(client, request),
 
@@ -73,6 +75,9 @@ export function almanacActions() {
             },
             cancelCron: (id: bigint, sending?: Sending) =>
                 send(doors.cron, encodeFunctionData({ abi: cronAbi, functionName: "cancel", args: [id] }), 0n, sending),
+            /** Adds wei to the escrow of anybody's job. */
+            topUpCron: (id: bigint, value: bigint, sending?: Sending) =>
+                send(doors.cron, encodeFunctionData({ abi: cronAbi, functionName: "topUp", args: [id] }), value, sending),
 
             /** What a FLIP-330 callback would cost, and when it would run. */
             estimateCallback: (callback: Omit<Callback, "fee" | "handler">) => {
@@ -102,6 +107,9 @@ export function almanacActions() {
                 const call = encodeFunctionData({ abi: marketAbi, functionName: "insert", args });
                 return send(doors.market, call, order.deposit, sending);
             },
+            /** Takes one back, with its whole deposit; `market.key` of `getSchedule`. */
+            cancelTransaction: (key: MarketKey, sending?: Sending) =>
+                send(doors.market, encodeFunctionData({ abi: marketAbi, functionName: "cancel", args: [key] }), 0n, sending),
             cancelAllTransactions: (sending?: Sending) =>
                 send(doors.market, encodeFunctionData({ abi: marketAbi, functionName: "cancelAll" }), 0n, sending),
 

@@ -2,6 +2,7 @@
 
 export * from "./abis.js";
 export * from "./actions.js";
+export * from "./calendar.js";
 export { almanacDev, doors, genesisHash } from "./chain.js";
 export { type NativeRequest, prepareNative, sendNative, signNativeRequest } from "./native.js";
 export {
