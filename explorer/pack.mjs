@@ -19,7 +19,7 @@ const KINDS = {
 };
 
 // What is bundled asks to be named.
-const bundled = ["svelte", "uplot", "@fontsource-variable/inter"];
+const bundled = ["svelte", "uplot", "marked", "@fontsource-variable/inter"];
 const licences = bundled.map((name) => {
     const folder = path.join(path.dirname(fileURLToPath(import.meta.url)), "node_modules", name);
     const file = fs.readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));

@@ -23,6 +23,7 @@ try {
         create: `#/create?target=${ids.counter}`,
         "create-callback": "#/create?kind=callback",
         "create-market": "#/create?kind=market",
+        docs: "#/docs/doors",
         subscriptions: `#/subscriptions?account=${ids.customer}`,
         merchant: `#/subscriptions?side=merchant&account=${ids.merchant}`,
         blocks: "#/blocks",

@@ -23,6 +23,7 @@ try {
     await step("a wallet of the browser signs", browserWallet);
     await step("the page of a validator", validator);
     await step("the code that the form shows works", snippets);
+    await step("the documentation of this node", documentation);
     await step("keyboard", keyboard);
     await step("offline and back", offline);
 } finally {
@@ -297,7 +298,8 @@ async function validator() {
 async function snippets() {
     const tools = path.join(root, "target/client-test");
     const solc = createRequire(`${tools}/`)("solc");
-    const count = async () => (await node.call("almanac_listSchedules", { owner: node.accounts[0], status: "pending", limit: 100 })).schedules.length;
+    // Of any status: one of an earlier step may end meanwhile.
+    const count = async () => (await node.call("almanac_listSchedules", { owner: node.accounts[0], limit: 100 })).schedules.length;
     const kinds = [["cron", "ICronRegistry", "id"], ["callback", "ICallbackScheduler", "id"], ["market", "IScheduledTransactions", "key"]];
     for (const [kind, file, answer] of kinds) {
         const { page } = await open(`#/create?kind=${kind}`);
@@ -321,6 +323,41 @@ async function snippets() {
         const { errors = [] } = JSON.parse(solc.compile(JSON.stringify(input)));
         none(errors.filter(({ severity }) => severity === "error").map(({ formattedMessage }) => formattedMessage), shown.Solidity);
     }
+}
+
+/// Every page of the contents opens, and every link between pages leads to a page and a section that exist.
+async function documentation() {
+    const { page, troubles } = await open("#/docs/doors");
+    await page.getByRole("heading", { name: "Which door to choose", level: 1 }).waitFor();
+    await page.getByRole("link", { name: "callbacks", exact: true }).first().click();
+    await page.getByRole("heading", { name: "Callbacks", level: 1 }).waitFor();
+    none(await accessibilityProblems(page), "a page of the documentation");
+    const contents = page.getByRole("navigation", { name: "Documentation" });
+    const waiting = await contents.getByRole("link").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
+    assert.ok(waiting.length > 25, `${waiting.length} pages in the contents`);
+    const seen = new Map();
+    const sections = [];
+    while (waiting.length) {
+        const address = waiting.pop();
+        const [hash, section] = address.split("?section=");
+        if (section) sections.push([hash, decodeURIComponent(section), address]);
+        if (seen.has(hash)) continue;
+        await page.goto(`${node.url}/${hash}`);
+        await page.locator("article h1").first().waitFor();
+        const found = await page.locator("article").evaluate((article) => ({
+            ids: [...article.querySelectorAll("[id]")].map(({ id }) => id),
+            links: [...article.querySelectorAll("a")].map((link) => link.getAttribute("href")),
+        }));
+        seen.set(hash, found.ids);
+        for (const href of found.links) {
+            if (href.startsWith("#/docs/")) waiting.push(href);
+            else if (href.startsWith("/docs/")) assert.equal((await page.request.get(node.url + href)).status(), 200, href);
+        }
+    }
+    for (const [hash, section, address] of sections) assert.ok(seen.get(hash)?.includes(section), `${address}: no such section`);
+    assert.ok(seen.size > 60, `${seen.size} pages`);
+    none(troubles, "documentation");
+    await page.close();
 }
 
 async function keyboard() {

@@ -91,7 +91,7 @@ impl Services {
             ("/health", health(self.index.clone(), role)),
             ("/metrics", Arc::new(move || figures.render() + &counters())),
         ];
-        let server = Server::start(address, config, served.methods(kind), pages, explorer::FILES).await?;
+        let server = Server::start(address, config, served.methods(kind), pages, &explorer::FILES).await?;
         Ok(Serving { server, heavy })
     }
 }

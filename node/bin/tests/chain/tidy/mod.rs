@@ -48,6 +48,14 @@ fn links_lead_somewhere() {
     fail_with(&paths::check_links(&documents, &tree));
 }
 
+/// The explorer shows the contents beside each page: what is not in them is not found.
+#[test]
+fn the_contents_have_every_page() {
+    let repository = Repository::open();
+    let missing = paths::missing_in_contents(&repository.read("docs/README.md"), &repository.files);
+    fail_with(&missing);
+}
+
 #[test]
 fn documents_name_existing_make_targets() {
     let known = targets::targets(&Repository::open().read("Makefile"));

@@ -121,6 +121,16 @@ fn anchors(text: &str) -> BTreeSet<String> {
     headings.map(anchor).collect()
 }
 
+/// Pages of `docs/` that its contents do not link to.
+pub(super) fn missing_in_contents(contents: &str, files: &[String]) -> Vec<String> {
+    let pages = files.iter().filter_map(|file| file.strip_prefix("docs/"));
+    pages
+        .filter(|page| page.ends_with(".md") && !page.contains('/') && *page != "README.md")
+        .filter(|page| !contents.contains(&format!("({page})")))
+        .map(|page| format!("docs/README.md does not link to {page}"))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +167,13 @@ mod tests {
         {
             assert!(check(&Span::inline(other), &tree()).is_empty(), "{other}");
         }
+    }
+
+    #[test]
+    fn a_page_that_is_not_in_the_contents_is_caught() {
+        let files = ["docs/README.md", "docs/a.md", "docs/b.md", "docs/decisions/0001.md"].map(String::from);
+        assert_eq!(missing_in_contents("[a](a.md)", &files), ["docs/README.md does not link to b.md"]);
+        assert!(missing_in_contents("[a](a.md) [b](b.md)", &files).is_empty());
     }
 
     #[test]
