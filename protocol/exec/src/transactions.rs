@@ -74,7 +74,7 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
         }
     }
     market.run_above(execution, None)?;
-    Ok(())
+    market.let_others_wait(execution)
 }
 
 /// How full the body is.

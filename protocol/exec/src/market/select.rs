@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Market   by time    ─┐ the first `market_looks_max` that are due
-//!                        ├─→ by price: the best `market_ready_max` run, the others wait
+//!                        ├─→ by price: the best `market_ready_max` run, the others stand behind them, and wait
 //!   Waiting  by price   ─┘ the first `market_ready_max` whose bid reaches the base fee
 //!   Expiring by clock   ──→ the first `market_expiries_max` that waited too long end
 //! ```
@@ -158,17 +158,20 @@ impl<'a, I: Inspector<EvmContext<'a>>> MarketWalk<'_, 'a, '_, I> {
         for entries in entries.chunks(ANNOUNCED_SCHEDULES) {
             announce(self.execution, entries, |entry| Record::keys(entry.schedule));
             for entry in entries {
-                let is_full = runs.runs.len() as u64 >= ready_max;
-                if let Some(record) = self.meet(*entry, is_full)? {
-                    runs.push(SelectedRun { run: record.run(base_fee), entry: *entry });
+                match self.meet(*entry)? {
+                    Some(record) if (runs.runs.len() as u64) < ready_max => {
+                        runs.push(SelectedRun { run: record.run(base_fee), entry: *entry });
+                    }
+                    Some(_) => runs.behind.push_back(*entry),
+                    None => {}
                 }
             }
         }
         Ok(runs)
     }
 
-    /// Meets one that is due or waits. Returns the record of one that runs.
-    fn meet(&mut self, entry: Entry, is_full: bool) -> Result<Option<Box<Record>>, WalkError> {
+    /// Meets one that is due or waits. Returns the record of one that can run.
+    fn meet(&mut self, entry: Entry) -> Result<Option<Box<Record>>, WalkError> {
         let (moment, clock) = (self.execution.moment(), self.lane.clock);
         let met = self.execution.act(|ledger| {
             let record = read(ledger, entry)?;
@@ -180,7 +183,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> MarketWalk<'_, 'a, '_, I> {
                 return end_now(ledger, record, End::Expired, moment);
             }
             match decide(&record, moment) {
-                Decision::Run { .. } if !is_full => Ok(Met::Runs(Box::new(record))),
+                Decision::Run { .. } => Ok(Met::Runs(Box::new(record))),
                 _ => {
                     life::wait(ledger, entry.schedule, clock)?;
                     Ok(Met::Waits)

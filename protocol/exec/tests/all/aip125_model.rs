@@ -117,12 +117,12 @@ impl Model {
     }
 
     /// Which items the start of a block makes ready, in order. Ends and moves the others.
-    fn start(&mut self, now: u64, fee: u64, failed: u64) -> Vec<usize> {
+    fn start(&mut self, now: u64, fee: u64, failed: u64) -> Ready {
         for (parameter, value) in std::mem::take(&mut self.upcoming) {
             self.parameters.load(parameter, value);
         }
         if self.parameters.get(MARKET_PAUSED) == 1 {
-            return vec![];
+            return Ready::default();
         }
         let bound = |parameter| usize::try_from(halved(self.parameters.get(parameter), failed)).unwrap();
         let (ready, looks, expiries) =
@@ -151,18 +151,18 @@ impl Model {
         met.extend(due);
         met.retain(|n| !over.contains(n));
         met.sort_by_key(|n| self.items[*n].order());
-        let mut runs = Vec::new();
+        let mut found = Ready { places: ready, ..Ready::default() };
         for n in met {
             let item = self.items[n].clone();
             if self.is_stale(&item) || until(&item) < self.clock {
                 self.end(n, Held::Expired);
-            } else if item.bid >= fee && runs.len() < ready {
-                runs.push(n);
+            } else if item.bid >= fee {
+                found.in_order.push(n);
             } else {
                 self.wait(n);
             }
         }
-        runs
+        found
     }
 
     fn indices(&self, is_wanted: impl Fn(&Item) -> bool) -> Vec<usize> {
@@ -182,6 +182,13 @@ impl Model {
     }
 }
 
+/// Those that can run in a block, the highest bid first, and how many of them have a place.
+#[derive(Default)]
+struct Ready {
+    in_order: Vec<usize>,
+    places: usize,
+}
+
 /// What a block has used so far.
 struct Used {
     shared: u64,
@@ -191,18 +198,23 @@ struct Used {
 
 impl Model {
     /// Takes the turn of every run that bids more than a price.
-    fn run_above(&mut self, runs: &mut Vec<usize>, price: Option<u64>, used: &mut Used) -> Vec<ScheduleId> {
+    fn run_above(&mut self, ready: &mut Ready, price: Option<u64>, used: &mut Used) -> Vec<ScheduleId> {
         let mut ran = Vec::new();
-        while let Some(n) =
-            runs.first().copied().filter(|n| price.is_none_or(|price| self.items[*n].bid > price))
+        while let Some(n) = ready
+            .in_order
+            .first()
+            .copied()
+            .filter(|n| ready.places > 0 && price.is_none_or(|price| self.items[*n].bid > price))
         {
-            runs.remove(0);
+            ready.in_order.remove(0);
             let item = self.items[n].clone();
             if item.gas > (30_000_000 - used.shared).min(used.budget - used.market) {
                 self.wait(n);
             } else if matches!(item.state, State::Ended(_)) || self.is_stale(&item) {
                 // Cancelled earlier in this block.
             } else {
+                // Only what runs takes a place.
+                ready.places -= 1;
                 let gas = if item.burns { item.gas } else { 21_000 };
                 used.shared += gas;
                 used.market += gas;
@@ -315,6 +327,12 @@ impl Play {
             self.act(act, receipt, now, fee);
         }
         expected.extend(self.model.run_above(&mut runs, None, &mut used));
+        for n in runs.in_order {
+            let item = self.model.items[n].clone();
+            if !matches!(item.state, State::Ended(_)) {
+                self.model.wait(n);
+            }
+        }
         let ran: Vec<_> = output
             .transactions
             .iter()

@@ -421,6 +421,12 @@ fn market_table() -> String {
             places,
             "the same, for those that wait too: their window goes on",
         ),
+        row(
+            "all of the lane: others in front that the first of them cancels in its block, made at the floor",
+            Box::new(move |_| (stale, FLOOR)),
+            places,
+            "the same: a place that is not used goes to the next, so all that a block looks at are needed",
+        ),
     ];
     let rows: Vec<_> = holding.into_iter().chain(delaying).collect();
     for row in &rows {

@@ -47,6 +47,35 @@ fn attack_03_refundable_bids_do_not_starve_dearer_ones() {
     assert_eq!(first, [market.id(&keys[0]), market.id(&keys[1])]);
 }
 
+/// Runs that cancel each other within a block take no places: those behind them run in the same block.
+#[test]
+fn attack_03_runs_that_are_cancelled_in_their_block_keep_nobody_out() {
+    let mut market = Market::with_parameters(&[("market_ready_max", 20)]);
+    let due = market.next() + 20_000;
+    let attacker = person(3);
+    let high = ScheduledTransaction {
+        senderAddr: attacker.address,
+        maxGasUnitPrice: 60 * GWEI,
+        to: person(7).address,
+        ..txn(due)
+    };
+    let first = ScheduledTransaction {
+        maxGasUnitPrice: 61 * GWEI,
+        maxGasAmount: 200_000,
+        to: SCHEDULED_TRANSACTIONS,
+        data: IScheduledTransactions::cancelAllCall {}.abi_encode().into(),
+        ..high.clone()
+    };
+    let attacking = market.insert_all(attacker, &[vec![first], vec![high; 29]].concat());
+    let honest: Vec<_> =
+        (0..5).map(|n| ScheduledTransaction { maxGasUnitPrice: 40 * GWEI - n, ..txn(due) }).collect();
+    let keys = market.insert_all(sender(), &honest);
+    let produced = market.block(due + 100, vec![]);
+    let expected: Vec<_> = attacking.iter().take(1).chain(&keys).map(|key| market.id(key)).collect();
+    assert_eq!(ran(&produced), expected, "the one that cancels, and all honest ones");
+    market.chain.replay();
+}
+
 /// Creation prepays what happens where nobody pays: by Ethereum's prices, slot by slot and log by log.
 #[test]
 fn attack_01_creation_pays_for_the_whole_life() {
