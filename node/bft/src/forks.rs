@@ -129,6 +129,7 @@ mod tests {
                 fee_recipient: FEE_RECIPIENT,
                 consensus: ConsensusContext::default(),
                 candidates: senders.iter().map(candidate).collect(),
+                more: almanac_consensus::More::NONE,
                 deadline: Deadline::NEVER,
             };
             block_on(self.0.propose(parent, proposal)).unwrap()

@@ -89,6 +89,7 @@ mod tests {
             fee_recipient: FEE_RECIPIENT,
             consensus: ConsensusContext::default(),
             candidates: Vec::new(),
+            more: almanac_consensus::More::NONE,
             deadline: Deadline::NEVER,
         };
         let made = replica.propose(&tip, proposal).await.unwrap();

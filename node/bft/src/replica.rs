@@ -5,7 +5,7 @@ use crate::{
     forks::{Forks, Place},
 };
 use alloy_primitives::{Address, B256, BlockHash};
-use almanac_consensus::{Application, ApplicationError, MadeBlock, Proposal, Proven, SharedPool, Tip};
+use almanac_consensus::{Application, ApplicationError, MadeBlock, More, Proposal, Proven, SharedPool, Tip};
 use almanac_exec::{BlockError, StateFault};
 use almanac_primitives::{Block, RecoveredTransaction, StateKey};
 use almanac_state::{ProveError, SealError, StateStore};
@@ -156,6 +156,13 @@ impl<S: StateStore<Batch: Send + 'static>> Replica<S> {
     pub(crate) fn candidates(&self, pool: &SharedPool, parent: &Tip<S::Batch>) -> Vec<RecoveredTransaction> {
         let included = self.forks().included(parent.header.number, parent.hash);
         pool.candidates_except(&included)
+    }
+
+    /// Finds further ones for the same block.
+    pub(crate) fn further_candidates(&self, pool: &Arc<SharedPool>, parent: &Tip<S::Batch>) -> More {
+        let included = self.forks().included(parent.header.number, parent.hash);
+        let pool = pool.clone();
+        More::by(move |offered| pool.candidates_except(&included.union(offered).copied().collect()))
     }
 
     /// Builds a block on `parent` and keeps it.

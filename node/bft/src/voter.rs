@@ -155,6 +155,7 @@ where
             fee_recipient: self.fee_recipient(&context.leader)?,
             consensus,
             candidates: self.replica.candidates(&self.pool, parent),
+            more: self.replica.further_candidates(&self.pool, parent),
             deadline: Deadline::at(self.clock.clone(), stop_at),
         })
     }

@@ -50,6 +50,9 @@ const WIDE_PART: u64 = 16;
 /// for others.
 const WIDE_BLOCKS: u64 = 8;
 
+/// Vouched candidates of a proposal, at most: one account can void all that it stands for with one transaction.
+const VOUCHED_MAX: usize = BLOCK_TRANSACTIONS_MAX / 10;
+
 /// Final blocks for which a transaction is not tried again after reading the state for it failed. Long enough
 /// that a value that stays unreadable does not keep this node's blocks empty, and short enough for a transient
 /// failure.
@@ -112,7 +115,7 @@ impl SharedPool {
         let (pool, set_aside) = (self.lock(), self.set_aside());
         let block_gas = self.block_gas.load(Ordering::Relaxed);
         let mut wide_gas_left = block_gas.saturating_mul(WIDE_BLOCKS);
-        let (mut best, mut open) = (pool.best(), Vec::new());
+        let (mut best, mut open, mut vouched_left) = (pool.best(), Vec::new(), VOUCHED_MAX);
         while open.len() < BLOCK_TRANSACTIONS_MAX
             && let Some(candidate) = best.next()
         {
@@ -121,9 +124,10 @@ impl SharedPool {
             }
             let gas = candidate.transaction().gas_limit();
             let wide_gas = if gas > block_gas / WIDE_PART { gas } else { 0 };
-            match wide_gas_left.checked_sub(wide_gas) {
+            let vouched = usize::from(pool.is_vouched(candidate.hash()));
+            match wide_gas_left.checked_sub(wide_gas).zip(vouched_left.checked_sub(vouched)) {
                 Some(left) if !set_aside.contains_key(&candidate.hash()) => {
-                    wide_gas_left = left;
+                    (wide_gas_left, vouched_left) = left;
                     open.push(candidate.clone());
                 }
                 // Later ones of the sender would leave a gap.
@@ -144,20 +148,8 @@ impl SharedPool {
         pool.on_block(now, next_base_fee, changed_accounts(&made.output.diff));
         pool.use_nonces(used_nonces(&made.output));
         pool.forget_signed(rotated_accounts(&made.output.diff));
-        // Keep those that a full block, a low cap or the order of runs kept out: they may be included later. Other
-        // rules stay broken.
-        for (hash, error) in &made.refused {
-            if !matches!(
-                error,
-                TransactionError::DoesNotFit { .. }
-                    | TransactionError::BlockCountFull { .. }
-                    | TransactionError::FeeCapBelowBaseFee { .. }
-                    | TransactionError::BehindRuns { .. }
-                    // A block's time may be behind the clock that admitted it.
-                    | TransactionError::ExpirationTooFar { .. }
-            ) {
-                pool.remove(*hash);
-            }
+        for (hash, _) in made.refused.iter().filter(|(_, error)| !may_pass_later(error)) {
+            pool.remove(*hash);
         }
         drop(pool);
         self.block_gas.store(made.block.header.gas_limit.0, Ordering::Relaxed);
@@ -194,6 +186,20 @@ impl SharedPool {
     pub async fn changed(&self) {
         self.changed.notified().await;
     }
+}
+
+/// Whether only a full block, a low cap or the order of runs kept a transaction out, so that a later block may include
+/// it. Other rules stay broken.
+pub(crate) fn may_pass_later(error: &TransactionError) -> bool {
+    matches!(
+        error,
+        TransactionError::DoesNotFit { .. }
+            | TransactionError::BlockCountFull { .. }
+            | TransactionError::FeeCapBelowBaseFee { .. }
+            | TransactionError::BehindRuns { .. }
+            // A block's time may be behind the clock that admitted it.
+            | TransactionError::ExpirationTooFar { .. }
+    )
 }
 
 /// The accounts that a block changed, in the pool's form.
@@ -337,8 +343,8 @@ impl Admission {
         self.state.tip_state().announce(&[StateKey::Account(recovered.sender())]);
         let mut pool = self.pool.lock();
         let account = self.account(recovered.transaction(), recovered.sender(), floor)?;
-        let payer_balance = self.check_native(&recovered)?;
-        let Insertion { replaced, evicted, .. } = pool.insert_paid(recovered, account, payer_balance)?;
+        let payer = self.check_native(&recovered)?;
+        let Insertion { replaced, evicted, .. } = pool.insert_paid(recovered, account, payer)?;
         drop(pool);
         effort.has_displaced = replaced.is_some() || !evicted.is_empty();
         self.pool.announce(hash);
@@ -363,17 +369,20 @@ impl Admission {
 }
 
 impl Admission {
-    /// Checks the keys of a native transaction, its nonce and its fee payer, whose balance it returns. Call it under
+    /// Checks the keys of a native transaction, its nonce and its fee payer, whose state it returns. Call it under
     /// the pool's lock, as [`account`](Self::account).
-    fn check_native(&self, recovered: &RecoveredTransaction) -> Result<Wei, SubmitError> {
+    fn check_native(&self, recovered: &RecoveredTransaction) -> Result<SenderState, SubmitError> {
         if recovered.transaction().native().is_none() {
-            return Ok(Wei::ZERO);
+            return Ok(SenderState::default());
         }
         let state = self.state.tip_state();
         check_parties(&*state, recovered)??;
         match recovered.transaction().fee_payer() {
-            Some(payer) => Ok(Sender::read(&*state, payer)?.balance),
-            None => Ok(Wei::ZERO),
+            Some(payer) => {
+                let Sender { nonce, balance, has_code, .. } = Sender::read(&*state, payer)?;
+                Ok(SenderState { nonce, balance, is_delegated: has_code })
+            }
+            None => Ok(SenderState::default()),
         }
     }
 }

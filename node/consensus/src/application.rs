@@ -2,7 +2,7 @@
 
 use crate::{
     admission::SharedPool,
-    deadline::{Deadline, InTime, LeftOut},
+    deadline::{Deadline, InTime, LeftOut, More},
     narrow::Narrow,
     spread::spread,
 };
@@ -60,6 +60,8 @@ pub struct Proposal {
     pub consensus: ConsensusContext,
     /// Transactions to choose from, best first. The proposer spreads them by sender and target.
     pub candidates: Vec<RecoveredTransaction>,
+    /// Where to find further ones if many of these are void.
+    pub more: More,
     /// When to stop choosing.
     pub deadline: Deadline,
 }
@@ -217,7 +219,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         parent: &Tip<S::Batch>,
         proposal: Proposal,
     ) -> Result<MadeBlock<S::Batch>, ApplicationError> {
-        let Proposal { timestamp, fee_recipient, consensus, candidates, deadline } = proposal;
+        let Proposal { timestamp, fee_recipient, consensus, candidates, more, deadline } = proposal;
         let input = BlockInput {
             chain: self.chain,
             parent: parent.header.clone(),
@@ -227,8 +229,11 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
             consensus,
         };
         // While a culprit is searched, the order of price stays: proposals that pass must bring it to the front.
-        let candidates = if self.narrow.is_searching() { candidates } else { spread(&candidates) };
-        let source = InTime::new(candidates, deadline.clone(), consensus.failed_views());
+        let (candidates, more) = match self.narrow.is_searching() {
+            true => (candidates, More::NONE),
+            false => (spread(&candidates), more),
+        };
+        let source = InTime::new(candidates, deadline.clone(), consensus.failed_views()).with_more(more);
         let Unmade { error, taken } = match self.make(parent, input.clone(), self.narrow.limit(source)).await
         {
             Ok(made) => {

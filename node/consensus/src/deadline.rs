@@ -3,11 +3,11 @@
 //! Only the choice of transactions ends. Due runs are executed in any case, since a proposer cannot leave them
 //! out.
 
-use crate::clock::Clock;
+use crate::{admission::may_pass_later, clock::Clock, spread::spread};
 use alloy_primitives::TxHash;
 use almanac_exec::{BlockError, Candidates, Room, TransactionError, TransactionSource};
 use almanac_primitives::{DurationMs, RecoveredTransaction, TimestampMs};
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 /// When a proposer stops adding transactions.
 #[derive(Clone, Default)]
@@ -34,6 +34,30 @@ impl fmt::Debug for Deadline {
     }
 }
 
+/// Further candidates for a proposal whose own were void. One transaction may void many others, and a block must not go
+/// out empty for that.
+#[derive(Clone, Default)]
+pub struct More(Option<Arc<dyn Fn(&BTreeSet<TxHash>) -> Vec<RecoveredTransaction> + Send + Sync>>);
+
+impl More {
+    /// No further ones.
+    pub const NONE: Self = Self(None);
+
+    /// Candidates beside those that were offered.
+    pub fn by(find: impl Fn(&BTreeSet<TxHash>) -> Vec<RecoveredTransaction> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(find)))
+    }
+}
+
+impl fmt::Debug for More {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(if self.0.is_some() { "More::by" } else { "More::NONE" })
+    }
+}
+
+/// How often a proposal asks for further candidates: each time the pool is locked while it looks past the others.
+const REFILLS_MAX: usize = 3;
+
 /// Gas of market runs that a proposer executes in a millisecond: plain work takes about one nanosecond per gas. They
 /// follow the last transaction in any case, so the choice ends earlier where they are many.
 const RUNS_GAS_PER_MS: u64 = 1_000_000;
@@ -53,14 +77,37 @@ pub(crate) struct InTime {
     taken: Vec<TxHash>,
     taken_max: usize,
     late_tries_left: usize,
+    more: More,
+    refills_left: usize,
+    offered: BTreeSet<TxHash>,
+    /// How many were offered before the last refill, and how many of them were void.
+    before: (usize, usize),
+    /// How many were void: no rule of this block alone kept them out.
+    void: usize,
 }
 
 impl InTime {
     /// Offers `candidates` until `deadline`, after this many consecutive views without a block.
     pub(crate) fn new(candidates: Vec<RecoveredTransaction>, deadline: Deadline, failed_views: u64) -> Self {
         let late_tries_left = if failed_views < STRICT_FAILED_VIEWS { LATE_TRIES_MAX } else { 0 };
-        let candidates = Candidates::new(candidates);
-        Self { candidates, deadline, taken: Vec::new(), taken_max: usize::MAX, late_tries_left }
+        Self {
+            candidates: Candidates::new(candidates),
+            deadline,
+            taken: Vec::new(),
+            taken_max: usize::MAX,
+            late_tries_left,
+            more: More::NONE,
+            refills_left: REFILLS_MAX,
+            offered: BTreeSet::new(),
+            before: (0, 0),
+            void: 0,
+        }
+    }
+
+    /// Asks for further candidates when half of those before were void.
+    pub(crate) fn with_more(mut self, more: More) -> Self {
+        self.more = more;
+        self
     }
 
     /// Limits how many are taken.
@@ -77,6 +124,17 @@ impl InTime {
     /// Which candidates were rejected, and why; and which caused a fault.
     pub(crate) fn left_out(&self) -> LeftOut {
         LeftOut { refused: self.candidates.refusals().to_vec(), faulted: self.candidates.faults().to_vec() }
+    }
+
+    fn refill(&mut self) {
+        let (offered, void) = (self.offered.len() - self.before.0, self.void - self.before.1);
+        if void == 0 || void * 2 < offered || self.refills_left == 0 {
+            return;
+        }
+        let Some(find) = &self.more.0 else { return };
+        self.refills_left -= 1;
+        self.before = (self.offered.len(), self.void);
+        self.candidates.extend(spread(&find(&self.offered)));
     }
 
     fn has_time(&mut self, room: Room) -> bool {
@@ -101,7 +159,11 @@ impl TransactionSource for InTime {
         if self.taken.len() >= self.taken_max || !self.has_time(room) {
             return None;
         }
+        if self.candidates.is_empty() {
+            self.refill();
+        }
         let next = self.candidates.next(room)?;
+        self.offered.insert(next.hash());
         self.taken.push(next.hash());
         Some(next)
     }
@@ -112,6 +174,7 @@ impl TransactionSource for InTime {
         error: TransactionError,
     ) -> Result<(), BlockError> {
         self.taken.pop();
+        self.void += usize::from(!may_pass_later(&error));
         self.candidates.refused(transaction, error)
     }
 

@@ -13,6 +13,6 @@ mod spread;
 pub use admission::{Admission, Effort, SharedPool, SubmitError, Submitted, TipState};
 pub use application::{Application, ApplicationError, MadeBlock, Proposal, Proven, Tip};
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use deadline::Deadline;
+pub use deadline::{Deadline, More};
 pub use engine::{Engine, EngineError, Sink, SinkError};
 pub use solo::{BlockId, ControlError, Controls, Mode, Solo, SoloConfig, Travel};

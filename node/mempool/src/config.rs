@@ -14,6 +14,9 @@ pub struct PoolConfig {
     /// Most orderless transactions of one sender. They wait for nothing and expire within a minute, so one account may
     /// have many (ORDERLESS-16).
     pub orderless_sender_count_max: usize,
+    /// Transactions that one account may stand for, as their orderless sender or as their fee payer, like others. It can
+    /// void all of them with one of its own, so any more compete with the wide ones for their places.
+    pub vouched_count_free: usize,
     /// Most transactions in the pool: several full blocks, so that a burst is smoothed rather than lost.
     pub count_max: usize,
     /// Most bytes of encoded transactions in the pool. A decoded one takes a small multiple of its encoding,
@@ -28,7 +31,7 @@ pub struct PoolConfig {
     /// A transaction is wide if its gas limit exceeds this, a sixteenth of a block. One that uses little of it
     /// still keeps the next wide one out of its block, so many of them stay for long and pay little.
     pub wide_gas: u64,
-    /// Most ready wide transactions. The other places are for those of which a block holds thousands.
+    /// Most ready wide and vouched transactions. The other places are for those of which a block holds thousands.
     pub wide_count_max: usize,
     /// How long a transaction may stay parked, in block time.
     pub parked_time_max: DurationMs,
@@ -49,6 +52,7 @@ impl PoolConfig {
             sender_count_max: 20_000,
             delegated_count_max: 20_000,
             orderless_sender_count_max: 20_000,
+            vouched_count_free: default.count_max,
             parked_sender_count_max: 20_000,
             parked_count_max: default.count_max,
             parked_bytes_max: default.bytes_max,
@@ -71,6 +75,7 @@ impl Default for PoolConfig {
             sender_count_max: 100,
             delegated_count_max: 4,
             orderless_sender_count_max: 5_000,
+            vouched_count_free: 100,
             count_max: 100_000,
             bytes_max: 256 * 1024 * 1024,
             parked_sender_count_max: 64,

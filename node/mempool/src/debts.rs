@@ -80,9 +80,17 @@ impl Debts {
         self.accounts.get(&sender).map_or(0, |debt| debt.orderless)
     }
 
-    /// The latest of what an account can no longer pay for.
-    pub(crate) fn beyond(&self, account: Address, balance: Wei) -> Option<Slot> {
-        let debt = self.accounts.get(&account).filter(|debt| debt.sum > balance)?;
+    /// For how many transactions an account stands.
+    pub(crate) fn count(&self, account: Address) -> usize {
+        self.accounts.get(&account).map_or(0, |debt| debt.items.len())
+    }
+
+    /// The latest of what an account can no longer pay for, or of more than it may stand for.
+    pub(crate) fn beyond(&self, account: Address, balance: Wei, count_max: usize) -> Option<Slot> {
+        let debt = self.accounts.get(&account)?;
+        if debt.sum <= balance && debt.items.len() <= count_max {
+            return None;
+        }
         debt.items.last_key_value().map(|(_, item)| item.slot)
     }
 

@@ -78,8 +78,22 @@ pub enum PoolError {
         /// Lowest priority fee that makes room for a transaction of its size.
         needed_tip: GasPrice,
     },
+    /// Its fee payer has a delegation, and stands for as many as such an account may.
+    #[error(
+        "fee payer {payer} has an EIP-7702 delegation and stands for {max} pending transactions, the maximum: send it \
+         without a fee payer, or wait until they are in a block"
+    )]
+    PayerFull {
+        /// The fee payer.
+        payer: Address,
+        /// Most transactions that it may stand for.
+        max: usize,
+    },
     /// It is wide, replaces one that is not, and the pool has the maximum number of wide ones.
-    #[error("txpool is full: it holds {max} transactions that ask for more than {gas} gas")]
+    #[error(
+        "txpool is full: it holds {max} transactions that ask for more than {gas} gas or share their fee payer or \
+         orderless sender with many others"
+    )]
     WideFull {
         /// Most wide transactions.
         max: usize,

@@ -96,19 +96,20 @@ impl Pool {
     /// Admits a validated transaction, or returns why not. The given state of the sender's account applies from
     /// now on, whether the transaction is admitted or not.
     pub fn insert(&mut self, tx: RecoveredTransaction, sender: SenderState) -> Result<Insertion, PoolError> {
-        self.insert_paid(tx, sender, Wei::ZERO)
+        self.insert_paid(tx, sender, SenderState::default())
     }
 
-    /// Like [`insert`](Self::insert), for a transaction with a fee payer who has this balance.
+    /// Like [`insert`](Self::insert), for a transaction with a fee payer in this state.
     pub fn insert_paid(
         &mut self,
         tx: RecoveredTransaction,
         sender: SenderState,
-        payer_balance: Wei,
+        payer: SenderState,
     ) -> Result<Insertion, PoolError> {
         let facts = Facts::new(tx.transaction(), tx.sender(), self.arrival_next);
         let sender = self.update_account(facts.slot.queue, sender);
-        let plan = self.plan(&facts, sender, payer_balance)?;
+        let facts = self.with_voucher(facts);
+        let plan = self.plan(&facts, sender, payer)?;
 
         let is_replacement = plan.leaving == Some(facts.slot);
         let leaving = plan.leaving.filter(|_| !is_replacement);
@@ -140,7 +141,26 @@ impl Pool {
     ) -> Result<(), PoolError> {
         let facts = Facts::new(tx, sender, self.arrival_next);
         let state = self.update_account(facts.slot.queue, state);
-        self.plan(&facts, state, Wei::ZERO).map(drop)
+        self.plan(&self.with_voucher(facts), state, SenderState::default()).map(drop)
+    }
+
+    /// Notes whether an account that stands for many stands for this one too.
+    fn with_voucher(&self, facts: Facts) -> Facts {
+        let replaced = self.senders.get(&facts.slot.queue).and_then(|held| held.get(facts.slot.nonce));
+        let free = self.config.vouched_count_free;
+        // A replacement takes over the place of what it replaces.
+        let stands_for_many = |account: Address| match replaced {
+            Some(old) if debtors(&old.facts).any(|debtor| debtor == account) => old.facts.is_vouched,
+            _ => self.debts.count(account) >= free,
+        };
+        Facts { is_vouched: debtors(&facts).any(stands_for_many), ..facts }
+    }
+
+    /// Whether a pending transaction came when its orderless sender or fee payer stood for many others.
+    pub fn is_vouched(&self, hash: TxHash) -> bool {
+        let slot = self.slots.get(&hash);
+        let pending = slot.and_then(|slot| self.senders.get(&slot.queue)?.get(slot.nonce));
+        pending.is_some_and(|pending| pending.facts.is_vouched)
     }
 
     /// Ready transactions in the order for a block.
@@ -321,12 +341,12 @@ impl Pool {
     }
 
     /// What has to leave for a newcomer, or why it is rejected. Changes nothing.
-    fn plan(&self, newcomer: &Facts, sender: SenderState, payer_balance: Wei) -> Result<Plan, PoolError> {
+    fn plan(&self, newcomer: &Facts, sender: SenderState, payer: SenderState) -> Result<Plan, PoolError> {
         self.check_new(newcomer, sender)?;
         let fresh = self.fresh(newcomer.slot.queue, sender);
         let held = self.senders.get(&newcomer.slot.queue).unwrap_or(&fresh);
         let replaced = self.replaced_by(newcomer, held)?;
-        self.check_debts(newcomer, sender, payer_balance, replaced)?;
+        self.check_debts(newcomer, sender, payer, replaced)?;
         let readiness = held.placement(newcomer.slot.nonce, newcomer.cost).map_err(|needed| {
             PoolError::InsufficientFunds {
                 sender: newcomer.slot.queue.sender,
@@ -375,7 +395,7 @@ impl Pool {
         &self,
         newcomer: &Facts,
         sender: SenderState,
-        payer_balance: Wei,
+        payer: SenderState,
         replaced: Option<&Facts>,
     ) -> Result<(), PoolError> {
         let Queue { sender: address, orderless } = newcomer.slot.queue;
@@ -388,7 +408,15 @@ impl Pool {
             self.check_debt(address, newcomer.cost, sender.balance, replaced)?;
         }
         match newcomer.payer {
-            Some((payer, cost)) => self.check_debt(payer, cost, payer_balance, replaced),
+            Some((address, cost)) => {
+                let is_freed =
+                    replaced.is_some_and(|old| old.payer.is_some_and(|(payer, _)| payer == address));
+                let max = self.config.delegated_count_max;
+                if payer.is_delegated && !is_freed && self.debts.count(address) >= max {
+                    return Err(PoolError::PayerFull { payer: address, max });
+                }
+                self.check_debt(address, cost, payer.balance, replaced)
+            }
             None => Ok(()),
         }
     }
@@ -475,8 +503,9 @@ impl Pool {
         Ok(self.senders[&cheaper.queue].get(cheaper.nonce).map(|pending| &pending.facts))
     }
 
+    /// Whether it competes for the places of those that may stay for long, or leave at once, and pay little.
     fn is_wide(&self, facts: &Facts) -> bool {
-        facts.gas > self.config.wide_gas
+        facts.gas > self.config.wide_gas || facts.is_vouched
     }
 
     /// The transactions to evict for a ready newcomer, in addition to the one that leaves in any case: first
@@ -532,7 +561,8 @@ impl Pool {
     fn set_sender_state(&mut self, sender: Address, state: SenderState) {
         // The latest leave first, until the balance covers the rest. No orderless one is ever parked; sequence numbers
         // wait for what is left.
-        while let Some(slot) = self.debts.beyond(sender, state.balance)
+        let count_max = if state.is_delegated { self.config.delegated_count_max } else { usize::MAX };
+        while let Some(slot) = self.debts.beyond(sender, state.balance, count_max)
             && self.take(slot).is_some()
         {}
         self.set_queue_state(Queue::sequence(sender), state);
@@ -589,7 +619,7 @@ impl Pool {
         let mut trimmed = Vec::new();
         while self.wide.len() > self.config.wide_count_max
             && let Some(last) =
-                self.senders.get(&sender).and_then(|held| held.last_ready_above(self.config.wide_gas))
+                self.senders.get(&sender).and_then(|held| held.last_ready_that(|facts| self.is_wide(facts)))
         {
             let slot = last.slot;
             trimmed.extend(self.take(slot).map(|pending| pending.facts.hash));

@@ -89,6 +89,8 @@ pub(crate) struct Facts {
     pub(crate) payer: Option<(Address, Wei)>,
     /// The second from which on it is refused.
     pub(crate) expiration: Option<u64>,
+    /// Whether its orderless sender or its fee payer stood for many others when it came.
+    pub(crate) is_vouched: bool,
 }
 
 impl Facts {
@@ -109,6 +111,7 @@ impl Facts {
             bytes: transaction.encoded().len(),
             gas: transaction.gas_limit(),
             cost: Wei(own_gas_cost.saturating_add(transaction.value())),
+            is_vouched: false,
         }
     }
 }
@@ -286,9 +289,9 @@ impl Sender {
     }
 
     /// The last ready transaction with a gas limit above this.
-    pub(crate) fn last_ready_above(&self, gas: u64) -> Option<&Facts> {
+    pub(crate) fn last_ready_that(&self, is_meant: impl Fn(&Facts) -> bool) -> Option<&Facts> {
         let ready = self.pending.range(..self.next_ready()).rev();
-        ready.map(|(_, pending)| &pending.facts).find(|facts| facts.gas > gas)
+        ready.map(|(_, pending)| &pending.facts).find(|facts| is_meant(facts))
     }
 
     /// The parked transactions, the last first.

@@ -102,6 +102,16 @@ impl Candidates {
         Self { queue: queue.into(), ..Self::default() }
     }
 
+    /// Whether none is left to offer.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Adds candidates behind the others.
+    pub fn extend(&mut self, more: Vec<RecoveredTransaction>) {
+        self.queue.extend(more);
+    }
+
     /// Which candidates were rejected, and why.
     pub fn refusals(&self) -> &[(TxHash, TransactionError)] {
         &self.refusals

@@ -39,6 +39,7 @@ fn propose_with(
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
         candidates,
+        more: almanac_consensus::More::NONE,
         deadline: Deadline::NEVER,
     };
     block_on(replica.propose(parent, proposal)).unwrap()

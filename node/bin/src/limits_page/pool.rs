@@ -12,6 +12,7 @@ pub(super) fn pool() -> Vec<Row> {
         sender_count_max,
         delegated_count_max,
         orderless_sender_count_max,
+        vouched_count_free,
         count_max,
         bytes_max,
         parked_sender_count_max,
@@ -55,6 +56,11 @@ pub(super) fn pool() -> Vec<Row> {
             both(orderless_sender_count_max, dev.orderless_sender_count_max),
             "error -32000 with the number",
         ),
+        row(
+            "transactions of one orderless sender or fee payer that have the places of all",
+            both(vouched_count_free, dev.vouched_count_free),
+            "nothing: further ones compete with wide ones",
+        ),
         row("parked transactions: waiting for an earlier nonce or for funds", share(parked_count_max), first)
             .key("poolMax"),
         row("bytes of parked transactions", bytes(parked_bytes_max), first),
@@ -73,8 +79,12 @@ pub(super) fn pool() -> Vec<Row> {
             "the transaction is dropped",
         ),
         row("gas limit above which a transaction is wide", count(wide_gas), "nothing"),
-        row("ready wide transactions", share(wide_count_max), "error -32000, \"txpool is full\"")
-            .key("poolMax"),
+        row(
+            "ready wide transactions, and those of accounts that stand for many",
+            share(wide_count_max),
+            "error -32000, \"txpool is full\"",
+        )
+        .key("poolMax"),
         row(
             "raise of fee cap and priority fee that replaces a transaction",
             format!("{replacement_bump_percent} %"),

@@ -167,8 +167,14 @@ impl Chain {
         candidates: Vec<RecoveredTransaction>,
     ) -> Arc<almanac_exec::BlockOutput> {
         let (fee_recipient, consensus) = (FEE_RECIPIENT, Default::default());
-        let proposal =
-            Proposal { timestamp, fee_recipient, consensus, candidates, deadline: Deadline::NEVER };
+        let proposal = Proposal {
+            timestamp,
+            fee_recipient,
+            consensus,
+            candidates,
+            more: almanac_consensus::More::NONE,
+            deadline: Deadline::NEVER,
+        };
         let begin = Instant::now();
         let made = self.application.propose(&self.tip, proposal).await.expect("a block");
         let sealed = begin.elapsed();

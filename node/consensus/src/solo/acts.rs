@@ -222,7 +222,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
             }
             // What was due before the start is late, as on a chain that waits.
             let at = due.max(start).max(self.least_time());
-            let made = self.propose(at, self.candidates()).await?;
+            let made = self.propose(at, self.candidates(), self.further_candidates()).await?;
             travel.runs += runs_of(&made);
             travel.blocks.push(self.accept(made).await?);
         }

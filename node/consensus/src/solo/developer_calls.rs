@@ -4,6 +4,7 @@ use super::{BlockId, acts::Answer, controls::ControlError, sequencer::Sequencer}
 use crate::{
     application::{ApplicationError, MadeBlock},
     clock::Clock,
+    deadline::More,
 };
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, Bytes, TxKind, U256};
@@ -67,7 +68,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
                 Ok(candidates) => candidates,
                 Err(error) => return Ok(Err(error)),
             };
-            let made = self.propose(self.least_time(), candidates).await?;
+            let made = self.propose(self.least_time(), candidates, More::NONE).await?;
             let count = made.block.transactions.len();
             // Nothing of the block exists before it is accepted, so a failed call leaves nothing behind.
             if let Some(error) = failed_call(&made) {

@@ -5,7 +5,7 @@ use crate::{
     admission::SharedPool,
     application::{Application, ApplicationError, MadeBlock, Proposal, Tip},
     clock::Clock,
-    deadline::Deadline,
+    deadline::{Deadline, More},
     engine::{EngineError, Sink},
     snapshots::Snapshots,
 };
@@ -157,7 +157,7 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
     pub(super) async fn make_block(&mut self) -> Result<BlockId, EngineError> {
         let setting = self.time.setting();
         let timestamp = self.time.take_next().max(self.least_time());
-        let made = self.propose(timestamp, self.candidates()).await;
+        let made = self.propose(timestamp, self.candidates(), self.further_candidates()).await;
         if made.is_err() {
             // What was set for the next block holds for the next attempt.
             self.time.restore(setting);
@@ -177,12 +177,14 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
         &self,
         timestamp: TimestampMs,
         candidates: Vec<RecoveredTransaction>,
+        more: More,
     ) -> Result<MadeBlock<S::Batch>, ApplicationError> {
         let proposal = Proposal {
             timestamp,
             fee_recipient: self.config.fee_recipient,
             consensus: ConsensusContext::default(),
             candidates,
+            more,
             deadline: Deadline::NEVER,
         };
         self.application.propose(&self.tip, proposal).await
@@ -208,6 +210,11 @@ impl<S: StateStore<Batch: Send + 'static>, C: Clock> Sequencer<S, C> {
 
     pub(super) fn candidates(&self) -> Vec<RecoveredTransaction> {
         self.pool.candidates()
+    }
+
+    pub(super) fn further_candidates(&self) -> More {
+        let pool = self.pool.clone();
+        More::by(move |offered| pool.candidates_except(offered))
     }
 
     async fn update_pool(&mut self, made: &MadeBlock<S::Batch>) -> Result<(), ApplicationError> {

@@ -13,6 +13,7 @@ fn proposal(tip: &Tip<MemoryBatch>, transactions: Vec<UserTransaction>) -> Propo
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
         candidates: transactions.into_iter().map(recovered).collect(),
+        more: almanac_consensus::More::NONE,
         deadline: Deadline::NEVER,
     }
 }

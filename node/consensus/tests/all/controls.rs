@@ -451,6 +451,7 @@ async fn a_network_refuses_a_block_with_an_edit() {
         fee_recipient: FEE_RECIPIENT,
         consensus: Default::default(),
         candidates: vec![recovered(transaction)],
+        more: almanac_consensus::More::NONE,
         deadline: Deadline::NEVER,
     };
     let forged = network.propose(&tip, proposal).await.unwrap();

@@ -97,6 +97,7 @@ fn proposal(number: u64) -> Proposal {
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
         candidates: TRANSACTIONS[number as usize].clone(),
+        more: almanac_consensus::More::NONE,
         deadline: Deadline::NEVER,
     }
 }

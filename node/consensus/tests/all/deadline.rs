@@ -2,7 +2,8 @@
 
 use crate::support::{application, job};
 use alloy_primitives::TxHash;
-use almanac_consensus::{Clock, Deadline, Proposal, Tip};
+use almanac_consensus::{Clock, Deadline, More, Proposal, SharedPool, Tip};
+use almanac_mempool::{Pool, PoolConfig, SenderState};
 use almanac_primitives::{Block, ConsensusContext, TimestampMs, UserTransaction, run::RUN_TYPE, testing::*};
 use almanac_state::MemoryBatch;
 use std::sync::{
@@ -43,6 +44,7 @@ fn proposal(tip: &Tip<MemoryBatch>, transactions: Vec<UserTransaction>, deadline
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
         candidates: transactions.into_iter().map(recovered).collect(),
+        more: More::NONE,
         deadline,
     }
 }
@@ -63,6 +65,65 @@ async fn the_choice_ends_with_the_time() {
         let (other, other_tip) = application();
         other.verify(&other_tip, Block::clone(&made.block)).await.unwrap();
     }
+}
+
+/// One transaction can void thousands of others. Their places go to those behind them, a few times and not for ever.
+#[tokio::test]
+async fn void_candidates_are_replaced_by_others() {
+    let void = |from: u64| transfer(person(from), 7, person(1).address, 1);
+    for (honest_in, asked, taken) in [(1, 1, 5), (3, 3, 5), (4, 3, 0)] {
+        let (here, tip) = application();
+        let calls = Arc::new(AtomicU64::new(0));
+        let counted = calls.clone();
+        let more = More::by(move |offered| {
+            let call = counted.fetch_add(1, Ordering::Relaxed) + 1;
+            assert_eq!(offered.len() as u64, call, "all that were offered are named");
+            let next = if call == honest_in { transfers(5) } else { vec![void(1 + call)] };
+            next.into_iter().map(recovered).collect()
+        });
+        let proposal = Proposal { more, ..proposal(&tip, vec![void(1)], Deadline::NEVER) };
+        let made = here.propose(&tip, proposal).await.unwrap();
+        assert_eq!((calls.load(Ordering::Relaxed), made.block.transactions.len()), (asked, taken));
+        let (other, other_tip) = application();
+        other.verify(&other_tip, Block::clone(&made.block)).await.unwrap();
+    }
+}
+
+/// Nobody is asked for more while most candidates are good, or once the time is over.
+#[tokio::test]
+async fn others_are_asked_for_only_where_half_are_void() {
+    let void = transfer(person(2), 7, person(1).address, 1);
+    let never = || More::by(|_| panic!("nobody needs more"));
+    let (here, tip) = application();
+    let offered = [transfers(2), vec![void.clone()]].concat();
+    let made = here.propose(&tip, Proposal { more: never(), ..proposal(&tip, offered, Deadline::NEVER) });
+    assert_eq!(made.await.unwrap().block.transactions.len(), 2);
+    let (here, tip) = application();
+    let late = Proposal { more: never(), ..proposal(&tip, vec![void], after_looks(1)) };
+    let consensus = ConsensusContext { view: 9, ..late.consensus };
+    let made = here.propose(&tip, Proposal { consensus, ..late }).await.unwrap();
+    assert!(made.block.transactions.is_empty());
+}
+
+/// What one account stands for takes a tenth of a proposer's list; others have the rest.
+#[test]
+fn one_account_stands_for_a_tenth_of_the_candidates() {
+    let config = PoolConfig { vouched_count_free: 1, ..PoolConfig::default() };
+    let mut pool = Pool::new(config, almanac_primitives::GasPrice(0));
+    let rich = SenderState {
+        balance: almanac_primitives::Wei(alloy_primitives::U256::MAX),
+        ..SenderState::default()
+    };
+    let tenth = almanac_primitives::params::BLOCK_TRANSACTIONS_MAX / 10;
+    for nonce in 0..tenth as u64 + 3 {
+        let call = native::native_call(person(9).address, 0, alloy_primitives::Bytes::new());
+        let transaction = native::orderless(person(3).address, nonce, 1_700_000_060, vec![call]);
+        pool.insert(recovered(native::sign_native(transaction, &[person(3).into()])), rich).unwrap();
+    }
+    pool.insert(recovered(transfer(person(4), 0, person(1).address, 1)), rich).unwrap();
+    let candidates = SharedPool::new(pool).candidates();
+    assert_eq!(candidates.iter().filter(|one| one.sender() == person(3).address).count(), tenth + 1);
+    assert!(candidates.iter().any(|one| one.sender() == person(4).address));
 }
 
 #[tokio::test]

@@ -77,6 +77,7 @@ fn proposal(tip: &Tip<SlowBatch>, transactions: Vec<UserTransaction>) -> Proposa
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
         candidates: transactions.into_iter().map(recovered).collect(),
+        more: almanac_consensus::More::NONE,
         deadline: Deadline::NEVER,
     }
 }

@@ -46,6 +46,7 @@ async fn propose<S: StateStore<Batch = MemoryBatch>>(
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
         candidates: pool.candidates(),
+        more: almanac_consensus::More::NONE,
         deadline: Deadline::NEVER,
     };
     application.propose(tip, proposal).await.unwrap()
@@ -202,6 +203,7 @@ async fn a_read_that_fails_accuses_nobody() {
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
         candidates: pool.candidates(),
+        more: almanac_consensus::More::NONE,
         deadline: Deadline::NEVER,
     };
     application.propose(&tip, proposal).await.unwrap_err();

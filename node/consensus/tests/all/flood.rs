@@ -150,6 +150,7 @@ async fn propose(candidates: Vec<RecoveredTransaction>, deadline: Deadline) -> M
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
         candidates,
+        more: almanac_consensus::More::NONE,
         deadline,
     };
     let start = Instant::now();

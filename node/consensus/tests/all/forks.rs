@@ -50,6 +50,7 @@ async fn block(
         fee_recipient: FEE_RECIPIENT,
         consensus: ConsensusContext::default(),
         candidates: jobs.into_iter().map(recovered).collect(),
+        more: almanac_consensus::More::NONE,
         deadline: Deadline::NEVER,
     };
     let made = chain.propose(parent, proposal).await.unwrap();

@@ -13,6 +13,8 @@ pub(crate) struct DullPool {
     pub(crate) held: Vec<RecoveredTransaction>,
     pub(crate) accounts: BTreeMap<Address, SenderState>,
     parked_at: BTreeMap<TxHash, TimestampMs>,
+    /// Those that came when their orderless sender had many others.
+    vouched: BTreeSet<TxHash>,
 }
 
 /// Transactions that wait for each other: a sender's sequence numbers, or one orderless transaction by its nonce.
@@ -24,7 +26,7 @@ type Price = (Option<u128>, u128);
 impl DullPool {
     pub(crate) fn new(config: PoolConfig, base_fee: u128) -> Self {
         let (held, accounts, parked_at) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Self { config, base_fee, now: TimestampMs(0), held, accounts, parked_at }
+        Self { config, base_fee, now: TimestampMs(0), held, accounts, parked_at, vouched: BTreeSet::new() }
     }
 
     pub(crate) fn insert(
@@ -73,6 +75,12 @@ impl DullPool {
         }
         if is_orderless(tx) {
             let owed = self.orderless_of(&after, sender);
+            let is_vouched = match replaced {
+                Some(old) => self.vouched.contains(&old),
+                None => owed.len() >= self.config.vouched_count_free,
+            };
+            self.vouched.retain(|other| *other != hash);
+            self.vouched.extend(is_vouched.then_some(hash));
             let max = self.orderless_max(account);
             if replaced.is_none() && owed.len() >= max {
                 return Err(PoolError::SenderFull { sender, max });
@@ -228,7 +236,7 @@ impl DullPool {
     }
 
     fn is_wide(&self, tx: &RecoveredTransaction) -> bool {
-        tx.transaction().gas_limit() > self.config.wide_gas
+        tx.transaction().gas_limit() > self.config.wide_gas || self.vouched.contains(&tx.hash())
     }
 
     /// In order of arrival.
@@ -245,7 +253,10 @@ impl DullPool {
         loop {
             let owed = self.orderless_of(&self.held, sender);
             match owed.last() {
-                Some(last) if owed.iter().map(cost).sum::<U256>() > account.balance.0 => {
+                Some(last)
+                    if owed.iter().map(cost).sum::<U256>() > account.balance.0
+                        || account.is_delegated && owed.len() > self.config.delegated_count_max =>
+                {
                     self.held.retain(|tx| tx != last);
                 }
                 _ => break,

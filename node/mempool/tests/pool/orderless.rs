@@ -186,11 +186,11 @@ fn a_senders_orderless_ones_are_covered_together() {
 fn a_fee_payers_promises_are_covered_together() {
     let mut pool = pool();
     let cost = GAS * 10;
-    let balance = Wei(U256::from(2 * cost));
-    let poor = with_balance(0);
-    pool.insert_paid(paid_by(5, 0, 1, 10), poor, balance).unwrap();
-    pool.insert_paid(paid_by(5, 1, 1, 10), poor, balance).unwrap();
-    let refused = pool.insert_paid(paid_by(5, 2, 1, 10), poor, balance);
+    let payer = with_balance(2 * cost);
+    let (balance, poor) = (payer.balance, with_balance(0));
+    pool.insert_paid(paid_by(5, 0, 1, 10), poor, payer).unwrap();
+    pool.insert_paid(paid_by(5, 1, 1, 10), poor, payer).unwrap();
+    let refused = pool.insert_paid(paid_by(5, 2, 1, 10), poor, payer);
     let expected = PoolError::InsufficientFunds {
         sender: person(5).address,
         needed: Wei(U256::from(3 * cost)),
@@ -203,6 +203,51 @@ fn a_fee_payers_promises_are_covered_together() {
     assert!(pool.is_empty());
 }
 
+/// One account can void all that it stands for with one transaction of its own, so what is beyond its free places competes
+/// with others of that kind, and leaves the places of everybody else alone.
+#[test]
+fn an_account_that_stands_for_many_has_few_places() {
+    let config = PoolConfig { vouched_count_free: 2, wide_count_max: 2, ..PoolConfig::default() };
+    let mut pool = Pool::new(config, GasPrice(0));
+    for from in 0..4 {
+        pool.insert_paid(paid_by(5, from, 1, 10 + u128::from(from)), rich(), rich()).unwrap();
+    }
+    let vouched: Vec<_> = (0..4).map(|from| paid_by(5, from, 1, 10 + u128::from(from)).hash()).collect();
+    assert_eq!(
+        vouched.iter().map(|hash| pool.is_vouched(*hash)).collect::<Vec<_>>(),
+        [false, false, true, true]
+    );
+    // An orderless sender that stands for many is of that kind too, and both its kinds count.
+    pool.insert(orderless_at(6, 1, 5), rich()).unwrap();
+    pool.insert(orderless_at(6, 2, 5), rich()).unwrap();
+    let cheap = pool.insert(orderless_at(6, 3, 12), rich());
+    assert!(matches!(cheap, Err(PoolError::PoolFull { .. })), "{cheap:?}");
+    let insertion = pool.insert(orderless_at(6, 3, 13), rich()).unwrap();
+    assert_eq!(insertion.evicted, [vouched[2]], "the cheapest of the kind");
+    // A replacement keeps its place, and others have theirs.
+    let insertion = pool.insert(orderless_at(6, 1, 6), rich()).unwrap();
+    assert!(insertion.evicted.is_empty() && !pool.is_vouched(orderless_at(6, 1, 6).hash()));
+    assert!(pool.insert(numbered(7, 0, 1), rich()).unwrap().evicted.is_empty());
+}
+
+/// Others can empty an account with a delegation: it stands for four, whatever it was when they came.
+#[test]
+fn an_account_with_a_delegation_stands_for_four() {
+    let mut pool = pool();
+    let delegated = SenderState { is_delegated: true, ..rich() };
+    for from in 0..4 {
+        pool.insert_paid(paid_by(5, from, 1, 10), rich(), delegated).unwrap();
+    }
+    let refused = pool.insert_paid(paid_by(5, 6, 1, 10), rich(), delegated);
+    assert_eq!(refused, Err(PoolError::PayerFull { payer: person(5).address, max: 4 }));
+    pool.insert_paid(paid_by(5, 3, 1, 20), rich(), delegated).expect("a replacement takes its own place");
+    for nonce in 0..9 {
+        pool.insert(orderless_at(8, nonce, 5), rich()).unwrap();
+    }
+    pool.on_block(TimestampMs(1), GasPrice(0), [(person(8).address, delegated)]);
+    assert_eq!(pool.orderless_of(person(8).address).count(), 4, "the latest leave");
+}
+
 /// A key that changed voids all that it signed.
 #[test]
 fn a_changed_key_empties_its_account() {
@@ -211,7 +256,7 @@ fn a_changed_key_empties_its_account() {
     pool.insert(numbered(0, 0, 5), rich()).unwrap();
     pool.insert(numbered(0, 1, 5), rich()).unwrap();
     pool.insert(numbered(0, 3, 5), rich()).unwrap();
-    pool.insert_paid(paid_by(0, 1, 9, 5), rich(), Wei(U256::MAX)).unwrap();
+    pool.insert_paid(paid_by(0, 1, 9, 5), rich(), rich()).unwrap();
     pool.insert(numbered(1, 0, 5), rich()).unwrap();
     pool.forget_signed([person(0).address]);
     assert_eq!(pool.len(), 1);

@@ -20,6 +20,7 @@ const CONFIG: PoolConfig = PoolConfig {
     sender_count_max: 3,
     delegated_count_max: 2,
     orderless_sender_count_max: 3,
+    vouched_count_free: 2,
     count_max: 6,
     bytes_max: 1_300,
     parked_sender_count_max: 2,
@@ -129,6 +130,8 @@ impl Seen {
             Err(PoolError::ReplacementUnderpriced { .. }) => self.note("replacement underpriced"),
             Err(PoolError::InsufficientFunds { .. }) => self.note("insufficient funds"),
             Err(PoolError::WideFull { .. }) => self.note("wide full"),
+            // Nobody pays for others here.
+            Err(PoolError::PayerFull { .. }) => self.note("payer full"),
             Err(PoolError::SenderParkedFull { .. }) => self.note("sender parked full"),
             Err(PoolError::ParkedFull { .. }) => self.note("parked full"),
             Err(PoolError::PoolFull { .. }) => self.note("pool full"),
@@ -285,6 +288,8 @@ impl<'a> Pair<'a> {
             let tip = transaction.tip_at(GasPrice(self.dull.base_fee));
             (tip, if tip.is_none() { transaction.fee_cap() } else { GasPrice(0) })
         };
+        let stands_for_many = tx.transaction().is_orderless()
+            && self.clever.orderless_of(tx.sender()).count() >= CONFIG.vouched_count_free;
         let of_hash = |hash: &TxHash| self.made.iter().find(|made| made.hash() == *hash).unwrap();
         match outcome {
             Ok(insertion) => {
@@ -298,6 +303,7 @@ impl<'a> Pair<'a> {
             // Where neither bytes nor places for wide ones are what is short.
             Err(PoolError::PoolFull { .. })
                 if tx.transaction().gas_limit() <= CONFIG.wide_gas
+                    && !stands_for_many
                     && self.clever.bytes() + tx.transaction().encoded().len() <= CONFIG.bytes_max =>
             {
                 assert_eq!(self.clever.parked_count(), 0, "a ready one displaces parked ones");
