@@ -7,9 +7,12 @@
 //! | 14 proposer moves time | what execution can see; how far ahead a clock may be is the node's business |
 //! | 20 cron shadows ecAdd | beside `precompiles.rs`, which runs the vectors |
 //! | 32 double charge, 33 hostile token | in `subscriptions.rs`: they are attacks on a contract |
-//! | 34–42 signatures, 43–51 nonces and nodes | not yet: no door takes signatures; nodes have tests of their own |
+//! | 35, 36, 38 signatures and keys | in `keys.rs`, and in the tests of `almanac-primitives` |
+//! | 43–49 nonces | in `orderless.rs`; with pools, restarts and proposers in the tests of the nodes |
+//! | 34, 39–42 signed schedules | not yet: no door collects signatures |
+//! | 50, 51 nodes | in the tests of `almanac-bft` |
 //!
-//! All others of 1–33 are below. `denial.rs` adds up what keeping others out costs.
+//! All others of 1–33 are below, and 37, the key-tree bomb. `denial.rs` adds up what keeping others out costs.
 #![allow(unreachable_pub, reason = "parts of one test")]
 
 mod authority;
@@ -21,9 +24,12 @@ mod load;
 mod looper;
 mod market;
 mod money;
+mod native;
 mod price;
 mod stopwatch;
 mod time;
+
+pub use entries::Counted;
 
 use crate::support::{cron::*, *};
 use alloy_primitives::{Address, Bytes, TxKind, U256, address};

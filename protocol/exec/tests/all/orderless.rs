@@ -1,5 +1,6 @@
 //! Orderless transactions in blocks (ORDERLESS-01 … -11, -22).
 
+use crate::attacks::Counted;
 use crate::support::{
     contracts::{self, COUNTER, FAILER, FORWARDER, LOGGER, REVERTER, WITNESS},
     native::*,
@@ -69,6 +70,30 @@ fn orderless_01_both_kinds_run_and_pay_the_same_way() {
     assert_eq!(used, [21_000, 23_000, 21_000]);
     assert_eq!(chain.nonce(person(0).address), 1);
     chain.replay();
+}
+
+/// ORDERLESS-P1 without a clock: a block holds 90 % as many of them as of transfers with sequence numbers, and reads and
+/// changes as many values beside many live entries as beside few. `make bench-orderless` measures time.
+#[test]
+fn orderless_p1_a_block_of_them_holds_and_touches_as_much_beside_many_entries() {
+    let mut touched = Vec::new();
+    for live in [10, 20_000u64] {
+        let mut chain = TestChain::new();
+        let expiration = next_second(&chain) + 30;
+        for n in 0..live {
+            let key = StateKey::Nonce(person(5).address, n);
+            chain.state.0.insert(key, almanac_primitives::nonces::encode_number(expiration));
+        }
+        let sent: Vec<_> = (0..50).map(|n| recovered(transfer_at(&chain, 0, n))).collect();
+        let counted = Counted { state: &chain.state, read: Default::default() };
+        let mut source = Candidates::new(sent);
+        let output = execute(&counted, &*chain.agenda, &chain.input(), &mut source).unwrap();
+        assert_eq!((source.refusals(), output.gas_used.0), (&[][..], 50 * 23_000));
+        touched.push((counted.read.into_inner().len(), output.diff.changes().len()));
+    }
+    assert_eq!(touched[0], touched[1]);
+    let held = |gas: u64| TestChain::new().input().parent.gas_limit.0 / gas;
+    assert!(held(23_000) * 10 >= held(21_000) * 9);
 }
 
 #[test]

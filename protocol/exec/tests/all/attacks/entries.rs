@@ -553,9 +553,9 @@ fn time_per_gas(chain: &TestChain, looper: &Looper, gas: u64) -> f64 {
 }
 
 /// Remembers what was read.
-struct Counted<'s> {
-    state: &'s MapState,
-    read: RefCell<Vec<StateKey>>,
+pub struct Counted<'s> {
+    pub state: &'s MapState,
+    pub read: RefCell<Vec<StateKey>>,
 }
 
 impl StateRead for Counted<'_> {

@@ -167,6 +167,15 @@ pub struct Work {
 }
 
 impl Work {
+    pub fn new(
+        name: &'static str,
+        chain: TestChain,
+        seconds: u64,
+        transactions: Vec<RecoveredTransaction>,
+    ) -> Self {
+        Self { name, chain, seconds, transactions }
+    }
+
     /// Nanoseconds per gas: the best of some tries, less what an empty block takes.
     pub fn measure(&self) -> f64 {
         let best = |transactions: &[RecoveredTransaction], seconds: u64| {
