@@ -1,10 +1,9 @@
 // Sends native transactions: fills in what is left open, signs, and hands them to the node.
 
-import { type Account, type Address, type Client, type Hash, type Hex } from "viem";
+import { type Account, type Address, type Client, type Hash, type Hex, hexToBigInt, numberToHex } from "viem";
 import { parseAccount } from "viem/accounts";
 import {
     estimateFeesPerGas,
-    estimateGas,
     getBlock,
     getChainId,
     getTransactionCount,
@@ -15,6 +14,7 @@ import { nativeDigest, orderSignatures, signNative } from "./sign.js";
 import {
     type NativeCall,
     type NativeTransaction,
+    type ReplayProtector,
     type SignedNativeTransaction,
     randomNonce,
     serializeNative,
@@ -22,8 +22,6 @@ import {
 
 /** Seconds until an orderless transaction expires. The chain allows 60; its clock may differ. */
 const EXPIRES_IN = 40n;
-/** Beyond what the calls take one by one: nonce, fee payer, further signatures, and a key record. */
-const GAS_EXTRA = 30_000n;
 
 export type NativeRequest = {
     /** Who signs [default: the client's account]. */
@@ -57,13 +55,14 @@ export function accountOf(client: Client, given: NativeRequest["account"]): Acco
 export async function prepareNative(client: Client, request: NativeRequest): Promise<NativeTransaction> {
     const sender = request.sender ?? accountOf(client, request.account).address;
     const { calls, kind = "orderless" } = request;
-    const [chainId, fees, gasLimit, protector] = await Promise.all([
+    const [chainId, fees, protector] = await Promise.all([
         client.chain?.id ?? getChainId(client),
         feesOf(client, request),
-        request.gasLimit ?? gasOf(client, sender, calls),
         protectorOf(client, sender, kind, request),
     ]);
-    return { chainId, sender, calls, gasLimit, feePayer: request.feePayer?.address, ...fees, ...protector };
+    const tried: Tried = { sender, calls, feePayer: request.feePayer?.address, ...protector };
+    const gasLimit = request.gasLimit ?? (await gasOf(client, tried));
+    return { chainId, gasLimit, ...fees, ...tried };
 }
 
 async function feesOf(client: Client, request: NativeRequest) {
@@ -76,15 +75,32 @@ async function feesOf(client: Client, request: NativeRequest) {
     };
 }
 
-/** What the calls take one by one, and some more. A batch takes less: it begins once. */
-async function gasOf(client: Client, sender: Address, calls: readonly NativeCall[]): Promise<bigint> {
-    const each = calls.map(({ to, value, data }) =>
-        estimateGas(client, { account: sender, ...(to && { to }), ...(value && { value }), ...(data && { data }) }),
-    );
-    return (await Promise.all(each)).reduce((sum, gas) => sum + gas, GAS_EXTRA);
+/** What the node tries, without prices. */
+type Tried = ReplayProtector & Pick<NativeTransaction, "sender" | "calls" | "feePayer">;
+
+/** What the node finds by trying, with all the signatures that the keys can bring. */
+async function gasOf(client: Client, transaction: Tried): Promise<bigint> {
+    const { sender, kind, nonce, expiration, feePayer } = transaction;
+    const calls = transaction.calls.map(({ to, value, data }) => ({
+        to: to ?? null,
+        value: numberToHex(value ?? 0n),
+        input: data ?? "0x",
+    }));
+    const replayProtector =
+        kind === "orderless"
+            ? { nonce: numberToHex(nonce), expiration: numberToHex(expiration ?? 0n) }
+            : { sequenceNumber: numberToHex(nonce) };
+    const tried = { from: sender, calls, replayProtector, ...(feePayer && { feePayer }) };
+    // Viem's types know Ethereum's requests only.
+    return hexToBigInt((await client.request({ method: "eth_estimateGas", params: [tried as never] })) as Hex);
 }
 
-async function protectorOf(client: Client, sender: Address, kind: "orderless" | "sequence", request: NativeRequest) {
+async function protectorOf(
+    client: Client,
+    sender: Address,
+    kind: "orderless" | "sequence",
+    request: NativeRequest,
+): Promise<ReplayProtector> {
     const { nonce, expiration } = request;
     if (kind === "sequence") {
         const next = nonce ?? BigInt(await getTransactionCount(client, { address: sender, blockTag: "pending" }));

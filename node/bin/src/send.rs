@@ -97,7 +97,7 @@ pub(crate) struct SendCommand {
     #[arg(long, value_name = "ADDRESS", conflicts_with = "file")]
     fee_payer: Option<Address>,
 
-    /// Gas that it may use [default: what its calls take one by one, and some more].
+    /// Gas that it may use [default: as the node estimates].
     #[arg(long, value_name = "GAS", conflicts_with = "file")]
     gas_limit: Option<u64>,
 

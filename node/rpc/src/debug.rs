@@ -1,9 +1,14 @@
 //! The `debug_` methods: geth's tracers.
 
-use crate::{answer::Answer, error, eth::attempt::Overrides, retrace::Retrace, revert};
+use crate::{
+    answer::Answer,
+    error,
+    eth::{attempt::Overrides, request::CallRequest},
+    retrace::Retrace,
+    revert,
+};
 use alloy_eips::{BlockId, BlockNumberOrTag};
 use alloy_primitives::{BlockHash, TxHash};
-use alloy_rpc_types_eth::TransactionRequest;
 use alloy_rpc_types_trace::{
     common::TraceResult,
     geth::{GethDebugTracingCallOptions, GethDebugTracingOptions, GethTrace, mux::MuxFrame},
@@ -45,7 +50,7 @@ pub trait DebugApi {
     #[method(name = "debug_traceCall")]
     async fn trace_call(
         &self,
-        request: TransactionRequest,
+        request: CallRequest,
         block: Option<BlockId>,
         options: Option<GethDebugTracingCallOptions>,
     ) -> RpcResult<Answer<GethTrace>>;
@@ -80,7 +85,7 @@ impl DebugApiServer for Retrace {
 
     async fn trace_call(
         &self,
-        request: TransactionRequest,
+        request: CallRequest,
         block: Option<BlockId>,
         options: Option<GethDebugTracingCallOptions>,
     ) -> RpcResult<Answer<GethTrace>> {

@@ -4,7 +4,7 @@ use crate::{
     eth::attempt::AttemptError,
     revert::{Called, halted, reason_of},
 };
-use alloy_primitives::{Bytes, TxHash, hex};
+use alloy_primitives::{TxHash, hex};
 use almanac_consensus::SubmitError;
 use almanac_exec::{CallResult, Refusal, SimulateError, TransactionError};
 use almanac_index::history::GONE;
@@ -47,6 +47,7 @@ pub(crate) fn attempt(error: &AttemptError) -> ErrorObjectOwned {
 /// A call that cannot be tried.
 pub(crate) fn simulate(error: &SimulateError) -> ErrorObjectOwned {
     match error {
+        SimulateError::Refused { reason: Refusal::Form(_) } => invalid(error),
         SimulateError::Refused { .. } => plain(SERVER_ERROR, error.to_string()),
         SimulateError::Block(_) => internal(error),
     }
@@ -60,8 +61,11 @@ pub(crate) fn simulated(error: &AttemptError) -> ErrorObjectOwned {
         Refusal::Rule(TransactionError::NonceTooHigh { .. }) => -38_011,
         Refusal::Rule(TransactionError::FeeCapBelowBaseFee { .. }) => -38_012,
         Refusal::Rule(TransactionError::IntrinsicGasTooLow { .. }) => -38_013,
-        Refusal::Rule(TransactionError::InsufficientFunds { .. }) => -38_014,
+        Refusal::Rule(
+            TransactionError::InsufficientFunds { .. } | TransactionError::FeePayerFunds { .. },
+        ) => -38_014,
         Refusal::Rule(TransactionError::GasLimitAboveBlock { .. }) => -38_015,
+        Refusal::Form(_) => INVALID_PARAMS,
         Refusal::Rule(_) | Refusal::Evm(_) => SERVER_ERROR,
     };
     plain(code, reason.to_string())
@@ -77,14 +81,22 @@ pub(crate) fn out_of_time(reason: String) -> ErrorObjectOwned {
     plain(-38_021, reason)
 }
 
-/// A call that was tried and did not succeed.
-pub(crate) fn failed_call(called: &Called, result: &CallResult) -> ErrorObjectOwned {
+/// A call that was tried and did not succeed. Of a batch, the message names the call that failed.
+pub(crate) fn failed_call(called: &[Called], result: &CallResult) -> ErrorObjectOwned {
+    let index = result.failed_call.unwrap_or(0);
+    let of_batch = if called.len() > 1 { format!(": call {index}") } else { String::new() };
+    let unnamed = Called::default();
+    let called = called.get(usize::from(index)).unwrap_or(&unnamed);
     match &result.outcome {
         Outcome::Reverted(_) => {
             let data = hex::encode_prefixed(&result.output);
-            ErrorObjectOwned::owned(REVERTED, revert_message(called, &result.output), Some(data))
+            let reason = reason_of(called, &result.output).map(|reason| format!(": {reason}"));
+            let message = format!("execution reverted{of_batch}{}", reason.unwrap_or_default());
+            ErrorObjectOwned::owned(REVERTED, message, Some(data))
         }
-        Outcome::Halted(halt) => plain(SERVER_ERROR, format!("execution stopped: {}", halted(called, *halt))),
+        Outcome::Halted(halt) => {
+            plain(SERVER_ERROR, format!("execution stopped{of_batch}: {}", halted(called, *halt)))
+        }
         Outcome::Success => unreachable!("only failures are turned into errors"),
     }
 }
@@ -180,13 +192,6 @@ pub(crate) fn internal(reason: impl std::fmt::Display) -> ErrorObjectOwned {
 
 fn plain(code: i32, message: String) -> ErrorObjectOwned {
     ErrorObjectOwned::owned(code, message, None::<()>)
-}
-
-fn revert_message(called: &Called, output: &Bytes) -> String {
-    match reason_of(called, output) {
-        Some(reason) => format!("execution reverted: {reason}"),
-        None => "execution reverted".to_owned(),
-    }
 }
 
 #[cfg(test)]

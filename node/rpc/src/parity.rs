@@ -1,9 +1,14 @@
 //! The `trace_` methods of OpenEthereum, which explorers still use.
 
-use crate::{answer::Answer, error, eth::attempt::Overrides, retrace::Retrace, trace_filter};
+use crate::{
+    answer::Answer,
+    error,
+    eth::{attempt::Overrides, request::CallRequest},
+    retrace::Retrace,
+    trace_filter,
+};
 use alloy_eips::BlockId;
 use alloy_primitives::{TxHash, map::HashSet};
-use alloy_rpc_types_eth::TransactionRequest;
 use alloy_rpc_types_trace::{
     filter::TraceFilter,
     parity::{LocalizedTransactionTrace, TraceResults, TraceResultsWithTransactionHash, TraceType},
@@ -60,7 +65,7 @@ pub trait ParityApi {
     #[method(name = "trace_call")]
     async fn trace_call(
         &self,
-        request: TransactionRequest,
+        request: CallRequest,
         types: HashSet<TraceType>,
         block: Option<BlockId>,
     ) -> RpcResult<Answer<TraceResults>>;
@@ -131,7 +136,7 @@ impl ParityApiServer for Retrace {
 
     async fn trace_call(
         &self,
-        request: TransactionRequest,
+        request: CallRequest,
         types: HashSet<TraceType>,
         block: Option<BlockId>,
     ) -> RpcResult<Answer<TraceResults>> {

@@ -4,7 +4,10 @@ use crate::{
     answer::Answer,
     debug::DebugApiServer,
     error,
-    eth::attempt::{Attempt, Overrides},
+    eth::{
+        attempt::{Attempt, Overrides},
+        request::CallRequest,
+    },
     heavy::{Heavy, HeavyLimits},
     otterscan::OtterscanApiServer,
     parity::ParityApiServer,
@@ -12,7 +15,6 @@ use crate::{
 };
 use alloy_eips::BlockId;
 use alloy_primitives::TxHash;
-use alloy_rpc_types_eth::TransactionRequest;
 use almanac_index::{IndexedBlock, Location};
 use almanac_trace::{Limits, Replay, TraceError, Tracer, trace_call};
 use jsonrpsee::{RpcModule, core::RpcResult};
@@ -95,7 +97,7 @@ impl Retrace {
     /// The trace of a call that changes nothing.
     pub(crate) async fn call<T>(
         &self,
-        request: TransactionRequest,
+        request: CallRequest,
         id: Option<BlockId>,
         overrides: Overrides,
         tracer: T,

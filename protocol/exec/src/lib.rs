@@ -43,7 +43,10 @@ pub use environment::{BlockInput, Environment};
 pub use error::{BlockError, Fault, StateFault};
 pub use footprint::Footprint;
 pub use machine::EvmContext;
-pub use native::rules::{check_enabled, check_expiration, check_parties};
+pub use native::{
+    rules::{check_enabled, check_expiration, check_parties},
+    simulated::{NativeParts, native_transaction},
+};
 pub use output::{BlockOutput, Executed, HeaderMismatch, check_header};
 pub use place::Place;
 pub use prefetch::prefetch;

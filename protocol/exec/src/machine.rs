@@ -12,7 +12,7 @@ use crate::{
     state::{Balances, BlockState},
     validate::SPEC,
 };
-use alloy_primitives::{Address, TxKind, U256};
+use alloy_primitives::{Address, TxHash, TxKind, U256};
 use almanac_primitives::{
     NativeTransaction, RecoveredTransaction, StateRead, addresses::LEDGER, native::Kind,
 };
@@ -161,13 +161,13 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
     /// Executes a native transaction that pays `gas` before its first call.
     pub(crate) fn transact_native(
         &mut self,
-        recovered: &RecoveredTransaction,
+        hash: TxHash,
         native: &NativeTransaction,
         gas: InitialAndFloorGas,
         is_watched: bool,
     ) -> Result<Executed, MachineError> {
         self.evm.ctx.set_tx(native_tx_env(native));
-        let mut handler = NativeHandler::<'_, 'a, I>::new(native, recovered.hash(), gas, is_watched);
+        let mut handler = NativeHandler::<'_, 'a, I>::new(native, hash, gas, is_watched);
         let result = handler.run(&mut self.evm);
         let failed_call = handler.failed_call;
         Ok(Executed { failed_call, ..self.finish(result, is_watched)? })

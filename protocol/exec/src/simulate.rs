@@ -5,6 +5,7 @@ use crate::{
     error::{BlockError, StateFault},
     footprint::Footprint,
     machine::{EvmContext, Machine, MachineError, Strictness},
+    native::simulated::{self, NativeParts},
     output,
     place::Place,
     prologue,
@@ -13,7 +14,9 @@ use crate::{
 };
 use alloy_eips::{eip2930::AccessList, eip7702::SignedAuthorization};
 use alloy_primitives::{Address, Bytes, Log, TxKind, U256};
-use almanac_primitives::{Gas, GasPrice, Outcome, StateDiff, StateRead, Wei};
+use almanac_primitives::{
+    Gas, GasPrice, Outcome, StateDiff, StateRead, Wei, transaction::TransactionDecodeError,
+};
 use revm::{
     Inspector,
     context::TxEnv,
@@ -48,6 +51,8 @@ pub struct Call {
     /// Its block and receipt index, from which schedule ids derive. `None` is the first user transaction of the
     /// block it is simulated in, if no run is due.
     pub place: Option<Place>,
+    /// What makes it a native transaction. Its calls and caps then stand for `to`, `value`, `input` and `gas_price`.
+    pub native: Option<NativeParts>,
 }
 
 /// The result of a call.
@@ -61,6 +66,8 @@ pub struct CallResult {
     pub gas_used: Gas,
     /// What it logged.
     pub logs: Vec<Log>,
+    /// Which call of a native transaction failed and undid the others.
+    pub failed_call: Option<u8>,
 }
 
 /// Why a call cannot be simulated.
@@ -83,6 +90,9 @@ pub enum Refusal {
     /// A rule of transactions, with the message that clients know from sending them.
     #[error(transparent)]
     Rule(TransactionError),
+    /// A bound of native transactions.
+    #[error(transparent)]
+    Form(TransactionDecodeError),
     /// Another rule, with the EVM's own message.
     #[error("{0}")]
     Evm(InvalidTransaction),
@@ -152,29 +162,22 @@ fn run<'a, I: Inspector<EvmContext<'a>>>(
     is_watched: bool,
     strictness: Strictness,
 ) -> Result<Tried<'a>, SimulateError> {
-    let (from, cap, gas) = (call.from, call.gas_price, call.gas_limit);
     let mut machine = Machine::new(BlockState::new(state), environment, strictness, inspector);
     prologue::write(&mut machine, environment, false)?;
     if let Some(place) = call.place {
         machine.set_place(place);
     }
-    let mut tx = call.into_tx_env(environment.chain.id);
-    machine.void_authorizations(&mut tx)?;
-    let executed = machine.transact(tx, is_watched).map_err(|error| match error {
-        MachineError::Refused(reason) => match reason {
-            // The EVM's error has no numbers.
-            InvalidTransaction::GasPriceLessThanBasefee => {
-                TransactionError::FeeCapBelowBaseFee { cap, base_fee: environment.base_fee }.into()
-            }
-            InvalidTransaction::CallerGasLimitMoreThanBlock => {
-                let max = environment.gas_limit.0;
-                TransactionError::GasLimitAboveBlock { given: gas.0, max }.into()
-            }
-            other => SimulateError::Refused { reason: in_our_words(other, from) },
-        },
-        MachineError::State(fault) => BlockError::State(fault).into(),
-        MachineError::Fault(fault) => BlockError::from(fault).into(),
-    })?;
+    let executed = match &call.native {
+        Some(parts) => {
+            simulated::transact(&mut machine, environment, (&call, parts), strictness, is_watched)?
+        }
+        None => {
+            let asked = Asked { from: call.from, cap: call.gas_price, gas_limit: call.gas_limit };
+            let mut tx = call.into_tx_env(environment.chain.id);
+            machine.void_authorizations(&mut tx)?;
+            machine.transact(tx, is_watched).map_err(|error| refused(error, environment, asked))?
+        }
+    };
     machine.state().commit(executed.changes)?;
     let gas_used = Gas(executed.result.tx_gas_used());
     let output = match &executed.result {
@@ -183,8 +186,35 @@ fn run<'a, I: Inspector<EvmContext<'a>>>(
         ExecutionResult::Halt { .. } => Bytes::new(),
     };
     let (outcome, logs) = output::outcome(executed.result);
-    let result = CallResult { outcome, output, gas_used, logs };
+    let result = CallResult { outcome, output, gas_used, logs, failed_call: executed.failed_call };
     Ok(Tried { result, footprint: executed.footprint, after: machine.into_state() })
+}
+
+/// What an error names of a call.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) from: Address,
+    pub(crate) cap: GasPrice,
+    pub(crate) gas_limit: Gas,
+}
+
+/// Why the machine did not run a call.
+pub(crate) fn refused(error: MachineError, environment: &Environment, asked: Asked) -> SimulateError {
+    match error {
+        MachineError::Refused(reason) => match reason {
+            // The EVM's error has no numbers.
+            InvalidTransaction::GasPriceLessThanBasefee => {
+                TransactionError::FeeCapBelowBaseFee { cap: asked.cap, base_fee: environment.base_fee }.into()
+            }
+            InvalidTransaction::CallerGasLimitMoreThanBlock => {
+                let max = environment.gas_limit.0;
+                TransactionError::GasLimitAboveBlock { given: asked.gas_limit.0, max }.into()
+            }
+            other => SimulateError::Refused { reason: in_our_words(other, asked.from) },
+        },
+        MachineError::State(fault) => BlockError::State(fault).into(),
+        MachineError::Fault(fault) => BlockError::from(fault).into(),
+    }
 }
 
 impl Call {
@@ -211,6 +241,12 @@ impl Call {
 impl From<TransactionError> for SimulateError {
     fn from(rule: TransactionError) -> Self {
         Self::Refused { reason: Refusal::Rule(rule) }
+    }
+}
+
+impl From<TransactionDecodeError> for SimulateError {
+    fn from(bound: TransactionDecodeError) -> Self {
+        Self::Refused { reason: Refusal::Form(bound) }
     }
 }
 

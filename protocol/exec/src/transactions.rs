@@ -152,7 +152,7 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
     execution.name_next().map_err(IncludeError::Block)?;
     let machine = &mut execution.machine;
     let executed = match transaction.native().zip(native_gas) {
-        Some((native, gas)) => machine.transact_native(candidate, native, gas, is_watched),
+        Some((native, gas)) => machine.transact_native(candidate.hash(), native, gas, is_watched),
         None => machine.transact_user(candidate, is_watched),
     };
     let executed = executed.map_err(|error| match error {

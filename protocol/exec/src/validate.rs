@@ -355,6 +355,15 @@ fn check_sender(
     if given < expected && !transaction.is_orderless() {
         return Err(TransactionError::NonceTooLow { given, account: expected });
     }
+    check_funds(transaction, sender, account)
+}
+
+/// Whether the sender has what the transaction can cost it.
+pub(crate) fn check_funds(
+    transaction: &UserTransaction,
+    sender: Address,
+    account: &Sender,
+) -> Result<(), TransactionError> {
     let (needed, balance) = (cost_max(transaction)?, account.balance);
     if balance < needed {
         return Err(TransactionError::InsufficientFunds { sender, needed, balance });

@@ -14,8 +14,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const EXPIRES_IN: DurationMs = DurationMs(40_000);
 /// The furthest that the chain allows.
 const EXPIRES_IN_MAX: DurationMs = DurationMs(60_000);
-/// Beyond what its calls take one by one: nonce, fee payer, further signatures, and a key record with all its leaves.
-const GAS_EXTRA: u64 = 30_000;
 /// Offline nobody advises.
 const PRIORITY_FEE: u128 = 1_000_000_000;
 
@@ -36,7 +34,7 @@ pub(super) fn draft(command: &SendCommand, key: &SecretKey) -> anyhow::Result<Dr
         }
     };
     let priority_fee = command.priority_fee.map_or_else(|| source.priority_fee(), Ok)?;
-    let transaction = NativeTransaction {
+    let mut transaction = NativeTransaction {
         chain_id: chain.id,
         sender,
         kind,
@@ -44,12 +42,13 @@ pub(super) fn draft(command: &SendCommand, key: &SecretKey) -> anyhow::Result<Dr
         expiration: expiration(command, kind, &source)?,
         max_priority_fee_per_gas: priority_fee,
         max_fee_per_gas: command.max_fee.map_or_else(|| source.max_fee(priority_fee), Ok)?,
-        gas_limit: command.gas_limit.map_or_else(|| source.gas(sender, &calls), Ok)?,
+        gas_limit: 0,
         calls,
         fee_payer: command.fee_payer,
         signatures: Vec::new(),
         fee_payer_signatures: Vec::new(),
     };
+    transaction.gas_limit = command.gas_limit.map_or_else(|| source.gas(&transaction), Ok)?;
     Ok(Draft { chain, transaction })
 }
 
@@ -128,22 +127,31 @@ impl Source<'_> {
         }
     }
 
-    /// What the calls take one by one, and some more. A batch takes less: it begins once.
-    fn gas(&self, sender: Address, calls: &[NativeCall]) -> anyhow::Result<u64> {
+    /// What it takes with all the signatures that its keys can bring, as the node finds by trying.
+    fn gas(&self, transaction: &NativeTransaction) -> anyhow::Result<u64> {
         let Self::Node(node) = self else {
             anyhow::bail!("offline nobody tries the calls: give --gas-limit")
         };
-        let mut sum = GAS_EXTRA;
-        for (index, NativeCall { to, value, input }) in calls.iter().enumerate() {
-            let call =
-                json!({ "from": sender, "to": to, "value": value, "data": hex::encode_prefixed(input) });
-            let gas = ask(node, "eth_estimateGas", &json!([call])).with_context(|| {
-                format!("call {index} fails on its own; if the calls before it help, give --gas-limit")
-            })?;
-            sum = sum.saturating_add(quantity(&gas)?);
-        }
-        Ok(sum)
+        let gas = ask(node, "eth_estimateGas", &json!([tried(transaction)]));
+        quantity(&gas.context("it would fail; to send it anyway, give --gas-limit")?)
     }
+}
+
+/// What the node is to try. Without prices, since whoever cannot pay hears that when it is sent, with the numbers.
+fn tried(transaction: &NativeTransaction) -> Value {
+    let calls = transaction.calls.iter().map(|NativeCall { to, value, input }| {
+        json!({ "to": to, "value": value, "input": hex::encode_prefixed(input) })
+    });
+    let (nonce, expiration) = (U64::from(transaction.nonce), U64::from(transaction.expiration));
+    json!({
+        "from": transaction.sender,
+        "calls": calls.collect::<Vec<_>>(),
+        "replayProtector": match transaction.kind {
+            Kind::Sequence => json!({ "sequenceNumber": nonce }),
+            Kind::Orderless => json!({ "nonce": nonce, "expiration": expiration }),
+        },
+        "feePayer": transaction.fee_payer,
+    })
 }
 
 fn ask(node: &Endpoint, method: &str, params: &Value) -> anyhow::Result<Value> {

@@ -138,6 +138,131 @@ fn native_sequence_numbers_failures_and_traces() {
     assert!(node.balance("0x0707070707070707070707070707070707070707").is_zero(), "all or nothing");
 }
 
+/// What a client asks before it sends: native transactions as the node shows them, signed or not.
+fn asked(calls: &[almanac_primitives::NativeCall]) -> Value {
+    let calls = calls.iter().map(|call| json!({ "to": call.to, "value": call.value, "data": call.input }));
+    json!({ "from": ALICE, "calls": calls.collect::<Vec<_>>() })
+}
+
+fn with(request: &Value, fields: &Value) -> Value {
+    let mut request = request.clone();
+    request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    request
+}
+
+#[test]
+fn orderless_01_a_native_batch_is_estimated_called_and_traced() {
+    let node = Node::start(&[]);
+    let expiration = now(&node) + 40;
+    let estimate = |request: &Value| number(&node.result("eth_estimateGas", json!([request])));
+    let request = asked(&batch());
+    let sequence = estimate(&request);
+    let protector = json!({ "nonce": "0x7", "expiration": format!("{expiration:#x}") });
+    let orderless_gas = estimate(&with(&request, &json!({ "replayProtector": protector })));
+    assert_eq!(orderless_gas, sequence + 2_000);
+    let paid = estimate(&with(&request, &json!({ "replayProtector": protector, "feePayer": BOB })));
+    assert_eq!(paid, orderless_gas + 2_600 + 3_000);
+    // Exactly that gas is enough, and one less is not.
+    for (nonce, gas_limit, status) in [(7, orderless_gas, "0x1"), (8, orderless_gas - 1, "0x0")] {
+        let transaction = orderless(alice().address, nonce, expiration, batch());
+        // The accounts of the first are there for the second.
+        let transaction =
+            NativeTransaction { gas_limit, calls: fresh(nonce, transaction.calls), ..transaction };
+        let receipt = node.receipt(&node.send(&signed(&node, transaction))["result"]);
+        assert_eq!(receipt["status"], status, "{gas_limit}: {receipt}");
+    }
+    // A transaction as it is shown can be tried again, although its nonce is used.
+    let block = node.result("eth_getBlockByNumber", json!(["latest", true]));
+    let shown = &block["transactions"][0];
+    assert_eq!(shown["almanacType"], "0x72");
+    assert_eq!(node.result("eth_call", json!([with(shown, &json!({ "gas": "0x100000" })), "latest"])), "0x");
+    let trace = node.result("debug_traceCall", json!([request, "latest", { "tracer": "callTracer" }]));
+    assert_eq!(trace["calls"].as_array().unwrap().len(), 2, "{trace}");
+}
+
+/// The same calls to accounts that only this nonce names.
+fn fresh(nonce: u64, calls: Vec<almanac_primitives::NativeCall>) -> Vec<almanac_primitives::NativeCall> {
+    let calls = (0u8..).zip(calls);
+    let renamed = |index: u8| Some(Address::repeat_byte(u8::try_from(nonce).unwrap() * 16 + index));
+    calls.map(|(index, call)| almanac_primitives::NativeCall { to: renamed(index), ..call }).collect()
+}
+
+#[test]
+fn orderless_01_a_failing_call_of_a_batch_is_named() {
+    let node = Node::start(&[]);
+    // The ledger refuses every call.
+    let mut failing = batch();
+    failing.push(native_call(almanac_primitives::addresses::LEDGER, 0, Bytes::new()));
+    for method in ["eth_call", "eth_estimateGas"] {
+        let error = &node.call(method, json!([asked(&failing)]))["error"];
+        assert_eq!(error["code"], 3, "{method}: {error}");
+        assert!(error["message"].as_str().unwrap().starts_with("execution reverted: call 2: "), "{error}");
+        assert!(error["data"].as_str().unwrap().len() >= 10, "{error}");
+    }
+    let blocks =
+        json!({ "blockStateCalls": [{ "calls": [asked(&batch()), asked(&failing), asked(&batch())] }] });
+    let simulated = node.result("eth_simulateV1", json!([blocks, "latest"]));
+    let calls = simulated[0]["calls"].as_array().unwrap();
+    let told: Vec<_> =
+        calls.iter().map(|call| (call["status"].clone(), call["failedCall"].clone())).collect();
+    let fine = || (json!("0x1"), Value::Null);
+    assert_eq!(told, [fine(), (json!("0x0"), json!("0x2")), fine()]);
+    let message = calls[1]["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("execution reverted: call 2: "), "{message}");
+    // Validated, they are transactions that a block could hold: each with the next number, or a nonce of its own.
+    let expiration = format!("{:#x}", now(&node) + 30);
+    let pair = json!({ "replayProtector": { "nonce": "0x1", "expiration": expiration }, "maxFeePerGas": "0x4a817c800", "gas": "0x30d40" });
+    let once = with(&asked(&batch()), &pair);
+    let strictly = |calls: &[&Value]| {
+        let payload = json!({ "validation": true, "returnFullTransactions": true, "blockStateCalls": [{ "calls": calls }] });
+        node.call("eth_simulateV1", json!([payload, "latest"]))
+    };
+    let block = strictly(&[&once])["result"][0].clone();
+    assert_eq!(block["transactions"][0]["replayProtector"], once["replayProtector"], "{block}");
+    assert_eq!(
+        (&block["calls"][0]["status"], &block["transactions"][0]["value"]),
+        (&json!("0x1"), &json!("0xb"))
+    );
+    let twice = strictly(&[&once, &once])["error"]["message"].clone();
+    assert!(twice.as_str().unwrap().contains("NonceAlreadyUsed"), "{twice}");
+}
+
+#[test]
+fn what_a_native_request_may_not_say_is_named() {
+    let node = Node::start(&[]);
+    let request = asked(&batch());
+    let message = |request: &Value| {
+        let answer = node.call("eth_call", json!([request, "latest"]));
+        answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    };
+    let many = |count: usize| asked(&vec![batch()[0].clone(); count]);
+    assert_eq!(node.result("eth_call", json!([many(64), "latest"])), "0x");
+    assert!(message(&many(65)).contains("65 calls; 1 to 64 are allowed"));
+    assert!(message(&many(0)).contains("0 calls"));
+    let protector = json!({ "nonce": "0x1", "expiration": "0x5" });
+    for (fields, expected) in [
+        (json!({ "to": BOB }), "to is not that of calls"),
+        (json!({ "value": "0x1" }), "value is not that of calls"),
+        (json!({ "data": "0x01" }), "input is not that of calls"),
+        (json!({ "almanacType": "0x71" }), "almanacType 0x71 cannot be tried"),
+        (json!({ "feePayer": ALICE }), "FeePayerIsSender"),
+        (json!({ "accessList": [{ "address": BOB, "storageKeys": [] }] }), "has no accessList"),
+        (
+            json!({ "replayProtector": protector, "expiration": "0x6" }),
+            "expiration 6 is not the replayProtector's, 5",
+        ),
+        (json!({ "signatures": ["0x00"] }), "signature 0 of the sender is malformed"),
+    ] {
+        let refused = message(&with(&request, &fields));
+        assert!(refused.contains(expected), "{fields}: {refused}");
+    }
+    // What the node itself shows there is fine.
+    let shown = with(&request, &json!({ "to": ALICE, "value": "0xb", "input": "0x", "type": "0x2" }));
+    assert_eq!(node.result("eth_call", json!([shown, "latest"])), "0x");
+    let listed = node.call("eth_createAccessList", json!([request]));
+    assert!(listed["error"]["message"].as_str().unwrap().contains("no access list"), "{listed}");
+}
+
 #[test]
 fn orderless_03_submission_judges_expiration_by_the_nodes_clock() {
     let node = Node::start(&[]);

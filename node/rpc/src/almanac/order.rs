@@ -5,7 +5,10 @@ use super::preview::{Attempt as Runs, Preview, PreviewedOrder, parent_at};
 use crate::{
     bounds::PREVIEW_TIME_MAX,
     error,
-    eth::attempt::{Attempt, Overrides},
+    eth::{
+        attempt::{Attempt, Overrides},
+        request::CallRequest,
+    },
     own_errors::own_error,
     revert,
     types::RpcTime,
@@ -13,7 +16,6 @@ use crate::{
 };
 use alloy_eips::BlockId;
 use alloy_primitives::U64;
-use alloy_rpc_types_eth::TransactionRequest;
 use almanac_exec::CallResult;
 use almanac_primitives::{Header, Outcome, ScheduleId, StateDiff, StateKey, TimestampMs};
 use jsonrpsee::core::RpcResult;
@@ -21,12 +23,12 @@ use revm::inspector::NoOpInspector;
 use serde_json::Value;
 
 /// The transaction, as `eth_call` takes it.
-pub(super) fn request(given: Value) -> RpcResult<TransactionRequest> {
+pub(super) fn request(given: Value) -> RpcResult<CallRequest> {
     serde_json::from_value(given).map_err(|reason| error::invalid(format!("transaction: {reason}")))
 }
 
 /// Tries the transaction in the next block, and then the first `count` runs of what it books.
-pub(super) fn preview(view: &View, request: TransactionRequest, count: usize) -> RpcResult<Preview> {
+pub(super) fn preview(view: &View, request: CallRequest, count: usize) -> RpcResult<Preview> {
     let mut attempt = Attempt::new(view, Some(BlockId::pending()), Overrides::default(), PREVIEW_TIME_MAX)?;
     let call = attempt.call(request)?;
     let tried = attempt.step(call, false, NoOpInspector);

@@ -4,6 +4,7 @@ use super::{
     Eth,
     fees::upcoming,
     overlay::{Overlay, check_count},
+    request::CallRequest,
 };
 use crate::{
     answer::{Answer, Room},
@@ -15,9 +16,9 @@ use alloy_eips::BlockId;
 use alloy_primitives::{TxKind, U256};
 use alloy_rpc_types_eth::{BlockOverrides, TransactionRequest, state::StateOverride};
 use almanac_exec::{
-    Call, CallResult, Environment, EvmContext, Place, SimulateError,
+    Call, CallResult, Environment, EvmContext, NativeParts, Place, SimulateError,
     environment::{read_held_until, read_parameters},
-    simulate_step, simulate_with,
+    native_transaction, simulate_step, simulate_with,
 };
 use almanac_index::{HistoricalState, IndexedBlock};
 use almanac_primitives::{Gas, GasPrice, StateDiff, TimestampMs};
@@ -142,22 +143,51 @@ impl Attempt {
     }
 
     /// A request as a call.
-    pub(crate) fn call(&self, request: TransactionRequest) -> RpcResult<Call> {
-        let gas_price = self.price(&request)?;
-        let value = request.value.unwrap_or_default();
+    pub(crate) fn call(&self, request: impl Into<CallRequest>) -> RpcResult<Call> {
+        let request = request.into();
+        match request.native_parts()? {
+            Some(parts) => self.native_call(&request, parts),
+            None => self.ethereum_call(request.ethereum),
+        }
+    }
+
+    fn native_call(&self, request: &CallRequest, parts: NativeParts) -> RpcResult<Call> {
+        let call = Call {
+            from: request.ethereum.from.unwrap_or_default(),
+            gas_limit: self.gas_limit(&request.ethereum),
+            nonce: request.nonce(),
+            place: Some(self.place),
+            native: Some(parts),
+            ..Call::default()
+        };
+        let shown = native_transaction(&self.state, &call, self.environment.chain.id);
+        let shown = shown.map_err(|error| error::simulate(&error))?.expect("it is a native one");
+        request.check_shape(&shown)?;
+        Ok(Call { to: shown.to(), value: shown.value(), input: shown.input().clone(), ..call })
+    }
+
+    /// Nobody can make a node work longer than a block may.
+    fn gas_limit(&self, request: &TransactionRequest) -> Gas {
         let gas_max = self.environment.gas_limit;
+        request.gas.map_or(gas_max, |gas| Gas(gas).min(gas_max))
+    }
+
+    fn ethereum_call(&self, request: TransactionRequest) -> RpcResult<Call> {
+        let gas_price = self.price(&request)?;
+        let gas_limit = self.gas_limit(&request);
+        let value = request.value.unwrap_or_default();
         Ok(Call {
             from: request.from.unwrap_or_default(),
             to: request.to.and_then(TxKind::into_to),
             value,
             input: request.input.into_input().unwrap_or_default(),
-            // Nobody can make a node work longer than a block may.
-            gas_limit: request.gas.map_or(gas_max, |gas| Gas(gas).min(gas_max)),
+            gas_limit,
             gas_price,
             access_list: request.access_list.unwrap_or_default(),
             authorizations: request.authorization_list.unwrap_or_default(),
             nonce: request.nonce,
             place: Some(self.place),
+            native: None,
         })
     }
 
@@ -200,9 +230,14 @@ impl Attempt {
     }
 }
 
-/// What an error names of a call.
-pub(super) fn called(call: &Call) -> Called {
-    Called { to: call.to, input: call.input.clone() }
+/// What an error names of a call: of a native transaction, each of its calls.
+pub(super) fn called(call: &Call) -> Vec<Called> {
+    match &call.native {
+        Some(native) => {
+            native.calls.iter().map(|call| Called { to: call.to, input: call.input.clone() }).collect()
+        }
+        None => vec![Called { to: call.to, input: call.input.clone() }],
+    }
 }
 
 fn small(what: &str, given: U256) -> RpcResult<u64> {

@@ -4,14 +4,13 @@ use super::{
     Eth,
     attempt::{Attempt, AttemptError, Overrides, called},
     estimate::{estimate, estimate_soon},
+    request::CallRequest,
     simulate::{SimulatedBlock, simulate_blocks},
 };
 use crate::{answer::Answer, error};
 use alloy_eips::{BlockId, eip2930::AccessListResult};
 use alloy_primitives::{Bytes, U64, U256};
-use alloy_rpc_types_eth::{
-    BlockOverrides, TransactionRequest, simulate::SimulatePayload, state::StateOverride,
-};
+use alloy_rpc_types_eth::{BlockOverrides, simulate::SimulatePayload, state::StateOverride};
 use almanac_exec::{Call, CallResult};
 use almanac_trace::ConsoleInspector;
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
@@ -23,7 +22,7 @@ pub(crate) trait CallsApi {
     #[method(name = "eth_call")]
     async fn call(
         &self,
-        request: TransactionRequest,
+        request: CallRequest,
         block: Option<BlockId>,
         state_overrides: Option<StateOverride>,
         block_overrides: Option<Box<BlockOverrides>>,
@@ -33,7 +32,7 @@ pub(crate) trait CallsApi {
     #[method(name = "eth_estimateGas")]
     async fn estimate_gas(
         &self,
-        request: TransactionRequest,
+        request: CallRequest,
         block: Option<BlockId>,
         state_overrides: Option<StateOverride>,
         block_overrides: Option<Box<BlockOverrides>>,
@@ -43,7 +42,7 @@ pub(crate) trait CallsApi {
     #[method(name = "eth_createAccessList")]
     async fn create_access_list(
         &self,
-        request: TransactionRequest,
+        request: CallRequest,
         block: Option<BlockId>,
         state_overrides: Option<StateOverride>,
     ) -> RpcResult<Answer<AccessListResult>>;
@@ -52,7 +51,7 @@ pub(crate) trait CallsApi {
     #[method(name = "eth_simulateV1")]
     async fn simulate_v1(
         &self,
-        payload: SimulatePayload,
+        payload: SimulatePayload<CallRequest>,
         block: Option<BlockId>,
     ) -> RpcResult<Answer<Vec<Answer<SimulatedBlock>>>>;
 }
@@ -69,7 +68,7 @@ fn print(attempt: &mut Attempt, call: Call) -> Result<CallResult, AttemptError> 
 impl CallsApiServer for Eth {
     async fn call(
         &self,
-        request: TransactionRequest,
+        request: CallRequest,
         block: Option<BlockId>,
         state: Option<StateOverride>,
         block_overrides: Option<Box<BlockOverrides>>,
@@ -91,7 +90,7 @@ impl CallsApiServer for Eth {
 
     async fn estimate_gas(
         &self,
-        request: TransactionRequest,
+        request: CallRequest,
         block: Option<BlockId>,
         state: Option<StateOverride>,
         block_overrides: Option<Box<BlockOverrides>>,
@@ -111,13 +110,16 @@ impl CallsApiServer for Eth {
 
     async fn create_access_list(
         &self,
-        request: TransactionRequest,
+        request: CallRequest,
         block: Option<BlockId>,
         state: Option<StateOverride>,
     ) -> RpcResult<Answer<AccessListResult>> {
         let block = block.unwrap_or(BlockId::pending());
         self.try_answer(Some(block), Overrides { state, block: None }, |mut attempt| {
             let call = attempt.call(request)?;
+            if call.native.is_some() {
+                return Err(error::invalid("a native transaction has no access list"));
+            }
             let mut inspector = AccessListInspector::new(call.access_list.clone());
             attempt.watch(call.clone(), &mut inspector).map_err(|error| error::attempt(&error))?;
             let access_list = inspector.into_access_list();
@@ -134,7 +136,7 @@ impl CallsApiServer for Eth {
 
     async fn simulate_v1(
         &self,
-        payload: SimulatePayload,
+        payload: SimulatePayload<CallRequest>,
         block: Option<BlockId>,
     ) -> RpcResult<Answer<Vec<Answer<SimulatedBlock>>>> {
         self.try_answer(block, Overrides::default(), |attempt| simulate_blocks(attempt, payload)).await

@@ -10,6 +10,7 @@ mod fill;
 mod logs;
 mod lookup;
 pub(crate) mod overlay;
+pub(crate) mod request;
 mod sending;
 mod signing;
 mod simulate;

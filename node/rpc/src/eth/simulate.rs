@@ -4,6 +4,7 @@ use super::{
     attempt::{Attempt, AttemptError, called},
     fill::unsigned,
     overlay::check_count,
+    request::CallRequest,
 };
 use crate::{
     answer::{Answer, Room},
@@ -18,7 +19,7 @@ use alloy_rpc_types_eth::{
     TransactionRequest,
     simulate::{SimBlock, SimulateError, SimulatePayload},
 };
-use almanac_exec::{Call, CallResult, Place, Sender};
+use almanac_exec::{Call, CallResult, Place, Sender, native_transaction};
 use almanac_index::{IndexedBlock, Parties};
 use almanac_primitives::{
     Block, Gas, Header, Outcome, Receipt, StateDiff, UserTransaction,
@@ -53,6 +54,9 @@ struct SimulatedCall {
     logs: Vec<RpcLog>,
     gas_used: U64,
     status: U64,
+    /// Which call of a native transaction failed and undid the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_call: Option<U64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<SimulateError>,
 }
@@ -78,7 +82,7 @@ impl Rules {
 /// Tries all blocks, one after the other, on the block that the attempt is about.
 pub(super) fn simulate_blocks(
     mut attempt: Attempt,
-    payload: SimulatePayload,
+    payload: SimulatePayload<CallRequest>,
 ) -> RpcResult<Vec<Answer<SimulatedBlock>>> {
     check_size(&payload)?;
     let rules = Rules { is_strict: payload.validation, shows_transfers: payload.trace_transfers };
@@ -95,7 +99,7 @@ pub(super) fn simulate_blocks(
     Ok(simulated)
 }
 
-fn check_size(payload: &SimulatePayload) -> RpcResult<()> {
+fn check_size(payload: &SimulatePayload<CallRequest>) -> RpcResult<()> {
     let blocks = payload.block_state_calls.len();
     let calls: usize = payload.block_state_calls.iter().map(|block| block.calls.len()).sum();
     if blocks > SIMULATE_BLOCKS_MAX {
@@ -125,7 +129,7 @@ fn begin(attempt: &mut Attempt, (parent, hash): &(Header, B256), is_strict: bool
 
 fn run_block(
     attempt: &mut Attempt,
-    wanted: SimBlock,
+    wanted: SimBlock<CallRequest>,
     parent: &Header,
     rules: &Rules,
     gas_left: &mut Gas,
@@ -144,7 +148,7 @@ fn run_block(
         let mut call = attempt.call(request.clone())?;
         call.gas_limit = call.gas_limit.min(*gas_left);
         call.place = Some(Place::nth_of(attempt.environment.number, nth));
-        let transaction = transaction(attempt, request, &call)?;
+        let transaction = transaction(attempt, request.ethereum, &call)?;
         asked.push(called(&call));
         let party = Parties { from: call.from, to: call.to, run: None };
         let (result, diff) = rules.run(attempt, call).map_err(|error| error::simulated(&error))?;
@@ -188,6 +192,10 @@ fn check_order(attempt: &Attempt, parent: &Header) -> RpcResult<()> {
 
 /// The transaction that the call would be, with nothing for a signature.
 fn transaction(attempt: &Attempt, request: TransactionRequest, call: &Call) -> RpcResult<UserTransaction> {
+    let native = native_transaction(&attempt.state, call, attempt.environment.chain.id);
+    if let Some(native) = native.map_err(|error| error::simulate(&error))? {
+        return Ok(native);
+    }
     let nonce = match call.nonce {
         Some(nonce) => nonce,
         None => Sender::read(&attempt.state, call.from).map_err(error::internal)?.nonce,
@@ -216,7 +224,7 @@ fn receipt(transaction: &UserTransaction, result: &CallResult, used: Gas) -> Rec
         cumulative_gas_used: used,
         effective_gas_price: almanac_primitives::GasPrice(0),
         contract_address: None,
-        failed_call: None,
+        failed_call: result.failed_call,
         schedule_ref: None,
         logs: result.logs.clone(),
     }
@@ -248,7 +256,7 @@ fn finish(
     IndexedBlock { receipts, parties, ..IndexedBlock::alone(Arc::new(block)) }
 }
 
-fn shown(block: &IndexedBlock, index: usize, result: CallResult, called: &Called) -> SimulatedCall {
+fn shown(block: &IndexedBlock, index: usize, result: CallResult, called: &[Called]) -> SimulatedCall {
     let error = match &result.outcome {
         Outcome::Success => None,
         outcome => {
@@ -262,6 +270,7 @@ fn shown(block: &IndexedBlock, index: usize, result: CallResult, called: &Called
         logs: block.logs_of(index).map(|entry| RpcLog::new(&entry)).collect(),
         gas_used: U64::from(result.gas_used.0),
         status: U64::from(u64::from(result.outcome.is_success())),
+        failed_call: result.failed_call.map(U64::from),
         return_data: result.output,
         error,
     }

@@ -13,6 +13,7 @@ mod version;
 pub use almanac_proof::{RpcScheduleId, RpcTime, time};
 pub use block::{RpcBlock, RpcHeader};
 pub use log::RpcLog;
+pub(crate) use native::{RpcCall, RpcReplayProtector};
 pub use otterscan::{
     DatedReceipt, Height, Number, OtsBlockDetails, OtsBlockTransactions, OtsContractCreator, OtsPage,
 };

@@ -7,7 +7,7 @@
 use super::shown_type::ShownType;
 use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
 use almanac_primitives::{NativeCall, ReplayProtector, UserTransaction};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A native transaction.
 #[derive(Clone, Debug, Serialize)]
@@ -46,17 +46,19 @@ pub struct RpcNativeTransaction {
 }
 
 /// One call.
-#[derive(Clone, Debug, Serialize)]
-struct RpcCall {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RpcCall {
     to: Option<Address>,
+    #[serde(default)]
     value: U256,
+    #[serde(default, alias = "data")]
     input: Bytes,
 }
 
 /// What keeps it from running twice.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
-enum RpcReplayProtector {
+pub(crate) enum RpcReplayProtector {
     Sequence { sequence_number: U64 },
     Nonce { nonce: U64, expiration: U64 },
 }
@@ -115,5 +117,10 @@ impl RpcNativeTransaction {
 impl RpcCall {
     fn new(call: &NativeCall) -> Self {
         Self { to: call.to, value: call.value, input: call.input.clone() }
+    }
+
+    /// The call that it is.
+    pub(crate) fn native(&self) -> NativeCall {
+        NativeCall { to: self.to, value: self.value, input: self.input.clone() }
     }
 }

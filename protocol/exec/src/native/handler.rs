@@ -204,6 +204,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Handler for NativeHandler<'_, 'a, I> {
         let base_fee = u128::from(evm.ctx.block().basefee());
         let price = evm.ctx.tx().effective_gas_price(base_fee);
         let fee = U256::from(price) * U256::from(native.gas_limit);
+        let is_nonce_checked = !evm.ctx.cfg().is_nonce_check_disabled();
         let journal = evm.ctx.journal_mut();
         let mut sender = journal.load_account_with_code_mut(native.sender)?.data;
         let short = |fee: U256, balance: U256| InvalidTransaction::LackOfFundForMaxFee {
@@ -216,7 +217,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Handler for NativeHandler<'_, 'a, I> {
         }
         if native.kind == Kind::Sequence {
             let (tx, state) = (native.nonce, sender.nonce());
-            if tx != state {
+            if tx != state && is_nonce_checked {
                 return Err(InvalidTransaction::NonceTooLow { tx, state }.into());
             }
             // A creation raises it when its frame is made.

@@ -3,7 +3,7 @@
 use super::gas;
 use crate::{error::StateFault, state::BlockState, validate::TransactionError};
 use alloy_primitives::Address;
-use almanac_primitives::keys::{Leaf, Unproven};
+use almanac_primitives::keys::{Leaf, StoredKey, Unproven};
 
 /// Why an account's key was not satisfied.
 pub(crate) enum AuthError {
@@ -27,18 +27,13 @@ pub(crate) fn authenticate(
     proven: &[Leaf],
     pay: impl FnOnce(u64) -> Result<(), TransactionError>,
 ) -> Result<u64, AuthError> {
-    let (result, gas) = if state.is_keyed(account)? {
-        let record = state.key_record(account)?;
-        match record.key {
-            Some(stored) => {
-                let gas = gas::key_record(stored.leaves);
-                pay(gas).map_err(AuthError::Rule)?;
-                (state.stored_key(account, stored)?.check(proven), gas)
-            }
-            None => (own_key(account, proven), 0),
+    let (result, gas) = match stored_key(state, account)? {
+        Some(stored) => {
+            let gas = gas::key_record(stored.leaves);
+            pay(gas).map_err(AuthError::Rule)?;
+            (state.stored_key(account, stored)?.check(proven), gas)
         }
-    } else {
-        (own_key(account, proven), 0)
+        None => (own_key(account, proven), 0),
     };
     result.map(|()| gas).map_err(|unproven| {
         AuthError::Rule(match unproven {
@@ -46,6 +41,14 @@ pub(crate) fn authenticate(
             Unproven::Superfluous(index) => TransactionError::SignatureSuperfluous { account, index },
         })
     })
+}
+
+/// What an account's record says of its key, if it has one. The tree itself is not read.
+pub(crate) fn stored_key(
+    state: &mut BlockState<'_>,
+    account: Address,
+) -> Result<Option<StoredKey>, StateFault> {
+    if state.is_keyed(account)? { Ok(state.key_record(account)?.key) } else { Ok(None) }
 }
 
 /// Without a record, an account belongs to the key that its address derives from.

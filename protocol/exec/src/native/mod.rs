@@ -4,3 +4,4 @@ pub(crate) mod gas;
 pub(crate) mod handler;
 pub(crate) mod keys;
 pub(crate) mod rules;
+pub(crate) mod simulated;

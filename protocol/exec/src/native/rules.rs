@@ -79,7 +79,7 @@ pub(crate) fn check_native(
 }
 
 /// ORDERLESS-02 and -04: a pair is taken until 130 s after it expired.
-fn check_nonce_history(
+pub(crate) fn check_nonce_history(
     state: &BlockState<'_>,
     transaction: &UserTransaction,
     native: &NativeTransaction,
@@ -92,7 +92,11 @@ fn check_nonce_history(
     Ok(())
 }
 
-fn check_fee_payer(state: &mut BlockState<'_>, transaction: &UserTransaction) -> Result<(), AuthError> {
+/// Whether the fee payer can sign, and pay.
+pub(crate) fn check_fee_payer(
+    state: &mut BlockState<'_>,
+    transaction: &UserTransaction,
+) -> Result<(), AuthError> {
     let Some((payer, needed)) = payer_cost_max(transaction).map_err(AuthError::Rule)? else { return Ok(()) };
     let account = Sender::of(state, payer)?;
     if !account.may_sign {

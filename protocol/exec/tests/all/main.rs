@@ -22,6 +22,7 @@ mod lanes;
 mod leaks;
 mod market_order;
 mod market_proposals;
+mod native_simulation;
 mod orderless;
 mod parameters;
 mod precompiles;

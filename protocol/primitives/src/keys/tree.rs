@@ -149,6 +149,26 @@ impl KeyTree {
         superfluous.map_or(Ok(()), |index| Err(Unproven::Superfluous(index)))
     }
 
+    /// The most signatures that satisfy the key without one that can be left out.
+    pub fn signatures_max(&self) -> u8 {
+        self.node_signatures_max(&mut 0)
+    }
+
+    /// The depth is bounded by the decoder.
+    fn node_signatures_max(&self, next: &mut usize) -> u8 {
+        let node = self.nodes[*next];
+        *next += 1;
+        match node {
+            Node::Leaf(_) => 1,
+            Node::Threshold { count, needed } => {
+                let mut children: Vec<u8> = (0..count).map(|_| self.node_signatures_max(next)).collect();
+                children.sort_unstable();
+                // No more than the leaves, of which there are at most 32.
+                children.iter().rev().take(usize::from(needed)).sum()
+            }
+        }
+    }
+
     fn is_satisfied(&self, is_proven: impl Fn(Leaf) -> bool) -> bool {
         self.is_node_satisfied(&mut 0, &is_proven)
     }

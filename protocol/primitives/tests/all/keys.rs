@@ -180,6 +180,19 @@ proptest! {
     }
 
     #[test]
+    fn the_most_signatures_are_those_of_the_largest_set_without_a_superfluous_one(mut tree in plain()) {
+        let mut count = 0;
+        tree.number(&mut count);
+        prop_assume!(count <= 10);
+        let key = KeyTree::decode(&tree.encode()).unwrap();
+        let sets = (0u32..1 << count).map(|mask| -> Vec<Leaf> {
+            (1..=count).filter(|n| mask >> (n - 1) & 1 == 1).map(leaf).collect()
+        });
+        let largest = sets.filter(|set| key.check(set).is_ok()).map(|set| set.len()).max();
+        prop_assert_eq!(Some(usize::from(key.signatures_max())), largest);
+    }
+
+    #[test]
     fn random_bytes_never_panic_and_decode_to_themselves(bytes in prop::collection::vec(0u8..4, 0..60)) {
         if let Ok(key) = KeyTree::decode(&bytes) {
             prop_assert_eq!(&key.encoded()[..], &bytes[..]);

@@ -256,13 +256,18 @@ fn one(to: Address, input: Bytes) -> Vec<PlannedCall> {
     vec![(to, U256::ZERO, input, 20_000_000)]
 }
 
+/// The most signatures for their gas that blocks of Ethereum have.
+pub fn transfers() -> Work {
+    let transfers = vec![(NOBODY, U256::ONE, Bytes::new(), 21_000); 700];
+    in_next_block("transfers", wide_chain(), transfers)
+}
+
 /// What blocks of Ethereum are made of.
 fn plain_work() -> Vec<Work> {
     let zero = U256::ZERO;
     let points = [words(1, 2), words(1, 2)].concat();
-    let transfers = vec![(NOBODY, U256::ONE, Bytes::new(), 21_000); 700];
     vec![
-        in_next_block("transfers", wide_chain(), transfers),
+        transfers(),
         in_next_block("new slots", wide_chain(), one(WRITER, words(800, 1))),
         in_next_block("warm reads", wide_chain(), one(CHASER, words(100_000, 1))),
         in_next_block("a loop of jumps", wide_chain(), one(BURNER, Bytes::new())),
