@@ -59,7 +59,8 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let directory = datadir.as_ref().map(|datadir| datadir.path().to_owned());
     let log = LogSwitch::default();
     let clock = datadir.as_ref().map(|datadir| ClockNote::new(datadir.path()));
-    let keeping = index_command::keeping(config.history);
+    // A snapshot may be as old as the chain.
+    let keeping = IndexConfig { nonce_depth: u64::MAX, ..index_command::keeping(config.history) };
     let noted = clock.as_ref().map(ClockNote::read).transpose()?.flatten();
     let solo = SoloConfig {
         time: noted.unwrap_or_else(|| first_time(start, now)),

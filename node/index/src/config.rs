@@ -5,6 +5,9 @@
 pub struct IndexConfig {
     /// State stays readable for this many blocks before the tip; `u64::MAX` keeps all.
     pub history_depth: u64,
+    /// The same of the history of orderless nonces, which no past block needs: to trace a block, only what it ran on
+    /// matters, and a block that is there had none of its nonces refused. As far back, blocks can be reverted.
+    pub nonce_depth: u64,
     /// Memory for caching disk reads.
     pub cache_bytes: u64,
     /// Memory for the write buffer. While one buffer is flushed, a second of this size can fill.
@@ -28,6 +31,7 @@ impl Default for IndexConfig {
     fn default() -> Self {
         Self {
             history_depth: 16_384,
+            nonce_depth: 1_024,
             cache_bytes: 256 << 20,
             buffer_bytes: 64 << 20,
             search_rows_max: 100_000,

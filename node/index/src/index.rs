@@ -31,7 +31,7 @@ use std::{
 
 /// Heights that one block may prune. More than one, so that a node with a newly reduced depth catches up; few,
 /// so that no block is delayed.
-const FORGET_PER_BLOCK: u64 = 4;
+pub(crate) const FORGET_PER_BLOCK: u64 = 4;
 
 /// The index that RPC queries.
 #[derive(Clone)]
@@ -142,6 +142,8 @@ impl Index {
             let heights = *forgotten_to + 1..=forget_to;
             self.0.store.ask(|view| write::forget(&mut batch, view, heights))?;
         }
+        let nonces_to = number.saturating_sub(self.0.config.nonce_depth.max(1));
+        self.0.store.ask(|view| write::forget_nonces(&mut batch, view, forget_to, nonces_to))?;
         // Heights are given up before their rows go: who reads at one checks that after reading.
         self.0.update_oldest(number, forget_to);
         self.0.store.commit(batch)?;
@@ -179,8 +181,9 @@ impl Index {
         if height > tip {
             return Err(RevertError::AboveTip { given: height, tip });
         }
-        if height < *forgotten_to {
-            return Err(RevertError::Pruned { given: height, oldest: *forgotten_to });
+        let oldest = self.0.store.ask(read::nonces_from)?.max(*forgotten_to);
+        if height < oldest {
+            return Err(RevertError::Pruned { given: height, oldest });
         }
         if height < tip {
             self.0.take_back(height, *forgotten_to)?;

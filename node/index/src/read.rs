@@ -17,6 +17,8 @@ pub(crate) const META_FORMAT: &[u8] = b"format";
 pub(crate) const META_GENESIS: &[u8] = b"genesis";
 pub(crate) const META_TIP: &[u8] = b"tip";
 pub(crate) const META_OLDEST: &[u8] = b"oldest";
+/// Before this height, the history of nonces is not kept. Present once it is so.
+pub(crate) const META_NONCES: &[u8] = b"nonces";
 /// Present only if the state was copied.
 pub(crate) const META_FLOOR: &[u8] = b"floor";
 
@@ -31,7 +33,7 @@ pub(crate) fn meta<T>(
 }
 
 /// The value of a state key at a height: the old value of the first later change, or the current value. Where a forked
-/// chain removed it, no bytes; `None` is what no block has written.
+/// chain removed it, no bytes; `None` is what no block has written, and any nonce where those are no longer kept.
 pub(crate) fn value_at(
     view: &View<'_>,
     key: &StateKey,
@@ -42,6 +44,9 @@ pub(crate) fn value_at(
     let key = rows::state_key(key);
     // Skip the search for a change at the tip: it is the slowest part, and there is no later change.
     if height < meta(view, META_TIP, rows::read_tip)?.0 {
+        if rows::is_nonce(&key) && height < nonces_from(view)? {
+            return Ok(None);
+        }
         let (first, last) = (rows::at_height(&key, height + 1), rows::at_height(&key, u64::MAX));
         if let Some(change) = view.range(Table::History, &first..=&last).next() {
             let old = rows::read_old(&change?.1)?;
@@ -49,6 +54,12 @@ pub(crate) fn value_at(
         }
     }
     view.get(Table::State, &key, |row| Ok(Bytes::copy_from_slice(row)))
+}
+
+/// The lowest height at which the history of nonces is known.
+pub(crate) fn nonces_from(view: &View<'_>) -> Result<u64, Fault> {
+    let from = view.get(Table::Meta, META_NONCES, |row| rows::read_height("meta", row))?;
+    Ok(from.unwrap_or_default())
 }
 
 /// Every account and every slot at the tip, accounts first. Of a forked chain, without the marks of what it removed,

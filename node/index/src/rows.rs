@@ -96,6 +96,11 @@ fn write_state_key(out: &mut Writer, key: &StateKey) {
     }
 }
 
+/// Whether an encoded state key is of the history of nonces.
+pub(crate) fn is_nonce(key: &[u8]) -> bool {
+    matches!(key.first(), Some(6 | 7))
+}
+
 /// Reads the key of an account or a slot.
 pub(crate) fn read_account_key(key: &[u8]) -> Result<StateKey, Fault> {
     let row = |error| Fault::Row { table: "state", error };

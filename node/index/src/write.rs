@@ -3,8 +3,9 @@
 use crate::{
     block::{IndexedBlock, Location, Parties},
     error::Fault,
+    index::FORGET_PER_BLOCK,
     participants::Part,
-    read::{self, META_OLDEST, META_TIP},
+    read::{self, META_NONCES, META_OLDEST, META_TIP},
     rows::{self, Term},
     schedules,
     store::{Batch, Table, View},
@@ -85,6 +86,22 @@ pub(crate) fn forget(batch: &mut Batch, view: &View<'_>, heights: RangeInclusive
         }
         batch.remove(Table::Changes, &height.to_be_bytes());
     }
+    Ok(())
+}
+
+/// Prunes the history of nonces up to a height, a few blocks at a time. What is before the oldest state is gone already.
+pub(crate) fn forget_nonces(batch: &mut Batch, view: &View<'_>, oldest: u64, to: u64) -> Result<(), Fault> {
+    let first = read::nonces_from(view)?.max(oldest) + 1;
+    let last = to.min(first.saturating_add(FORGET_PER_BLOCK - 1));
+    if last < first {
+        return Ok(());
+    }
+    for height in first..=last {
+        for key in changes(view, height)?.iter().filter(|key| rows::is_nonce(key)) {
+            batch.remove(Table::History, &rows::at_height(key, height));
+        }
+    }
+    batch.insert(Table::Meta, META_NONCES, last.to_be_bytes());
     Ok(())
 }
 
@@ -259,6 +276,39 @@ mod tests {
             prop_assert_eq!(changed, heights);
             let state: Vec<Row> = state.iter().map(|(key, value)| (rows::state_key(key), value.to_vec())).collect();
             prop_assert_eq!(rows_of(&store, Table::State), state);
+        }
+    }
+
+    /// Of what blocks changed, the history of nonces goes first; names and the state at the tip stay.
+    #[test]
+    fn orderless_06_the_history_of_nonces_is_kept_at_the_tip_only() {
+        let store = Store::in_memory();
+        let nonce = StateKey::Nonce(alloy_primitives::Address::ZERO, 5);
+        let (log, other) = (StateKey::NonceLog(7, 1), key(1));
+        for number in 1..=20u64 {
+            let value = |n: u64| Some(Bytes::from(n.to_be_bytes().to_vec()));
+            let change = |key| StateChange { key, old: value(number - 1), new: value(number) };
+            let diff = StateDiff::new([nonce, log, other].map(change).into());
+            let mut batch = Batch::default();
+            store.ask(|view| add(&mut batch, view, &block(number), &diff, false)).unwrap();
+            let depth = number.saturating_sub(4);
+            store.ask(|view| forget_nonces(&mut batch, view, 0, depth)).unwrap();
+            store.commit(batch).unwrap();
+        }
+        let kept = |key: &StateKey| {
+            let prefix = rows::state_key(key);
+            rows_of(&store, Table::History).iter().filter(|(row, _)| row.starts_with(&prefix)).count()
+        };
+        assert_eq!([nonce, log, other].map(|key| kept(&key)), [4, 4, 20]);
+        assert_eq!((rows_of(&store, Table::State).len(), rows_of(&store, Table::Changes).len()), (3, 20));
+        let read = |key, height| {
+            let value = store.ask(|view| read::value_at(view, &key, height, false)).unwrap();
+            value.map(|value| u64::from_be_bytes(value[..].try_into().unwrap()))
+        };
+        for height in 0..=20 {
+            assert_eq!(read(other, height), Some(height));
+            let known = (height >= 16).then_some(height);
+            assert_eq!((read(nonce, height), read(log, height)), (known, known), "{height}");
         }
     }
 

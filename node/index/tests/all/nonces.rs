@@ -1,10 +1,10 @@
 //! Transactions by sender and nonce, against a linear scan.
 
-use alloy_primitives::Address;
-use almanac_index::{Direction, Index, IndexConfig, Location, Parties, Sent};
+use alloy_primitives::{Address, Bytes};
+use almanac_index::{Direction, Index, IndexConfig, Location, Parties, RevertError, Sent};
 use almanac_primitives::{
-    Block, Gas, GasPrice, Header, Lane, Outcome, Receipt, RunTransaction, ScheduleId, ScheduleRef, StateDiff,
-    TimestampMs, UserTransaction, Wei,
+    Block, Gas, GasPrice, Header, Lane, Outcome, Receipt, RunTransaction, ScheduleId, ScheduleRef,
+    StateChange, StateDiff, StateKey, StateRead as _, TimestampMs, UserTransaction, Wei,
     native::NATIVE_TYPE,
     run::{PROLOGUE_TYPE, RUN_TYPE},
     testing::{Person, native::*, person, transfer},
@@ -145,4 +145,30 @@ fn orderless_01_targets_of_native_calls_take_part_once() {
         found.iter().map(|sent| sent.location.index).collect::<Vec<_>>()
     };
     assert_eq!([places(0), places(1), places(2)], [vec![1, 2, 3], vec![1, 2, 3], vec![2]]);
+}
+
+/// A chain can be reverted as far as its nonces are kept, and reads what they were then.
+#[test]
+fn orderless_06_reverts_restore_nonces_as_far_as_they_are_kept() {
+    let config = IndexConfig { nonce_depth: 3, ..IndexConfig::archive() };
+    let index = Index::in_memory(config, Header::default(), []).unwrap();
+    let key = StateKey::Nonce(person(0).address, 7);
+    let value = |n: u64| (n > 0).then(|| Bytes::from(n.to_be_bytes().to_vec()));
+    let add = |number: u64| {
+        let tip = index.tip();
+        let header =
+            Header { number, parent_hash: tip.hash, timestamp: TimestampMs(number), ..Header::default() };
+        let block = Arc::new(Block { header, transactions: Vec::new() });
+        let diff = StateDiff::new(vec![StateChange { key, old: value(number - 1), new: value(number) }]);
+        index.apply(&block, &[], Vec::new(), &[], &diff).unwrap();
+    };
+    let read = |height| index.state_at(height).unwrap().read(key).unwrap();
+    (1..=10).for_each(add);
+    assert_eq!([6, 7, 8, 10].map(read), [None, value(7), value(8), value(10)]);
+    assert!(matches!(index.revert_to(6), Err(RevertError::Pruned { given: 6, oldest: 7 })));
+    index.revert_to(8).unwrap();
+    assert_eq!([6, 7, 8].map(read), [None, value(7), value(8)]);
+    add(9);
+    index.revert_to(7).unwrap();
+    assert_eq!(index.tip_state().read(key).unwrap(), value(7));
 }

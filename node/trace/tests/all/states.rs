@@ -9,9 +9,11 @@ use alloy_rpc_types_trace::{
     },
     parity::{ChangedType, Delta, StateDiff, TraceType},
 };
-use almanac_index::IndexedBlock;
-use almanac_primitives::{Lane, UserTransaction};
-use almanac_trace::{GethTracer, Replays};
+use almanac_index::{IndexConfig, IndexedBlock};
+use almanac_primitives::{
+    Lane, StateKey, StateRead as _, UserTransaction, testing::native::orderless_transfer,
+};
+use almanac_trace::{CallTraces, GethTracer, Replays};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -193,4 +195,27 @@ fn a_prestate_is_the_state_before() {
     assert_eq!(second.0[&person(0).address].nonce, Some(1));
     let counted = second.0[&COUNTER].storage.values().map(|value| U256::from_be_bytes(value.0));
     assert_eq!(counted.collect::<Vec<_>>(), [U256::from(1)], "what came before in the same block is there");
+}
+
+/// A block is traced as it was although the index has forgotten which nonces were free before it.
+#[test]
+fn orderless_06_old_blocks_are_traced_without_their_nonces() {
+    let chain = Chain::with_config(IndexConfig { nonce_depth: 2, ..IndexConfig::archive() });
+    // Long enough for entries to be collected, by blocks that are traced.
+    let blocks: Vec<_> = (0..200)
+        .map(|nonce| {
+            let expiration = chain.index.tip().block.header.timestamp.seconds() + 40;
+            chain
+                .produce(vec![orderless_transfer(person(0), nonce, expiration, person(9).address, 1)], vec![])
+        })
+        .collect();
+    let taken = |height: u64| {
+        let key = StateKey::Nonce(person(0).address, 190);
+        chain.index.state_at(height).unwrap().read(key).unwrap().is_some()
+    };
+    assert_eq!([chain.index.height() - 3, chain.index.height()].map(taken), [false, true]);
+    for block in blocks.iter().step_by(20) {
+        // Compared with the stored receipts.
+        assert!(!chain.all(block, &CallTraces).is_empty());
+    }
 }

@@ -30,9 +30,12 @@ impl Chain {
     }
 
     pub fn with_depth(history_depth: u64) -> Self {
+        Self::with_config(IndexConfig { history_depth, ..IndexConfig::default() })
+    }
+
+    pub fn with_config(config: IndexConfig) -> Self {
         let genesis = genesis();
         let header = genesis.header(StateCommitment::default()).unwrap();
-        let config = IndexConfig { history_depth, ..IndexConfig::default() };
         let index = Index::in_memory(config, header.clone(), genesis.state().unwrap()).unwrap();
         Self { index, agenda: CalendarAgenda, genesis: header }
     }
