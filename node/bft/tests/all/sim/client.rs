@@ -1,11 +1,11 @@
 //! A client that has a job and sends transfers to one validator until they are final.
 
-use crate::sim::{machine::Machine, market, opened::Store, orders::Orders};
+use crate::sim::{machine::Machine, market, opened::Store, orderless, orders::Orders};
 use alloy_primitives::{Address, U256};
 use almanac_bft::Replica;
 use almanac_consensus::Admission;
 use almanac_primitives::{
-    Account, StateKey, UserTransaction,
+    Account, RecoveredTransaction, StateKey, UserTransaction,
     testing::{person, transfer},
 };
 use almanac_state::{BlockJournal, StateView as _};
@@ -13,7 +13,7 @@ use commonware_runtime::Clock as _;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, UNIX_EPOCH},
 };
 
 /// Gets the transfers of all clients, so that one transfer lost or done twice shows in its balance.
@@ -47,6 +47,8 @@ pub struct Client {
     pub run_gas: u64,
     /// Whether it has scheduled transactions too.
     pub has_market: bool,
+    /// Orderless transactions that its validator's pool gets again and again.
+    pub orderless: Arc<Vec<RecoveredTransaction>>,
 }
 
 impl Client {
@@ -64,6 +66,8 @@ impl Client {
                 }
             }
             self.transfer(&mut signed, elsewhere.as_ref()).await;
+            let now = context.current().duration_since(UNIX_EPOCH).expect("simulated time starts there");
+            orderless::add_again(&self.orderless, &self.admission, now);
             context.sleep(Duration::from_millis(150)).await;
         }
     }

@@ -29,6 +29,7 @@ mod network;
 mod node;
 mod numbers;
 mod opened;
+mod orderless;
 mod orders;
 mod properties;
 mod run;

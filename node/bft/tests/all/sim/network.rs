@@ -14,7 +14,7 @@ use crate::sim::{
     market,
     marks::{Mark, Marks},
     node::{self, Node},
-    opened, orders,
+    opened, orderless, orders,
     twins::Half,
     votes::Votes,
     witness::Log,
@@ -24,7 +24,7 @@ use alloy_primitives::{Address, Bytes};
 use almanac_bft::{Namespace, TimeConfig, ValidatorSet, Voice, block::key_bytes, message_bytes_max, wiring};
 use almanac_index::Index;
 use almanac_primitives::{
-    DurationMs, Genesis, Header, StateKey, TimestampMs,
+    DurationMs, Genesis, Header, RecoveredTransaction, StateKey, TimestampMs,
     genesis::Validator,
     params::CRON_INTERVAL_SECONDS_MIN,
     testing::{genesis, person},
@@ -66,6 +66,8 @@ pub struct Network {
     pub transfers_ahead: u64,
     /// Whether clients have scheduled transactions, beside their jobs.
     pub has_market: bool,
+    /// Orderless transactions that every pool gets again and again.
+    pub orderless: Arc<Vec<RecoveredTransaction>>,
     /// Simulated time that a transaction takes to execute.
     pub transaction_time: Duration,
     /// Simulated time that executing a run takes.
@@ -116,6 +118,13 @@ impl Network {
         Self::with(size, true)
     }
 
+    /// One whose validators have orderless transactions in their pools too, again and again.
+    pub fn with_orderless(size: u64) -> Self {
+        let network = Self::new(size);
+        let orderless = orderless::signed(&network.chain());
+        Self { orderless, ..network }
+    }
+
     fn with(size: u64, has_market: bool) -> Self {
         let mut keys: Vec<_> = (0..size).map(PrivateKey::from_seed).collect();
         keys.sort_by_key(PrivateKey::public_key);
@@ -158,6 +167,7 @@ impl Network {
             transfers: 20,
             transfers_ahead: 3,
             has_market,
+            orderless: Arc::default(),
             transaction_time: Duration::ZERO,
             run_time: Duration::ZERO,
             unsynced: Unsynced::Lost,

@@ -371,6 +371,7 @@ impl Surroundings {
                 ahead: network.transfers_ahead,
                 run_gas: network.run_gas(),
                 has_market: network.has_market,
+                orderless: network.orderless.clone(),
             };
             context.child("client").spawn(|context| client.run(context));
         }

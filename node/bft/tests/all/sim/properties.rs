@@ -5,6 +5,7 @@ use crate::sim::{
     jobs, market,
     network::Network,
     node::Node,
+    orderless,
 };
 use alloy_primitives::U256;
 use almanac_bft::certificate;
@@ -141,6 +142,7 @@ impl Agreement {
         if self.network.has_market {
             market::check(&self.chain.lock().unwrap(), self.network.participants().count())?;
         }
+        orderless::check(&self.chain.lock().unwrap(), &self.network.orderless)?;
         self.check_count(&nodes, runs).await
     }
 

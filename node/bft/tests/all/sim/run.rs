@@ -6,7 +6,7 @@ use crate::sim::{
     jobs, market,
     marks::{Mark, Marks},
     network::Network,
-    orders,
+    orderless, orders,
     properties::{Agreement, Finished},
 };
 use alloy_primitives::{B256, Keccak256};
@@ -68,7 +68,10 @@ pub fn run(network: &Network, seed: u64, links: Links, faults: Faults, height: u
     let (begin, healed) = (milliseconds(faults.begin()), faults.end());
     let agreement = Agreement::new(&network);
     let chain = agreement.chain.clone();
-    let ended_by = if network.has_market { market::ENDED_BY } else { orders::ENDED_BY };
+    let mut ended_by = if network.has_market { market::ENDED_BY } else { orders::ENDED_BY };
+    if !network.orderless.is_empty() {
+        ended_by = ended_by.max(orderless::ENDED_BY);
+    }
     let until = milliseconds(healed + Duration::from_secs(2)).max(ended_by);
     let finished = Finished { network: network.clone(), height, until };
     let link = Link { latency: links.latency, jitter: links.jitter, success_rate: probability!(1.0) };

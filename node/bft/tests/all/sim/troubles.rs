@@ -98,7 +98,10 @@ fn a_follower_copies_the_state_and_follows() {
 
 /// Validator 1 is cut off from the moment of its crash on, so that nobody tells it in time what it missed.
 fn restored(notice: Notice) -> (Network, Faults) {
-    let network = Network::new(4);
+    restored_in(Network::new(4), notice)
+}
+
+pub fn restored_in(network: Network, notice: Notice) -> (Network, Faults) {
     let faults = Faults::default().partition(seconds(4)..seconds(9), &[1], &[0, 2, 3]).restore(
         &network,
         1,
