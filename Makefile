@@ -1,7 +1,7 @@
 # `make` lists the targets. CI runs `make test`.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar bench-slots bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts explorer screenshots bench-rpc sim-long mutants
+.PHONY: help run test lint bench bench-state bench-calendar bench-market bench-orderless bench-slots bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts explorer screenshots bench-rpc sim-long mutants
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,12 @@ bench-pool: ## Measure inserts into the pool against a plain map
 bench-calendar: ## Measure schedules in whole blocks, and the calendar against a map in memory
 	cargo bench -p almanac-consensus --bench schedules
 	cargo bench -p almanac-schedule --bench calendar
+
+bench-market: ## Measure scheduled transactions: runs beside full blocks, selection beside many that pend or wait
+	cargo bench -p almanac-consensus --bench schedules -- market
+
+bench-orderless: ## Measure orderless transactions: against sequence numbers, beside many live nonces, and after a burst
+	cargo bench -p almanac-consensus --bench schedules -- orderless
 
 bench-slots: ## Measure callbacks: booking beside many bookings, and runs against plain calls
 	cargo bench -p almanac-exec --bench slots

@@ -2,7 +2,8 @@
 
 use crate::{
     DAY_S,
-    orders::{self, BULK, bulk_code},
+    orders::{self, BID, BULK, IScheduledTransactions::TransactionScheduledEvent, Kind, bulk_code},
+    processor_time,
 };
 use alloy_primitives::{Bytes, U256};
 use alloy_sol_types::SolEvent as _;
@@ -10,12 +11,12 @@ use almanac_consensus::{Application, Deadline, Proposal, Tip};
 use almanac_primitives::{
     Genesis, RecoveredTransaction, StateKey, TimestampMs, Wei,
     genesis::Allocation,
-    params::{BLOCK_GAS_MAX, CRON_BLOCK_GAS_MAX},
+    params::{BLOCK_GAS_MAX, CRON_BLOCK_GAS_MAX, Parameter},
     run::RUN_TYPE,
     testing::{FEE_RECIPIENT, START, genesis as people, person},
 };
-use almanac_schedule::CalendarAgenda;
-use almanac_state::{BlockJournal, QmdbConfig, QmdbStore, StateStore};
+use almanac_schedule::{Calendar, CalendarAgenda, calendar::Queue};
+use almanac_state::{BlockJournal, QmdbConfig, QmdbStore, StateStore, with_reader};
 use commonware_runtime::{Supervisor as _, tokio::Context};
 use std::{
     collections::BTreeMap,
@@ -27,26 +28,29 @@ use std::{
 pub(crate) const LARGE: &str = "large";
 
 /// Schedules that one block of the loader creates: less than half of a block's gas, so that the base fee does not rise.
-const LOAD_PER_BLOCK: u64 = 300;
+const LOAD_PER_BLOCK: u64 = 250;
 
 type Store = QmdbStore<Context>;
 
 pub(crate) struct Chain {
+    kind: Kind,
     application: Application<Store>,
     tip: Tip<<Store as StateStore>::Batch>,
     nonces: [u64; 2],
     loaded: u64,
     /// What the last block took to execute and seal, and to make durable.
     pub(crate) last: [Duration; 2],
+    /// Processor time of both.
+    pub(crate) processor: Duration,
 }
 
 /// Rich people, the loop that creates schedules, and the largest budgets that governance may set.
-pub(crate) fn genesis() -> Genesis {
-    let mut genesis = people();
+pub(crate) fn genesis(kind: Kind) -> Genesis {
+    let mut genesis = Genesis { governance: person(0).address, ..people() };
     let rich = Allocation { balance: Wei(U256::ONE << 120), ..Default::default() };
     genesis.allocations.insert(person(0).address, rich.clone());
     genesis.allocations.insert(person(1).address, rich);
-    genesis.allocations.insert(BULK, Allocation { code: bulk_code(), ..Default::default() });
+    genesis.allocations.insert(BULK, Allocation { code: bulk_code(kind), ..Default::default() });
     for parameter in [BLOCK_GAS_MAX, CRON_BLOCK_GAS_MAX] {
         genesis.parameters.insert(parameter.name.to_owned(), parameter.max);
     }
@@ -54,28 +58,77 @@ pub(crate) fn genesis() -> Genesis {
 }
 
 pub(crate) fn genesis_state() -> BTreeMap<StateKey, Bytes> {
-    genesis().state().expect("a good genesis")
+    genesis(Kind::Cron).state().expect("a good genesis")
 }
 
 impl Chain {
     /// The chain of this name on the disk of `context`, at its last block.
     pub(crate) async fn open(context: &Context, name: &'static str) -> Self {
-        let (context, config, genesis) = (context.child(name), QmdbConfig::new(name), genesis());
+        Self::open_with(context, name, Kind::Cron, &genesis(Kind::Cron)).await
+    }
+
+    /// The same for a genesis of one's own.
+    pub(crate) async fn open_with(
+        context: &Context,
+        name: &'static str,
+        kind: Kind,
+        genesis: &Genesis,
+    ) -> Self {
+        Self::open_over(context, name, kind, genesis, BTreeMap::new()).await
+    }
+
+    /// The same, with more in the state than the genesis says.
+    pub(crate) async fn open_over(
+        context: &Context,
+        name: &'static str,
+        kind: Kind,
+        genesis: &Genesis,
+        more: BTreeMap<StateKey, Bytes>,
+    ) -> Self {
+        let (context, config) = (context.child(name), QmdbConfig::new(name));
         let archive = BlockJournal::open(context.child("blocks"), &config).await.expect("the archive opens");
-        let store = QmdbStore::open(context.child("state"), &config, &genesis_state()).await;
+        let mut state = genesis.state().expect("a good genesis");
+        state.extend(more);
+        let store = QmdbStore::open(context.child("state"), &config, &state).await;
         let store = store.expect("the store opens");
         // These transactions are all Ethereum's, which do not name block 0.
         let origin = alloy_primitives::B256::ZERO;
         let height = store.height();
         let (mut application, tip) = if height == 0 {
-            Application::new(&genesis, store, Arc::new(CalendarAgenda)).expect("a good genesis")
+            Application::new(genesis, store, Arc::new(CalendarAgenda)).expect("a good genesis")
         } else {
             let archived = archive.get(height).await.expect("the archive answers").expect("it has the block");
-            Application::resume(&genesis, origin, store, Arc::new(CalendarAgenda), archived.block.header)
+            Application::resume(genesis, origin, store, Arc::new(CalendarAgenda), archived.block.header)
                 .expect("the state of that block")
         };
         application.keep_archive(Arc::new(archive));
-        Self { application, tip, nonces: [0; 2], loaded: 0, last: [Duration::ZERO; 2] }
+        Self {
+            kind,
+            application,
+            tip,
+            nonces: [0; 2],
+            loaded: 0,
+            last: [Duration::ZERO; 2],
+            processor: Duration::ZERO,
+        }
+    }
+
+    /// What signatures are for.
+    pub(crate) fn name(&self) -> almanac_primitives::Chain {
+        self.application.chain()
+    }
+
+    /// Values of the state.
+    pub(crate) async fn live_values(&self) -> u64 {
+        self.application.store().live_values().await.expect("the store answers")
+    }
+
+    /// A block at a time with all of these, all of which pass.
+    pub(crate) async fn all_in(&mut self, at: TimestampMs, transactions: Vec<RecoveredTransaction>) {
+        let given = transactions.len();
+        let output = self.commit(at, transactions).await;
+        let users = output.receipts.iter().filter(|receipt| !matches!(receipt.transaction_type, 0x70 | 0x71));
+        assert_eq!(users.filter(|receipt| receipt.outcome.is_success()).count(), given, "all of them pass");
     }
 
     pub(crate) fn now_s(&self) -> u64 {
@@ -84,6 +137,12 @@ impl Chain {
 
     pub(crate) async fn next_due(&self) -> Option<TimestampMs> {
         self.application.next_due(&self.tip).await.expect("the calendar can be read")
+    }
+
+    /// How many are due and wait for a price.
+    pub(crate) async fn waiting(&self) -> u64 {
+        let count = with_reader(&self.tip.state, &[], |state| Calendar::new(state).count(Queue::Waiting));
+        count.await.expect("the state answers").expect("the calendar is there")
     }
 
     /// Creates schedules that are due within the next nine years, evenly spread. Answers with how many a second.
@@ -105,7 +164,44 @@ impl Chain {
 
     /// A transaction that creates `count` schedules.
     pub(crate) fn bulk(&mut self, count: u64, first_s: u64, step_s: u64) -> Vec<RecoveredTransaction> {
-        vec![orders::bulk(self.next_nonce(0), count, first_s, step_s)]
+        match self.kind {
+            Kind::Cron => vec![orders::bulk(self.next_nonce(0), count, first_s, step_s)],
+            Kind::Market => self.bids(count, first_s * 1_000, step_s * 1_000, BID),
+        }
+    }
+
+    /// A transaction that inserts `count` scheduled transactions.
+    pub(crate) fn bids(
+        &mut self,
+        count: u64,
+        first_ms: u64,
+        step_ms: u64,
+        bid: u64,
+    ) -> Vec<RecoveredTransaction> {
+        vec![orders::bulk_market(self.next_nonce(0), count, first_ms, step_ms, bid)]
+    }
+
+    /// Inserts scheduled transactions that are due at once, in a block of their own.
+    pub(crate) async fn insert(&mut self, count: u64, due_ms: u64, bid: u64) {
+        let orders = self.bids(count, due_ms, 0, bid);
+        let output = self.commit(TimestampMs(self.now_ms() + 1), orders).await;
+        let logs = output.receipts.iter().flat_map(|receipt| &receipt.logs);
+        let inserted = logs.filter(|log| TransactionScheduledEvent::decode_log(log).is_ok()).count();
+        assert_eq!(inserted as u64, count, "all of them are inserted");
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.tip.header.timestamp.0
+    }
+
+    /// Base fee of the last block.
+    pub(crate) fn base_fee(&self) -> u64 {
+        u64::try_from(self.tip.header.base_fee.0).expect("a price of this chain")
+    }
+
+    /// Governance changes a parameter.
+    pub(crate) fn set_parameter(&mut self, parameter: Parameter, value: u64) -> Vec<RecoveredTransaction> {
+        vec![orders::set_parameter(self.next_nonce(0), parameter, value)]
     }
 
     /// Transactions that create a schedule each.
@@ -152,8 +248,17 @@ impl Chain {
         at_s: u64,
         transactions: Vec<RecoveredTransaction>,
     ) -> (u64, u64) {
+        self.full_block_at(TimestampMs(at_s * 1_000), transactions).await
+    }
+
+    /// The same at a millisecond.
+    pub(crate) async fn full_block_at(
+        &mut self,
+        at: TimestampMs,
+        transactions: Vec<RecoveredTransaction>,
+    ) -> (u64, u64) {
         let given = transactions.len() as u64;
-        let output = self.commit(TimestampMs(at_s * 1_000), transactions).await;
+        let output = self.commit(at, transactions).await;
         // What did not fit is thrown away, and its numbers are used again.
         self.nonces[1] -= given - output.block_body().count() as u64;
         let runs = output.receipts.iter().filter(|receipt| receipt.transaction_type == RUN_TYPE);
@@ -175,11 +280,12 @@ impl Chain {
             more: almanac_consensus::More::NONE,
             deadline: Deadline::NEVER,
         };
-        let begin = Instant::now();
+        let (begin, processor) = (Instant::now(), processor_time());
         let made = self.application.propose(&self.tip, proposal).await.expect("a block");
         let sealed = begin.elapsed();
         self.application.commit(&made).await.expect("it is durable");
         self.last = [sealed, begin.elapsed() - sealed];
+        self.processor = processor_time().saturating_sub(processor);
         self.tip = made.tip;
         made.output
     }

@@ -3,7 +3,7 @@
 use crate::{
     chain::genesis,
     ms,
-    orders::{self, RUN_GAS},
+    orders::{self, Kind, RUN_GAS},
 };
 use alloy_primitives::U256;
 use almanac_consensus::{
@@ -44,7 +44,7 @@ pub(crate) fn measure() {
     let (sender, runs) = mpsc::channel();
     let first = SystemClock.now().seconds() + 2;
     runtime.block_on(async {
-        let mut genesis = genesis();
+        let mut genesis = genesis(Kind::Cron);
         genesis.timestamp_ms = TimestampMs(SystemClock.now().0 - 1);
         let store = MemoryStore::from_genesis(genesis.state().expect("a good genesis"));
         let (application, tip) =

@@ -1,12 +1,16 @@
 //! What schedules cost a chain on disk, through whole blocks with root and durable commit: `make bench-calendar`.
 //!
-//! Every schedule is created by a transaction. `ALMANAC_BENCH_PENDING=1000,1000000,10000000` sets the sizes.
+//! Every schedule is created by a transaction. `ALMANAC_BENCH_PENDING=1000,1000000,10000000` sets the sizes. With the
+//! argument `market`, it measures AIP-125's lane instead (`make bench-market`), with `orderless` the history of orderless
+//! nonces (`make bench-orderless`).
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark looks at the clock")]
 #![allow(clippy::float_arithmetic, clippy::cast_precision_loss, reason = "figures for people")]
 #![allow(missing_docs, reason = "not a library")]
 
 mod chain;
 mod lateness;
+mod market;
+mod orderless;
 mod orders;
 mod overhead;
 
@@ -28,6 +32,13 @@ fn main() {
     let sizes = std::env::var("ALMANAC_BENCH_PENDING").unwrap_or_else(|_| "1000,100000,1000000".to_owned());
     let sizes: Vec<u64> = sizes.split(',').map(|text| text.parse().expect("a number of schedules")).collect();
     let directory = tempfile::tempdir().expect("a temporary directory");
+    let is_asked = |part: &str| std::env::args().any(|argument| argument == part);
+    if is_asked("market") {
+        return market::measure(directory.path(), &sizes);
+    }
+    if is_asked("orderless") {
+        return orderless::measure(directory.path());
+    }
     let start = || tokio::Runner::new(tokio::Config::new().with_storage_directory(directory.path()));
     let path = directory.path().to_owned();
 
@@ -131,6 +142,16 @@ async fn reopen(context: &tokio::Context) {
 
 pub(crate) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
+}
+
+/// Processor time of all threads: on a crowded machine, what wall time does not tell.
+pub(crate) fn processor_time() -> Duration {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let nanoseconds = threads.filter_map(|thread| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanoseconds.sum())
 }
 
 pub(crate) fn median(mut durations: Vec<Duration>) -> Duration {

@@ -4,11 +4,21 @@ use alloy_primitives::{Address, Bytes, TxKind, U256, address};
 use alloy_sol_types::SolCall;
 use almanac_primitives::{
     RecoveredTransaction,
-    addresses::CRON_REGISTRY,
+    addresses::{CRON_REGISTRY, PARAMETERS},
+    params::Parameter,
     testing::{eip1559, person, recovered, sign},
 };
 
 alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
+alloy_sol_types::sol!("../../contracts/IParameters.sol");
+alloy_sol_types::sol!("../../contracts/IScheduledTransactions.sol");
+
+/// The door whose schedules a chain has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Cron,
+    Market,
+}
 
 /// Creates schedules in a loop: words of calldata are how many, seconds between two, value of each; then the call.
 pub(crate) const BULK: Address = address!("0x00000000000000000000000000000000000b0001");
@@ -19,20 +29,33 @@ pub(crate) const TARGET: Address = address!("0x000000000000000000000000000000000
 /// Gas of a run: what a call of nobody takes, with four bytes of calldata.
 pub(crate) const RUN_GAS: u64 = 21_160;
 
+/// More than an insert takes.
+const INSERT_GAS_MAX: u64 = 300_000;
+
 /// Escrow of a schedule: several runs at the base fee of the start, which only falls here.
 pub(crate) const ESCROW: u64 = 10 * RUN_GAS * 1_000_000_000;
 
-/// The loop in bytecode. It moves the due time in the calldata that it has copied to memory.
-pub(crate) fn bulk_code() -> Bytes {
-    Bytes::from_static(&[
-        0x61, 0x01, 0x04, 0x60, 0x60, 0x5f, 0x37, 0x5f, 0x35, // calldatacopy(0, 96, 260); n
-        0x5b, 0x80, 0x15, 0x60, 0x2e, 0x57, // while n
-        0x5f, 0x5f, 0x61, 0x01, 0x04, 0x5f, 0x60, 0x40, 0x35, 0x60, 0x06, 0x5a, 0xf1,
-        0x50, // call(6, value)
+/// The most that a scheduled transaction pays per gas, unless a measure says otherwise: far above what users pay here.
+pub(crate) const BID: u64 = 100_000_000_000;
+
+/// The loop in bytecode: calls a door with calldata of `length`, and moves the due time in the calldata that it has
+/// copied to memory. Both doors have it in the same place.
+pub(crate) fn bulk_code(kind: Kind) -> Bytes {
+    let (length, door) = match kind {
+        Kind::Cron => (260u16, 0x0006u16),
+        Kind::Market => (356, 0xa101),
+    };
+    let ([high, low], [door_high, door_low]) = (length.to_be_bytes(), door.to_be_bytes());
+    let code = [
+        0x61, high, low, 0x60, 0x60, 0x5f, 0x37, 0x5f, 0x35, // calldatacopy(0, 96, length); n
+        0x5b, 0x80, 0x15, 0x60, 0x2f, 0x57, // while n
+        0x5f, 0x5f, 0x61, high, low, 0x5f, 0x60, 0x40, 0x35, 0x61, door_high, door_low, 0x5a, 0xf1,
+        0x50, // call(door, value)
         0x60, 0x44, 0x51, 0x60, 0x20, 0x35, 0x01, 0x60, 0x44, 0x52, // mem[68] += step
         0x60, 0x01, 0x90, 0x03, 0x60, 0x09, 0x56, // n -= 1
         0x5b, 0x00,
-    ])
+    ];
+    Bytes::copy_from_slice(&code)
 }
 
 /// One transaction that creates `count` schedules, `step_s` seconds apart.
@@ -49,6 +72,39 @@ pub(crate) fn single(nonce: u64, at_s: u64) -> RecoveredTransaction {
     let mut tx = eip1559(nonce, TxKind::Call(CRON_REGISTRY), 0, order(at_s), 200_000);
     tx.value = U256::from(ESCROW);
     recovered(sign(tx, person(0).secret))
+}
+
+/// One transaction that inserts `count` scheduled transactions, `step_ms` apart, each of which bids so much.
+pub(crate) fn bulk_market(
+    nonce: u64,
+    count: u64,
+    first_ms: u64,
+    step_ms: u64,
+    bid: u64,
+) -> RecoveredTransaction {
+    let deposit = U256::from(RUN_GAS) * U256::from(bid);
+    let words = [U256::from(count), U256::from(step_ms), deposit];
+    let mut input = words.map(|word| word.to_be_bytes::<32>()).concat();
+    let txn = IScheduledTransactions::ScheduledTransaction {
+        senderAddr: BULK,
+        scheduledTimeMs: first_ms,
+        maxGasAmount: RUN_GAS,
+        maxGasUnitPrice: bid,
+        passSigner: false,
+        to: TARGET,
+        value: U256::ZERO,
+        data: Bytes::new(),
+        expiryBlocks: 1_000,
+    };
+    input.extend(IScheduledTransactions::insertCall { txn }.abi_encode());
+    let mut tx = eip1559(nonce, TxKind::Call(BULK), 0, input, 100_000 + count * INSERT_GAS_MAX);
+    tx.value = deposit * U256::from(count);
+    recovered(sign(tx, person(0).secret))
+}
+
+pub(crate) fn set_parameter(nonce: u64, parameter: Parameter, value: u64) -> RecoveredTransaction {
+    let input = IParameters::setCall { name: parameter.name_word(), value: U256::from(value) }.abi_encode();
+    recovered(sign(eip1559(nonce, TxKind::Call(PARAMETERS), 0, input, 200_000), person(0).secret))
 }
 
 pub(crate) fn cancel(nonce: u64, id: U256) -> RecoveredTransaction {

@@ -15,8 +15,8 @@ const DUE: u64 = 100;
 /// Times for which schedules are made before a size is loaded, so that they are buried when they are due.
 const GROUPS: u64 = 7;
 
-/// What a block took to execute and seal, and to make durable.
-type Taken = [Duration; 2];
+/// What a block took to execute and seal, and to make durable, and the processor time of both.
+type Taken = [Duration; 3];
 
 impl Chain {
     /// Creates the schedules that are due much later, and answers with their times.
@@ -41,7 +41,8 @@ impl Chain {
     async fn timed(&mut self, at: u64, due: u64) -> Taken {
         let ran = self.block_at(TimestampMs(at * 1_000), vec![]).await;
         assert_eq!(ran as u64, due);
-        self.last
+        let [sealed, durable] = self.last;
+        [sealed, durable, self.processor]
     }
 }
 
@@ -66,9 +67,12 @@ fn show(what: &str, blocks: &[[Taken; 2]]) {
     let middle = |chain: usize, part: usize| median(blocks.iter().map(|block| block[chain][part]).collect());
     let sealed = middle(1, 0);
     println!(
-        "  {what}: {:.2} ms to execute and seal, {:.2} x of {SMALL} pending; {:.2} ms to be durable",
+        "  {what}: {:.2} ms to execute and seal, {:.2} x of {SMALL} pending; {:.2} ms to be durable; {:.2} ms of \
+         processor time for both, {:.2} x",
         ms(sealed),
         sealed.as_secs_f64() / middle(0, 0).as_secs_f64(),
         ms(middle(1, 1)),
+        ms(middle(1, 2)),
+        middle(1, 2).as_secs_f64() / middle(0, 2).as_secs_f64(),
     );
 }
