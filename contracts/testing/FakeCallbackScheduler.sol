@@ -47,6 +47,7 @@ contract FakeCallbackScheduler is ICallbackScheduler, FakeDoor {
     mapping(uint64 second => Booked) private booked;
     mapping(address handler => mapping(address scheduler => bool)) private allowance;
     uint64[] private live;
+    uint64[] private lowOfBlock;
     uint256 private birthBlock;
     uint64 private births;
 
@@ -159,10 +160,16 @@ contract FakeCallbackScheduler is ICallbackScheduler, FakeDoor {
         }
     }
 
-    /// A whole block.
-    function runDue() external {
+    /// The start of a block, for networks where each part is a transaction. runLow is its end.
+    function runBooked() external {
         (uint64[] memory booked_, uint64[] memory low) = beginBlock();
+        lowOfBlock = low;
         runAll(booked_);
+    }
+
+    function runLow() external {
+        uint64[] memory low = lowOfBlock;
+        delete lowOfBlock;
         runAll(low);
     }
 
@@ -179,16 +186,6 @@ contract FakeCallbackScheduler is ICallbackScheduler, FakeDoor {
             _credit(block.coinbase, callback.basePart);
             _credit(BURN, callback.fee - callback.basePart);
         }
-    }
-
-    /// The first 256 bytes.
-    function _front(bytes memory reason) private pure returns (bytes memory) {
-        if (reason.length > 256) {
-            assembly ("memory-safe") {
-                mstore(reason, 256)
-            }
-        }
-        return reason;
     }
 
     /// For estimate alone.
@@ -211,7 +208,9 @@ contract FakeCallbackScheduler is ICallbackScheduler, FakeDoor {
         second = timestamp == 0 ? uint64(block.timestamp) + 1 : timestamp;
         if (second <= block.timestamp) revert TimestampNotInFuture(timestamp, block.timestamp);
         if (second > block.timestamp + AHEAD) revert TimestampBeyondHorizon(timestamp, block.timestamp + AHEAD);
-        uint64 least = uint64((_intrinsicGas(data) + EFFORT_GAS - 1) / EFFORT_GAS);
+        // What the call costs before the handler's first step, whatever its id is.
+        bytes memory input = abi.encodeCall(ICallbackHandler.executeCallback, (type(uint64).max, data));
+        uint64 least = uint64((_floorGas(input) + EFFORT_GAS - 1) / EFFORT_GAS);
         if (least < EFFORT_MIN) least = EFFORT_MIN;
         if (effort < least) revert EffortTooLow(effort, least);
         uint64 most = priority == Priority.Low ? LOW_EFFORT_MAX : EFFORT_MAX;
@@ -244,16 +243,6 @@ contract FakeCallbackScheduler is ICallbackScheduler, FakeDoor {
 
     function _less(uint64 all, uint64 taken) private pure returns (uint64) {
         return taken > all ? 0 : all - taken;
-    }
-
-    /// What the call costs before the handler's first step, whatever its id is.
-    function _intrinsicGas(bytes calldata data) private pure returns (uint256) {
-        bytes memory input = abi.encodeCall(ICallbackHandler.executeCallback, (type(uint64).max, data));
-        uint256 set;
-        for (uint256 i; i < input.length; i++) if (input[i] != 0) set++;
-        uint256 tokens = input.length - set + 4 * set;
-        // EIP-7623: the floor counts 10 for a token, the ordinary price 4.
-        return 21_000 + 10 * tokens;
     }
 
     function _process(uint64 id) private returns (uint64 effort) {

@@ -4,12 +4,10 @@ pragma solidity ^0.8.24;
 import {ICallbackHandler} from "../ICallbackHandler.sol";
 import {ICallbackScheduler} from "../ICallbackScheduler.sol";
 import {ICronRegistry} from "../ICronRegistry.sol";
+import {Notes} from "./Notes.sol";
 
-/// What somebody does with the doors, step by step, with a pause after each. It notes everything that comes of it, so
-/// that a fake door can be compared with the real one: each makes the same notes.
-///
-/// Times are noted from the start, ids by their order. Amounts that depend on the base fee are left out: it differs.
-contract Scenarios is ICallbackHandler {
+/// What somebody does with cron jobs and callbacks, step by step, with a pause after each.
+contract Scenarios is ICallbackHandler, Notes {
     ICronRegistry private immutable CRON;
     ICallbackScheduler private constant CALLBACKS = ICallbackScheduler(0x000000000000000000000000000000000000a102);
     uint256 private constant ESCROW = 1 ether;
@@ -17,23 +15,15 @@ contract Scenarios is ICallbackHandler {
     uint64 private constant AHEAD = 315_576_000;
 
     uint256 public constant steps = 9;
-    uint256 private start;
-    bytes32[] private notes;
     uint256[] private jobs;
     uint64[] private booked;
 
     /// The registry is at 0x06, but where that cannot be replaced.
     constructor(ICronRegistry cron) payable {
         CRON = cron;
-        start = block.timestamp;
     }
 
     receive() external payable {}
-
-    /// Everything that happened, in order.
-    function outcome() external view returns (bytes32[] memory) {
-        return notes;
-    }
 
     /// Seconds that pass after a step.
     function pause(uint256 step) external pure returns (uint256) {
@@ -234,12 +224,7 @@ contract Scenarios is ICallbackHandler {
     }
 
     function _tryValue(bytes memory data, uint256 value) private returns (uint256) {
-        (bool done, bytes memory answer) = address(CRON).call{value: value}(data);
-        return done ? 1 : _selector(answer);
-    }
-
-    function _selector(bytes memory answer) private pure returns (uint256) {
-        return uint32(bytes4(answer));
+        return _tried(address(CRON), data, value);
     }
 
     function _nth(uint64 id) private view returns (uint256) {
@@ -252,10 +237,5 @@ contract Scenarios is ICallbackHandler {
         if (job.owner == address(0)) return _note("gone", i, 0);
         _note("job", i, job.nextRunAt - start);
         _note("left", job.runsLeft, uint32(job.selector));
-    }
-
-    /// What, and the low parts of two numbers, in one word: runs have to pay for it.
-    function _note(bytes10 what, uint256 one, uint256 other) private {
-        notes.push(bytes32(abi.encodePacked(what, uint88(one), uint88(other))));
     }
 }

@@ -252,6 +252,22 @@ await onlyDeveloper("run replays a transaction behind a scheduled run", async ()
     assert.equal(transactionIndex, "0x1");
     assert.match(await cast("run", transactionHash), /Transaction successfully executed/);
 });
+// docs/testing-contracts.md says so: Foundry's EVM has no doors. What it names instead shows what happened.
+await onlyAlmanac("run cannot replay a transaction that schedules, and the node's trace does", async () => {
+    const now = Number(await cast("block", isNetwork ? "latest" : "pending", "--field", "timestamp"));
+    const signature = "schedule(address,string,bytes,uint256,uint256,uint256,uint256)";
+    const order = [created, "increase(uint256)", await cast("abi-encode", "f(uint256)", "2"), `${now + 3_600}`, "0", "0", "100000"];
+    const { transactionHash, status, logs } = await send("--value", "0.01ether", cron, signature, ...order);
+    assert.equal(status, "0x1");
+    assert.match(await cast("run", transactionHash), /ecadd[^]*PrecompileError/);
+    const options = '{"tracer":"callTracer","tracerConfig":{"withLog":true}}';
+    const trace = JSON.parse(await cast("rpc", "debug_traceTransaction", transactionHash, options));
+    assert.deepEqual([trace.to, trace.error, trace.logs[0].topics], [cron, undefined, logs[0].topics]);
+    assert.equal(BigInt(trace.output), BigInt(logs[0].topics[1]), "the id");
+    const found = JSON.parse(await cast("rpc", "almanac_getSchedule", BigInt(trace.output).toString()));
+    assert.equal(found.target, created.toLowerCase());
+    await send(cron, "cancel(uint256)", BigInt(trace.output).toString());
+});
 await check("call --trace", async () => {
     assert.match(await cast("call", "--trace", created, "value()(uint256)"), /Gas used: \d+/);
 });

@@ -103,7 +103,12 @@ export function artifact(name) {
     return JSON.parse(fs.readFileSync(path.join(root, "contracts/artifacts", `${name}.json`), "utf8"));
 }
 
-/** What contracts/testing/Scenarios.sol noted, a line each: what, and two numbers. */
+/** What a scenario of contracts/testing comes to on the real doors and on every fake. */
+export function recorded(name) {
+    return fs.readFileSync(path.join(root, `tests/clients/scenarios/${name}.txt`), "utf8").trim().split("\n");
+}
+
+/** What a scenario of contracts/testing noted, a line each: what, and two numbers. */
 export function notes(words) {
     return words.map((word) => {
         const text = Buffer.from(word.slice(2, 22), "hex").toString().replace(/\0+$/, "");

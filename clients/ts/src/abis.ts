@@ -1543,6 +1543,97 @@ export const marketAbi = [
   ],
   "stateMutability": "view",
   "type": "function"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "address",
+    "name": "caller",
+    "type": "address"
+   }
+  ],
+  "name": "CallerIsSystem",
+  "type": "error"
+ },
+ {
+  "inputs": [],
+  "name": "DelegateCallRefused",
+  "type": "error"
+ },
+ {
+  "inputs": [],
+  "name": "LedgerAnswersNoCall",
+  "type": "error"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "uint256",
+    "name": "owed",
+    "type": "uint256"
+   }
+  ],
+  "name": "LedgerShort",
+  "type": "error"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "bytes4",
+    "name": "selector",
+    "type": "bytes4"
+   }
+  ],
+  "name": "MalformedArguments",
+  "type": "error"
+ },
+ {
+  "inputs": [],
+  "name": "NoScheduleId",
+  "type": "error"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "uint256",
+    "name": "value",
+    "type": "uint256"
+   }
+  ],
+  "name": "NotPayable",
+  "type": "error"
+ },
+ {
+  "inputs": [],
+  "name": "StaticCallRefused",
+  "type": "error"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "uint256",
+    "name": "given",
+    "type": "uint256"
+   },
+   {
+    "internalType": "uint256",
+    "name": "max",
+    "type": "uint256"
+   }
+  ],
+  "name": "TooManySchedules",
+  "type": "error"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "bytes4",
+    "name": "selector",
+    "type": "bytes4"
+   }
+  ],
+  "name": "UnknownMethod",
+  "type": "error"
  }
 ] as const;
 
@@ -2437,6 +2528,97 @@ export const accountsAbi = [
   ],
   "stateMutability": "view",
   "type": "function"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "address",
+    "name": "caller",
+    "type": "address"
+   }
+  ],
+  "name": "CallerIsSystem",
+  "type": "error"
+ },
+ {
+  "inputs": [],
+  "name": "DelegateCallRefused",
+  "type": "error"
+ },
+ {
+  "inputs": [],
+  "name": "LedgerAnswersNoCall",
+  "type": "error"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "uint256",
+    "name": "owed",
+    "type": "uint256"
+   }
+  ],
+  "name": "LedgerShort",
+  "type": "error"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "bytes4",
+    "name": "selector",
+    "type": "bytes4"
+   }
+  ],
+  "name": "MalformedArguments",
+  "type": "error"
+ },
+ {
+  "inputs": [],
+  "name": "NoScheduleId",
+  "type": "error"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "uint256",
+    "name": "value",
+    "type": "uint256"
+   }
+  ],
+  "name": "NotPayable",
+  "type": "error"
+ },
+ {
+  "inputs": [],
+  "name": "StaticCallRefused",
+  "type": "error"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "uint256",
+    "name": "given",
+    "type": "uint256"
+   },
+   {
+    "internalType": "uint256",
+    "name": "max",
+    "type": "uint256"
+   }
+  ],
+  "name": "TooManySchedules",
+  "type": "error"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "bytes4",
+    "name": "selector",
+    "type": "bytes4"
+   }
+  ],
+  "name": "UnknownMethod",
+  "type": "error"
  }
 ] as const;
 
