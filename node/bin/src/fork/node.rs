@@ -60,8 +60,8 @@ pub(crate) enum OriginError {
     )]
     Unreachable { attempts: usize, reason: String },
     /// It answers too slowly.
-    #[error("{host} did not answer for {count} values within {FETCH_PATIENCE:?}: repeat the request")]
-    Late { host: String, count: usize },
+    #[error("{host} did not answer for {count} values within {patience:?}: repeat the request")]
+    Late { host: String, count: usize, patience: Duration },
     /// The node has dropped the state.
     #[error(
         "{host} does not have the state of block {number} ({reason}): fork a newer block, or use a node that keeps \
@@ -99,6 +99,8 @@ pub(super) struct OriginNode {
     asker: Asker,
     /// `None` while it is being dropped.
     runtime: Option<Runtime>,
+    /// Time for all values that are asked for at once.
+    patience: Duration,
     /// The last failure, and when it was.
     down: Mutex<Option<(Instant, OriginError)>>,
 }
@@ -122,7 +124,7 @@ impl OriginNode {
             .on_thread_start(almanac_priority::lower_thread)
             .build()?;
         let asker = Asker { endpoint: Arc::new(endpoint), turns: Arc::new(Semaphore::new(QUESTIONS_MAX)) };
-        Ok(Self { asker, runtime: Some(runtime), down: Mutex::default() })
+        Ok(Self { asker, runtime: Some(runtime), patience: FETCH_PATIENCE, down: Mutex::default() })
     }
 
     /// Where it is.
@@ -168,7 +170,8 @@ impl OriginNode {
             return Err(error.clone());
         }
         let (asker, keys) = (self.asker.clone(), keys.to_vec());
-        let late = OriginError::Late { host: self.host().to_owned(), count: keys.len() };
+        let patience = self.patience;
+        let late = OriginError::Late { host: self.host().to_owned(), count: keys.len(), patience };
         let fetch = async move {
             let mut tasks = JoinSet::new();
             for key in keys {
@@ -181,7 +184,7 @@ impl OriginNode {
             }
             Ok(all)
         };
-        let fetched = self.run(async move { timeout(FETCH_PATIENCE, fetch).await.unwrap_or(Err(late)) });
+        let fetched = self.run(async move { timeout(patience, fetch).await.unwrap_or(Err(late)) });
         if let Err(error) = &fetched {
             *self.down.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), error.clone()));
         }
@@ -365,11 +368,21 @@ mod tests {
 
     /// Answers connections with these results or errors, in order, and then no more.
     fn node(answers: Vec<Value>) -> OriginNode {
+        node_with(answers, Duration::ZERO)
+    }
+
+    /// Answers one connection after the other, with a pause before each.
+    fn slow_node(count: usize, pause: Duration) -> OriginNode {
+        node_with(vec![result("0x7"); count], pause)
+    }
+
+    fn node_with(answers: Vec<Value>, pause: Duration) -> OriginNode {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {
             for answer in answers {
                 let (mut socket, _) = listener.accept().unwrap();
+                std::thread::sleep(pause);
                 let _ = socket.read(&mut [0; 4096]);
                 let body = answer.to_string();
                 let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
@@ -397,6 +410,24 @@ mod tests {
         assert_eq!(fetched(vec![result("0x7")]), Ok(vec![(KEY, seven)]));
         let zero = format!("0x{}", "0".repeat(64));
         assert_eq!(fetched(vec![result(&zero)]), Ok(vec![(KEY, None)]), "a zero slot is not stored");
+    }
+
+    /// A node whose every answer is in time, and all of them together are not: a block would wait for minutes.
+    #[test]
+    fn fork_15_all_values_together_have_a_time_too() {
+        let keys: Vec<_> =
+            (0..64).map(|slot| StateKey::Slot(Address::repeat_byte(1), U256::from(slot))).collect();
+        let slow = |pause_ms, patience_ms| {
+            let mut node = slow_node(keys.len(), Duration::from_millis(pause_ms));
+            node.patience = Duration::from_millis(patience_ms);
+            node
+        };
+        let began = Instant::now();
+        let late = slow(100, 300).fetch(&keys, 7).unwrap_err();
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        assert!(late.to_string().ends_with("did not answer for 64 values within 300ms: repeat the request"), "{late}");
+        assert_eq!(slow(0, 60_000).fetch(&keys, 7).unwrap().len(), 64, "those that answer in time are heard");
+        assert_eq!(node(vec![]).patience, Duration::from_secs(60));
     }
 
     /// Limits and lost connections are tried again; what cannot change is not.
