@@ -76,9 +76,10 @@ impl Services {
         let Face { kind, client_version, next_time, role, counters } = face;
         let (chain, index) = (self.chain, self.index.clone());
         self.admission.keep_time(next_time.clone());
+        let waiting = matches!(kind, NodeKind::Developer { .. }).then(|| self.count_waiting());
         let heavy = Heavy::new(HeavyLimits::default());
         let served = Served {
-            view: View { chain, index, agenda: Arc::new(CalendarAgenda), next_time },
+            view: View { chain, index, agenda: Arc::new(CalendarAgenda), next_time, waiting },
             admission: self.admission.clone(),
             heads: self.heads.clone(),
             heavy: heavy.clone(),
@@ -93,6 +94,11 @@ impl Services {
         ];
         let server = Server::start(address, config, served.methods(kind), pages, &explorer::FILES).await?;
         Ok(Serving { server, heavy })
+    }
+
+    fn count_waiting(&self) -> Arc<dyn Fn() -> usize + Send + Sync> {
+        let pool = self.pool.clone();
+        Arc::new(move || pool.lock().ready_count())
     }
 }
 

@@ -20,6 +20,8 @@ pub struct View {
     pub agenda: Arc<dyn Agenda>,
     /// The time that a block would have if it came now.
     pub next_time: Arc<dyn Fn() -> TimestampMs + Send + Sync>,
+    /// How many transactions wait for the next block, where that block is known: on a developer's chain.
+    pub waiting: Option<Arc<dyn Fn() -> usize + Send + Sync>>,
 }
 
 impl View {

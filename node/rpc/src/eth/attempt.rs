@@ -1,7 +1,7 @@
 //! A simulated call: its block, its state and its gas price.
 
 use super::{
-    Eth,
+    Eth, ahead,
     fees::upcoming,
     overlay::{Overlay, check_count},
     request::CallRequest,
@@ -85,7 +85,12 @@ impl Attempt {
         // Contracts see the block that was named, as on other nodes; but the first block that can still take a
         // transaction after it is the next one.
         let next = block.block.header.number.saturating_add(1);
-        let place = Place::first_of(next);
+        let ahead = if is_pending {
+            ahead::count(view, &state, &environment.parameters, environment.timestamp, environment.base_fee)?
+        } else {
+            0
+        };
+        let place = Place::nth_of(next, ahead);
         let mut attempt = Self { base: block, state: Overlay::new(state), environment, place, timer };
         if let Some(state) = overrides.state {
             check_count([&state])?;
@@ -140,6 +145,14 @@ impl Attempt {
             Some(result) if !self.timer.is_over() => Ok(result?),
             _ => Err(AttemptError::TooLong { max_ms: self.timer.time_max().as_millis() }),
         }
+    }
+
+    /// Where the n-th call of this block would be, from 0.
+    pub(super) fn place_of(&self, nth: u32) -> Place {
+        if self.environment.number == self.place.block {
+            return Place { index: self.place.index.saturating_add(nth), ..self.place };
+        }
+        Place::nth_of(self.environment.number, nth)
     }
 
     /// A request as a call.

@@ -1,6 +1,7 @@
 //! Ethereum's own methods: reading the chain and sending transactions.
 
 mod accounts;
+mod ahead;
 pub(crate) mod attempt;
 mod blocks;
 mod calls;

@@ -19,7 +19,7 @@ use alloy_rpc_types_eth::{
     TransactionRequest,
     simulate::{SimBlock, SimulateError, SimulatePayload},
 };
-use almanac_exec::{Call, CallResult, Place, Sender, native_transaction};
+use almanac_exec::{Call, CallResult, Sender, native_transaction};
 use almanac_index::{IndexedBlock, Parties};
 use almanac_primitives::{
     Block, Gas, Header, Outcome, Receipt, StateDiff, UserTransaction,
@@ -147,7 +147,7 @@ fn run_block(
     for (nth, request) in (0..).zip(wanted.calls) {
         let mut call = attempt.call(request.clone())?;
         call.gas_limit = call.gas_limit.min(*gas_left);
-        call.place = Some(Place::nth_of(attempt.environment.number, nth));
+        call.place = Some(attempt.place_of(nth));
         let transaction = transaction(attempt, request.ethereum, &call)?;
         asked.push(called(&call));
         let party = Parties { from: call.from, to: call.to, run: None };

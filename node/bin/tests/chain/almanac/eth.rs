@@ -42,6 +42,36 @@ fn predicted_ids_are_those_that_jobs_get() {
     assert_eq!(ids[..], made[..], "in the order of their calls");
 }
 
+/// Runs that are due in the next block and transactions that wait for it come before one that is sent now. They were
+/// not counted, so that the id that `pending` answered with was that of another transaction.
+#[test]
+fn predicted_ids_count_what_comes_before_in_the_block() {
+    let node = Node::start(&[]);
+    set_code(&node, COUNTER);
+    let (job, soon) = (Job::once(&node, 1_000), Job::once(&node, 100));
+    let request = json!({ "from": ALICE, "to": REGISTRY, "value": format!("{:#x}", job.value),
+        "data": hex::encode_prefixed(job.call()), "gas": "0x200000" });
+    let predicted = || {
+        let called = wei(&node.result("eth_call", json!([request, "pending"])));
+        let blocks = json!({ "blockStateCalls": [{ "calls": [request, request] }] });
+        let simulated = node.result("eth_simulateV1", json!([blocks, "pending"]));
+        let ids = [0, 1].map(|nth: usize| wei(&simulated[0]["calls"][nth]["returnData"]));
+        assert_eq!(ids, [called, called + U256::from(1 << 10)]);
+        called
+    };
+    soon.make(&node);
+    soon.make(&node);
+    node.result("evm_setNextBlockTimestamp", json!([soon.at]));
+    let due = predicted();
+    assert_eq!(due, wei(&job.make(&node).0), "behind two runs");
+    node.result("evm_setAutomine", json!([false]));
+    node.result("eth_sendTransaction", json!([{ "from": ALICE, "to": TARGET, "value": "0x1" }]));
+    let queued = predicted();
+    let sent = node.result("eth_sendTransaction", json!([request]));
+    node.result("evm_mine", json!([]));
+    assert_eq!(queued, wei(&Job::made(node.receipt(&sent)).0), "behind a transaction that waits");
+}
+
 /// Both jobs of a simulated block are there for the calls after them.
 #[test]
 fn jobs_of_one_simulated_block_do_not_replace_each_other() {
