@@ -1,9 +1,10 @@
-// What the README's "Try it" says, word by word: its blocks run in one shell, one after the other.
+// What the README's "Try it" says, word by word: its blocks run in one shell, one after the other. And the lines of other
+// pages that people copy.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import { finish, foundry, onlyAlmanac, root, run, url } from "./check.mjs";
+import { accounts, finish, foundry, onlyAlmanac, root, run, url } from "./check.mjs";
 
 const section = fs.readFileSync(path.join(root, "README.md"), "utf8").split("\n## Try it\n")[1].split("\n## ")[0];
 const blocks = [...section.matchAll(/```\n([^]*?)```/g)].map(([, block]) => block);
@@ -31,6 +32,40 @@ await onlyAlmanac("it runs a second time", async () => {
     const script = `set -euo pipefail\n${here(blocks[0])}\n${here(blocks[1])}`;
     const said = await run("bash", ["-c", script], { cwd: root, env: { ...process.env, NO_COLOR: "1" } });
     assert.deepEqual(said.split("\n").filter((line) => /^\d+$/.test(line)).slice(-3), ["0", "600", "15"]);
+});
+
+const page = (name) => fs.readFileSync(path.join(root, "docs", name), "utf8");
+const shell = (script) =>
+    run("bash", ["-c", `set -euo pipefail\ncast() { "${foundry("cast")}" "$@"; }\nexport ETH_RPC_URL=${url}\n${script}`], {
+        cwd: root,
+        env: { ...process.env, NO_COLOR: "1" },
+    });
+
+await onlyAlmanac("the token and the subscription of docs/subscriptions.md run as they are written", async () => {
+    const [example] = page("subscriptions.md").match(/^create\(\) [^]*?(?=^```)/m);
+    // Not every machine has jq; the page uses it for fields of JSON alone.
+    const jq = `jq() { node -p 'JSON.parse(require("fs").readFileSync(process.argv[2] ?? 0))[process.argv[1].slice(1)]' "$\{@:2}"; }`;
+    const said = await shell(`${jq}\nKEY=${accounts[0].key}\n${example}`);
+    assert.equal(said.split("\n").at(-1), "100", "what the merchant has");
+});
+await onlyAlmanac("the requests of docs/rpc-almanac.md are understood as they are written", async () => {
+    const { schedules } = JSON.parse(await shell("cast rpc almanac_listSchedules"));
+    const { runs } = JSON.parse(await shell(`cast rpc almanac_getRuns ${schedules[0].id}`));
+    const now = Number(await shell("cast block pending --field timestamp")) * 1_000;
+    const lines = page("rpc-almanac.md").match(/^cast rpc .*$/gm);
+    assert.equal(lines.length, 17);
+    for (const line of lines) {
+        // Shortened, or about the validators of a network.
+        if (line.includes("…") || line.includes("almanac_getFinality")) continue;
+        const here = line
+            .replace("2-1-0", schedules[0].id)
+            // The page's times have passed.
+            .replace(/\b17\d{11}\b/g, (ms) => Number(ms) - 1_794_770_000_000 + now)
+            .replace(/(?<="run": ")0x[0-9a-f]{64}/, runs[0].receipt.transactionHash);
+        const answer = await shell(here).catch((error) => error.message);
+        const isRefused = /-3260\d|[Pp]arse error|unexpected argument/.test(answer);
+        assert.equal(isRefused, line.includes("ownr"), `${here}: ${answer}`);
+    }
 });
 
 finish();
