@@ -3,8 +3,9 @@
 use crate::support::{artifacts::deploy, callbacks::*, contracts::*, *};
 use alloy_primitives::{Address, U256};
 use alloy_sol_types::{SolCall, SolError, SolEvent, SolValue};
+use almanac_exec::{Candidates, execute};
 use almanac_primitives::{
-    Outcome,
+    Gas, Outcome, ScheduleId, StateCommitment, StateKey, TimestampMs,
     addresses::CALLBACKS,
     params::{CALLBACK_SEARCH_READS_MAX, EFFORT_GAS},
 };
@@ -239,4 +240,65 @@ fn flip330_example_nobody_else_makes_it_tick() {
     );
     let order = callback(Priority::High, callbacks.now() + 50, 250).call(game);
     assert!(!callbacks.chain.send(person(4), CALLBACKS, PLENTY, order.abi_encode()).outcome.is_success());
+}
+
+/// A run that a fault of the chain put aside ends the series. Starting it again takes the fee back.
+#[test]
+fn flip330_example_a_quarantined_run_is_cancelled_and_its_fee_returns() {
+    let mut callbacks = Callbacks::new();
+    let money = tick_fee() * U256::from(2);
+    let game = deploy(&mut callbacks.chain, person(3), "GameTick", money, &60u64.abi_encode());
+    let start = callbacks.now();
+    let id: u64 = callbacks.read(game, Recurring::nextIdCall {});
+    // Its record cannot be read when it is due, and can be afterwards.
+    let (body, chain) = (StateKey::Body(ScheduleId(id)), &mut callbacks.chain);
+    let stored = chain.state.0.remove(&body).unwrap();
+    let input = chain.input_at(TimestampMs((start + 1) * 1_000));
+    let output = execute(&chain.state, &*chain.agenda, &input, &mut Candidates::new(vec![])).unwrap();
+    chain.state.apply(&output.diff);
+    chain.state.0.insert(body, stored);
+    chain.head = output.block(StateCommitment::default()).header;
+    assert_eq!(callbacks.status(id), Status::Quarantined);
+    assert!(!callbacks.read(game, Recurring::isRunningCall {}));
+    assert_eq!(callbacks.chain.balance(game), tick_fee());
+    let again = callbacks.send(person(4), game, U256::ZERO, Recurring::restartCall {});
+    assert_eq!(again.outcome, Outcome::Success);
+    assert_eq!(callbacks.status(id), Status::Canceled);
+    assert_eq!(callbacks.chain.balance(game), tick_fee(), "the fee came back, and the next one is paid");
+    let now = callbacks.now();
+    assert_eq!(callbacks.at(now + 1).len(), 1);
+    assert_eq!(callbacks.read(game, Recurring::ticksCall {}), 1);
+}
+
+/// The second tick of a game whose ticks have this effort: whether another one is booked, and what its run had and used.
+fn tick_with(effort: u64) -> (bool, u64, Gas) {
+    let mut callbacks = Callbacks::new();
+    let game = deploy(&mut callbacks.chain, person(3), "GameTick", coins(100), &60u64.abi_encode());
+    let start = callbacks.now();
+    // nextId, nextAt, intervalSec and executionEffort share the first slot.
+    let others = callbacks.chain.state.slot(game, 0) << 64 >> 64;
+    callbacks.chain.state.set_slot(game, 0, others | U256::from(effort) << 192);
+    callbacks.at(start + 1);
+    let id = callbacks.read(game, Recurring::nextIdCall {});
+    assert_eq!(callbacks.at(start + 61), [id]);
+    let is_booked = callbacks.read(game, Recurring::isRunningCall {});
+    let failed = told::<Recurring::RunFailed>(&callbacks, game).len() as u64;
+    assert!(!is_booked || failed + callbacks.read(game, Recurring::ticksCall {}) == 2, "{effort} effort");
+    (is_booked, failed, callbacks.run(id).gas_used)
+}
+
+/// The bug: a run that had less gas left than it keeps for its end reverted, and took the booking along.
+#[test]
+fn flip330_example_a_run_with_little_gas_left_keeps_the_booking() {
+    let mut below = 11;
+    let mut enough = 250;
+    while enough - below > 1 {
+        let middle = (below + enough) / 2;
+        *(if tick_with(middle).0 { &mut enough } else { &mut below }) = middle;
+    }
+    let (is_booked, failed, gas_used) = tick_with(enough);
+    assert_eq!((is_booked, failed), (true, 1), "{enough} effort book the next tick, without a rest for work");
+    let left = enough * EFFORT_GAS - gas_used.0;
+    assert!(left < 10_000, "{left} gas left: less effort would have been enough");
+    assert_eq!(tick_with(250).1, 0);
 }
