@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { parseAbi, parseEther, parseEventLogs } from "viem";
 import WebSocket from "ws";
 import { alice, bob, counterData, deployCounter, included, reader, wallet } from "./accounts-viem.mjs";
-import { finish, isAlmanac, onlyAlmanac, passUntil, rpcError, until, wait, wsUrl } from "./check.mjs";
+import { finish, isAlmanac, onlyAlmanac, passUntil, rpcError, until, url, wait, wsUrl } from "./check.mjs";
 
 const CRON = "0x0000000000000000000000000000000000000006";
 const abi = parseAbi([
@@ -111,5 +111,11 @@ await onlyAlmanac("mistakes are named", async () => {
     assert.deepEqual([code, message], [-32000, "schedule not found: there never was a schedule 1-2-3"]);
     assert.match((await rpcError("almanac_listSchedules", { who: 1 })).message, /unknown field `who`, expected/);
     await assert.rejects(listen("everything"), /there are schedules and runs/);
+});
+await onlyAlmanac("every metric says what it means", async () => {
+    const lines = (await (await fetch(`${url}/metrics`)).text()).split("\n");
+    const named = (kind) => lines.filter((line) => line.startsWith(`# ${kind} `)).map((line) => line.split(" ")[2]);
+    assert.ok(named("TYPE").length > 10);
+    assert.deepEqual(named("TYPE").filter((name) => !named("HELP").includes(name)), []);
 });
 finish();

@@ -309,6 +309,20 @@ await check("a custom error reaches the client with its data", async () => {
         "1000",
     );
 });
+await onlyAlmanac("errors of every door are in words", async () => {
+    const door = (last) => `0x${last.padStart(40, "0")}`;
+    const key = `(1,2,0x${"5".padStart(64, "0")})`;
+    for (const [words, ...call] of [
+        [/UnknownJob: there is no job 0-0-5 \(5\)/, cron, "cancel(uint256)", "5"],
+        [/UnknownKey: there is no scheduled transaction 0x0+5/, door("a101"), "cancel((uint64,uint64,bytes32))", key],
+        [/UnknownCallback: there is no callback 0-0-5 \(5\)/, door("a102"), "cancel(uint64)", "5"],
+        [/KeyRefused: not a key, from byte 0 on: unknown tag/, door("a104"), "createAccount(bytes,bytes32)", "0x04", `0x${"0".repeat(64)}`],
+        [/UnknownMethod: the door of account keys \(contracts\/IAccounts.sol\)/, door("a104"), "nope()"],
+        [/UnknownMethod: the door of scheduled transactions \(contracts/, door("a101"), "nope()"],
+    ]) {
+        await refused(words, "call", ...call);
+    }
+});
 await check("a stale nonce is refused", async () => {
     await refused(
         /nonce too low/,

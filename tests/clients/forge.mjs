@@ -99,7 +99,7 @@ await check("forge test on a fork", async () => {
         results.filter(([, r]) => r.status !== "Success").map(([name, r]) => `${name}: ${r.reason}`),
         [],
     );
-    assert.equal(results.length, 4);
+    assert.equal(results.length, 5);
     assert.equal(await word(counter, VALUE), 10n, "the node itself has not changed");
 });
 

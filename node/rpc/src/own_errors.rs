@@ -5,9 +5,10 @@
 use alloy_primitives::{Address, U256, hex};
 use alloy_sol_types::SolInterface as _;
 use almanac_primitives::addresses::{
-    CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS,
+    ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS,
 };
 use interfaces::{
+    IAccounts::IAccountsErrors as Accounts,
     ICallbackScheduler::ICallbackSchedulerErrors as Callback,
     ICronRegistry::ICronRegistryErrors as Cron,
     IDeveloper::IDeveloperErrors as Developer,
@@ -17,6 +18,7 @@ use interfaces::{
 };
 
 mod interfaces {
+    alloy_sol_types::sol!("../../contracts/IAccounts.sol");
     alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
     alloy_sol_types::sol!(
         #![sol(all_derives = true)]
@@ -53,6 +55,9 @@ pub(crate) fn own_error(output: &[u8]) -> Option<OwnError> {
     if let Ok(error) = Market::abi_decode(output) {
         return found(Market::name_by_selector(selector), market(error));
     }
+    if let Ok(error) = Accounts::abi_decode(output) {
+        return found(Accounts::name_by_selector(selector), accounts(error));
+    }
     if let Ok(error) = Door::abi_decode(output) {
         return found(Door::name_by_selector(selector), door(error));
     }
@@ -68,7 +73,8 @@ pub(crate) fn own_contract(address: Address) -> Option<&'static str> {
     Some(match address {
         CRON_REGISTRY => "the cron registry (contracts/ICronRegistry.sol)",
         CALLBACKS => "the callback scheduler (contracts/ICallbackScheduler.sol)",
-        SCHEDULED_TRANSACTIONS => "the scheduled transactions (contracts/IScheduledTransactions.sol)",
+        SCHEDULED_TRANSACTIONS => "the door of scheduled transactions (contracts/IScheduledTransactions.sol)",
+        ACCOUNTS => "the door of account keys (contracts/IAccounts.sol)",
         PARAMETERS => "the parameters (contracts/IParameters.sol)",
         LEDGER => "the ledger, which answers no call",
         DEVELOPER_DOOR => "the developer's edits (contracts/IDeveloper.sol)",
@@ -206,6 +212,21 @@ fn market_status(status: Status) -> &'static str {
     }
 }
 
+fn accounts(error: Accounts) -> String {
+    match error {
+        Accounts::KeyRefused(e) => format!("not a key, from byte {} on: {}", e.offset, e.reason),
+        Accounts::ProofMissing(_) => {
+            "the proofs do not satisfy the new key: they are signatures over rotationDigest(account, key), in ascending \
+             order of their keys, none of them superfluous"
+                .to_owned()
+        }
+        Accounts::NotTopLevel(_) => {
+            "only a user transaction itself rotates its sender's key: no contract and no scheduled run".to_owned()
+        }
+        Accounts::AccountTaken(e) => format!("account {} has code, a nonce or a key already", e.account),
+    }
+}
+
 fn door(error: Door) -> String {
     match error {
         Door::DelegateCallRefused(_) => {
@@ -293,6 +314,7 @@ fn text(word: &[u8]) -> String {
 mod tests {
     use super::{interfaces::*, *};
     use alloy_sol_types::{SolError as _, SolInterface};
+    use almanac_primitives::addresses::{SYSTEM_ACCOUNTS, UNBUILT_ACCOUNTS};
     use std::collections::BTreeSet;
 
     fn shown(data: &[u8]) -> String {
@@ -323,6 +345,9 @@ mod tests {
             shown(&paused.abi_encode()),
             "ServiceNotActive: governance has paused scheduled transactions"
         );
+        let refused =
+            IAccounts::KeyRefused { offset: U256::from(3), reason: "more than 4 levels".to_owned() };
+        assert_eq!(shown(&refused.abi_encode()), "KeyRefused: not a key, from byte 3 on: more than 4 levels");
         let mut name = [0; 32];
         name[..4].copy_from_slice(b"cron");
         let unknown = IParameters::UnknownParameter { name: name.into() };
@@ -336,6 +361,15 @@ mod tests {
         }
     }
 
+    /// The door of account keys had no name and no words here.
+    #[test]
+    fn every_contract_that_answers_has_a_name() {
+        let answers = |address: &&Address| !UNBUILT_ACCOUNTS.contains(address);
+        let nameless = |address: &&Address| own_contract(**address).is_none();
+        let missing: Vec<_> = SYSTEM_ACCOUNTS.iter().filter(answers).filter(nameless).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
     /// Two contracts may have the same error; then it has the same name, so that either sentence is right.
     #[test]
     fn no_selector_means_two_things() {
@@ -346,6 +380,7 @@ mod tests {
             named::<Cron>(Cron::name_by_selector),
             named::<Callback>(Callback::name_by_selector),
             named::<Market>(Market::name_by_selector),
+            named::<Accounts>(Accounts::name_by_selector),
             named::<Door>(Door::name_by_selector),
             named::<Parameters>(Parameters::name_by_selector),
             named::<Developer>(Developer::name_by_selector),

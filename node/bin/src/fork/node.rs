@@ -425,7 +425,10 @@ mod tests {
         let began = Instant::now();
         let late = slow(100, 300).fetch(&keys, 7).unwrap_err();
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-        assert!(late.to_string().ends_with("did not answer for 64 values within 300ms: repeat the request"), "{late}");
+        assert!(
+            late.to_string().ends_with("did not answer for 64 values within 300ms: repeat the request"),
+            "{late}"
+        );
         assert_eq!(slow(0, 60_000).fetch(&keys, 7).unwrap().len(), 64, "those that answer in time are heard");
         assert_eq!(node(vec![]).patience, Duration::from_secs(60));
     }

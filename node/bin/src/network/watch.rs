@@ -81,13 +81,21 @@ fn render_health(stage: &Stage) -> String {
 }
 
 fn render_metrics(stage: &Stage) -> String {
-    let mut page = "# TYPE almanac_copy_phase gauge\n".to_owned();
+    let mut page = "# HELP almanac_copy_phase 1 for the step that the copy of the state is at.\n\
+                    # TYPE almanac_copy_phase gauge\n"
+        .to_owned();
     for phase in Phase::ALL {
         let is_now = u8::from(phase == stage.phase);
         page += &format!("almanac_copy_phase{{phase=\"{}\"}} {is_now}\n", phase.name());
     }
-    for (name, value) in [("done", stage.done), ("total", stage.total), ("bytes", stage.bytes)] {
-        page += &format!("# TYPE almanac_copy_{name} gauge\nalmanac_copy_{name} {value}\n");
+    let counts = [
+        ("done", "What the step has copied so far.", stage.done),
+        ("total", "What the step has to copy in all.", stage.total),
+        ("bytes", "Bytes that the copy has received so far.", stage.bytes),
+    ];
+    for (name, help, value) in counts {
+        let name = format!("almanac_copy_{name}");
+        page += &format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n");
     }
     page
 }
@@ -152,5 +160,6 @@ mod tests {
         ] {
             assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
         }
+        assert_eq!(metrics.matches("# HELP ").count(), metrics.matches("# TYPE ").count());
     }
 }

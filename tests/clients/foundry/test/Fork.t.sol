@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity ^0.8.24;
 
+import {ICronRegistry} from "../almanac/ICronRegistry.sol";
+import {IScheduledTransactions} from "../almanac/IScheduledTransactions.sol";
+import {Doors} from "../almanac/testing/Doors.sol";
 import {Counter} from "../src/Counter.sol";
 
 interface Vm {
@@ -35,6 +38,31 @@ contract ForkTest {
     function test_rolls_back_to_an_earlier_block() public {
         vm.rollFork(vm.envUint("BEFORE"));
         require(counter.value() == 7, "value at the earlier block");
+    }
+
+    /// The doors of the node are out of reach in a fork; their fakes run contracts of it.
+    function test_a_contract_of_the_node_is_scheduled() public {
+        Doors.install();
+        uint256 start = block.timestamp;
+        ICronRegistry(Doors.CRON).schedule{value: 0.01 ether}(
+            address(counter), "increase(uint256)", abi.encode(2), start + 60, 60, 2, 100_000
+        );
+        IScheduledTransactions(Doors.SCHEDULED).insert{value: 0.01 ether}(
+            IScheduledTransactions.ScheduledTransaction({
+                senderAddr: address(this),
+                scheduledTimeMs: uint64(start + 90) * 1_000,
+                maxGasAmount: 100_000,
+                maxGasUnitPrice: 10 gwei,
+                passSigner: true,
+                to: address(counter),
+                value: 0,
+                data: abi.encodeCall(counter.increase, (1)),
+                expiryBlocks: 0
+            })
+        );
+        Doors.runUntil(start + 1 hours);
+        require(counter.value() == 15, "two jobs of two, and one");
+        require(counter.stepsBy(address(this)) == 1, "in this contract's name");
     }
 
     function test_limit_reverts() public {
