@@ -1,15 +1,23 @@
 //! The command line.
 
 use crate::{
+    account_command::AccountArgs,
+    agenda_command::AgendaArgs,
     chain_flags::ChainFlags,
+    completions::CompletionsArgs,
     db::DbCommand,
+    doctor::DoctorArgs,
     fork::ForkFlags,
     index_command::IndexCommand,
+    keystore::KeyCommand,
     logging::LogFormat,
     network::{KeysCommand, NetworkCommand, NodeCommand},
     proof::ProofCommand,
     rpc_flags::RpcFlags,
+    schedule::ScheduleCommand,
     send::SendCommand,
+    subscribe::SubscribeArgs,
+    top::TopArgs,
 };
 use almanac_primitives::DurationMs;
 use clap::{Args, Parser, Subcommand};
@@ -20,7 +28,7 @@ use std::path::PathBuf;
 #[command(
     name = "almanac",
     version,
-    after_help = "Examples:\n  almanac dev                                        a chain on http://127.0.0.1:8545\n  almanac dev --help                                 all flags of dev\n  almanac network new --validators 4 --dir net       a network of validators\n  almanac db export --datadir DIR --out FILE         back up a chain"
+    after_help = "Examples:\n  almanac dev                                        a chain on http://127.0.0.1:8545\n  almanac dev --help                                 all flags of dev\n  almanac schedule every \"day at 09:00 UTC\" …       schedule a call, in words\n  almanac top                                        watch the chain\n  almanac network new --validators 4 --dir net       a network of validators\n  almanac db export --datadir DIR --out FILE         back up a chain"
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -51,6 +59,24 @@ pub(crate) enum Command {
     Proof(ProofCommand),
     /// Sign and send a native transaction: orderless, a batch, with a fee payer, or offline.
     Send(Box<SendCommand>),
+    /// Make, show, watch, cancel and top up schedules.
+    #[command(subcommand)]
+    Schedule(ScheduleCommand),
+    /// Subscribe to a merchant, who is paid in a token every interval.
+    Subscribe(Box<SubscribeArgs>),
+    /// Show what is due next.
+    Agenda(AgendaArgs),
+    /// Show an account: balance, key, schedules.
+    Account(AccountArgs),
+    /// Make, list, import and export encrypted keys of accounts.
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Watch the chain on a dashboard.
+    Top(TopArgs),
+    /// Check node, clock, balance, ports and data directory, and say what to do.
+    Doctor(DoctorArgs),
+    /// Print completions for a shell.
+    Completions(CompletionsArgs),
 }
 
 /// How a developer's chain runs.

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+mod account_command;
 mod accounts;
+mod agenda_command;
 mod backup;
 mod banner;
 mod block_log;
@@ -8,17 +10,21 @@ mod catch_up;
 mod chain;
 mod chain_flags;
 mod cli;
+mod client;
 mod clock_note;
+mod completions;
 mod console;
 mod control;
 mod datadir;
 mod db;
+mod doctor;
 mod explorer;
 mod figures;
 mod fork;
 mod helpers;
 mod http;
 mod index_command;
+mod keystore;
 #[cfg(test)]
 mod limits_page;
 mod log_switch;
@@ -31,12 +37,15 @@ mod prune;
 mod regular_file;
 mod rpc_flags;
 mod run;
+mod schedule;
 mod secret_file;
 mod send;
 mod services;
 mod shutdown;
 mod signed_backup;
 mod span;
+mod subscribe;
+mod top;
 mod waiting;
 
 use clap::Parser as _;
@@ -60,7 +69,16 @@ fn main() -> ExitCode {
             logging::start(logging::LogFormat::Text, "warn,almanac=info,almanac_bft=info");
         }
         // What the store says of an empty disk is of no use to whoever checks a proof.
-        cli::Command::Proof(_) | cli::Command::Send(_) => logging::start(logging::LogFormat::Text, "error"),
+        cli::Command::Proof(_)
+        | cli::Command::Send(_)
+        | cli::Command::Schedule(_)
+        | cli::Command::Subscribe(_)
+        | cli::Command::Agenda(_)
+        | cli::Command::Account(_)
+        | cli::Command::Key(_)
+        | cli::Command::Top(_)
+        | cli::Command::Doctor(_)
+        | cli::Command::Completions(_) => logging::start(logging::LogFormat::Text, "error"),
         _ => logging::start(logging::LogFormat::Text, "info"),
     }
     allow_many_files();
@@ -84,6 +102,14 @@ fn main() -> ExitCode {
         cli::Command::Index(command) => index_command::run(&command),
         cli::Command::Proof(command) => proof::run(&command),
         cli::Command::Send(command) => send::run(&command),
+        cli::Command::Schedule(command) => schedule::run(&command),
+        cli::Command::Subscribe(args) => subscribe::run(&args),
+        cli::Command::Agenda(args) => agenda_command::run(&args),
+        cli::Command::Account(args) => account_command::run(&args),
+        cli::Command::Key(command) => keystore::run(&command),
+        cli::Command::Top(args) => top::run(&args),
+        cli::Command::Doctor(args) => doctor::run(&args),
+        cli::Command::Completions(args) => completions::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

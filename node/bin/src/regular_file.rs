@@ -22,6 +22,9 @@ pub(crate) const NOTE_BYTES_MAX: u64 = 1 << 20;
 /// Largest file with a key: 64 digits, and what an editor may add.
 pub(crate) const KEY_BYTES_MAX: u64 = 1 << 10;
 
+/// Largest encrypted key: other programs add fields of their own.
+pub(crate) const KEYSTORE_BYTES_MAX: u64 = 64 << 10;
+
 /// Largest proof: above the largest answer of a node.
 pub(crate) const PROOF_BYTES_MAX: u64 = 32 << 20;
 

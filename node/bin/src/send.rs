@@ -11,10 +11,11 @@ mod draft;
 mod fill;
 mod outcome;
 mod signer;
+mod submit;
 
 use crate::{
     cli::parse_duration,
-    http::Endpoint,
+    client::node::NodeArgs,
     private_file,
     proof::parse_number,
     regular_file::{self, TRANSACTION_BYTES_MAX},
@@ -25,8 +26,10 @@ use anyhow::{Context as _, ensure};
 use calls::parse_call;
 use clap::{ArgGroup, Args};
 use draft::Draft;
+pub(crate) use signer::KeyArgs;
 use signer::SignerArgs;
 use std::{io::Write as _, path::PathBuf};
+pub(crate) use submit::submit;
 
 /// What to send, who signs, and where it goes.
 #[derive(Clone, Debug, Args)]
@@ -35,7 +38,7 @@ use std::{io::Write as _, path::PathBuf};
     after_help = "Examples:
   almanac send --dev-account 0 --to 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 --value 1000
   almanac send --key-file my.key --call 0x7099…79C8:5:0x --call 0x3C44…93BC:0:0xd09de08a
-  almanac send --key-file my.key --to 0x7099…79C8 --sequence
+  almanac send --key alice --to 0x7099…79C8 --sequence
   almanac send --key-file my.key --to 0x7099…79C8 --fee-payer 0x3C44…93BC --out tx.json
   almanac send --key-file payer.key --file tx.json
   almanac send --offline --chain-id 31337 --genesis 0x… --gas-limit 100000 --max-fee 3000000000 \\
@@ -45,9 +48,9 @@ It is orderless: it waits for no other transaction, and expires. --sequence take
 A transaction in a file may get further signatures: of the fee payer, or of other keys of the account."
 )]
 pub(crate) struct SendCommand {
-    /// URL of a running node, http://HOST:PORT.
-    #[arg(long, alias = "rpc-url", value_name = "URL", default_value = "http://127.0.0.1:8545", value_parser = Endpoint::parse)]
-    rpc: Endpoint,
+    /// Where it goes.
+    #[command(flatten)]
+    node: NodeArgs,
 
     /// Account to call or pay.
     #[arg(long, value_name = "ADDRESS")]
@@ -136,12 +139,12 @@ pub(crate) struct SendCommand {
 
 /// Does what the command says.
 pub(crate) fn run(command: &SendCommand) -> anyhow::Result<()> {
-    let key = command.signer.key()?;
+    let mut key = command.signer.key.read()?;
     let mut draft = match &command.file {
         Some(path) => Draft::read(path)?,
         None => {
-            let key = key.as_ref().context("nobody signs: give --key-file, --dev-account or ALMANAC_KEY")?;
-            fill::draft(command, key)?
+            let named = key.map_or_else(|| command.signer.key.required(), Ok)?;
+            fill::draft(command, key.insert(named))?
         }
     };
     if let Some(key) = &key {

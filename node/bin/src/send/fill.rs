@@ -1,17 +1,18 @@
 //! Fills in what the flags leave open: from the node, or offline from the clock.
 
 use super::{SendCommand, draft::Draft, named_calls};
-use crate::{http::Endpoint, secret_file};
-use alloy_primitives::{Address, U64, U256, hex};
+use crate::{
+    client::node::{NodeArgs, quantity, wei},
+    secret_file,
+};
+use alloy_primitives::{Address, U64, hex};
 use almanac_primitives::{Chain, DurationMs, NativeCall, NativeTransaction, keys::SecretKey, native::Kind};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-/// Longest time for one answer.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// How long an orderless transaction is valid: the chain allows a minute, and its clock may differ from this one.
-const EXPIRES_IN: DurationMs = DurationMs(40_000);
+pub(super) const EXPIRES_IN: DurationMs = DurationMs(40_000);
 /// The furthest that the chain allows.
 const EXPIRES_IN_MAX: DurationMs = DurationMs(60_000);
 /// Offline nobody advises.
@@ -21,7 +22,7 @@ const PRIORITY_FEE: u128 = 1_000_000_000;
 pub(super) fn draft(command: &SendCommand, key: &SecretKey) -> anyhow::Result<Draft> {
     let source = match (command.is_offline, command.chain_id, command.genesis) {
         (true, Some(id), Some(genesis)) => Source::Offline(Chain { id, genesis }),
-        _ => Source::Node(&command.rpc),
+        _ => Source::Node(&command.node),
     };
     let chain = source.chain()?;
     let sender = command.from.unwrap_or_else(|| key.leaf().account());
@@ -71,30 +72,25 @@ fn expiration(command: &SendCommand, kind: Kind, source: &Source<'_>) -> anyhow:
 }
 
 /// Who knows the chain.
-enum Source<'a> {
-    Node(&'a Endpoint),
+pub(super) enum Source<'a> {
+    Node(&'a NodeArgs),
     Offline(Chain),
 }
 
 impl Source<'_> {
-    fn chain(&self) -> anyhow::Result<Chain> {
+    pub(super) fn chain(&self) -> anyhow::Result<Chain> {
         let node = match self {
             Self::Node(node) => node,
             Self::Offline(chain) => return Ok(*chain),
         };
-        let id = quantity(&ask(node, "eth_chainId", &json!([]))?)?;
-        let block = ask(node, "eth_getBlockByNumber", &json!(["0x0", false]))?;
-        let genesis = block["hash"].as_str().and_then(|hash| hash.parse().ok());
-        Ok(Chain { id, genesis: genesis.context("the node does not know block 0")? })
+        let id = quantity(&node.ask("eth_chainId", &json!([]))?)?;
+        Ok(Chain { id, genesis: node.genesis()? })
     }
 
     /// The chain's second, which need not be this machine's.
-    fn now(&self) -> anyhow::Result<u64> {
+    pub(super) fn now(&self) -> anyhow::Result<u64> {
         match self {
-            Self::Node(node) => {
-                let block = ask(node, "eth_getBlockByNumber", &json!(["pending", false]))?;
-                quantity(&block["timestamp"])
-            }
+            Self::Node(node) => Ok(node.now()?.seconds()),
             Self::Offline(_) => {
                 let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
                 Ok(now.context("this machine's clock is before 1970")?.as_secs())
@@ -102,25 +98,25 @@ impl Source<'_> {
         }
     }
 
-    fn next_number(&self, sender: Address) -> anyhow::Result<u64> {
+    pub(super) fn next_number(&self, sender: Address) -> anyhow::Result<u64> {
         match self {
-            Self::Node(node) => quantity(&ask(node, "eth_getTransactionCount", &json!([sender, "pending"]))?),
+            Self::Node(node) => quantity(&node.ask("eth_getTransactionCount", &json!([sender, "pending"]))?),
             Self::Offline(_) => anyhow::bail!("offline nobody knows the next number: give --sequence N"),
         }
     }
 
-    fn priority_fee(&self) -> anyhow::Result<u128> {
+    pub(super) fn priority_fee(&self) -> anyhow::Result<u128> {
         match self {
-            Self::Node(node) => price(&ask(node, "eth_maxPriorityFeePerGas", &json!([]))?),
+            Self::Node(node) => price(&node.ask("eth_maxPriorityFeePerGas", &json!([]))?),
             Self::Offline(_) => Ok(PRIORITY_FEE),
         }
     }
 
     /// Twice the price of now: the base fee may rise until it is in a block.
-    fn max_fee(&self, priority_fee: u128) -> anyhow::Result<u128> {
+    pub(super) fn max_fee(&self, priority_fee: u128) -> anyhow::Result<u128> {
         match self {
             Self::Node(node) => {
-                let now = price(&ask(node, "eth_gasPrice", &json!([]))?)?;
+                let now = price(&node.ask("eth_gasPrice", &json!([]))?)?;
                 Ok(now.saturating_mul(2).max(priority_fee))
             }
             Self::Offline(_) => anyhow::bail!("offline nobody knows the price: give --max-fee"),
@@ -128,11 +124,11 @@ impl Source<'_> {
     }
 
     /// What it takes with all the signatures that its keys can bring, as the node finds by trying.
-    fn gas(&self, transaction: &NativeTransaction) -> anyhow::Result<u64> {
+    pub(super) fn gas(&self, transaction: &NativeTransaction) -> anyhow::Result<u64> {
         let Self::Node(node) = self else {
             anyhow::bail!("offline nobody tries the calls: give --gas-limit")
         };
-        let gas = ask(node, "eth_estimateGas", &json!([tried(transaction)]));
+        let gas = node.ask("eth_estimateGas", &json!([tried(transaction)]));
         quantity(&gas.context("it would fail; to send it anyway, give --gas-limit")?)
     }
 }
@@ -154,19 +150,7 @@ fn tried(transaction: &NativeTransaction) -> Value {
     })
 }
 
-fn ask(node: &Endpoint, method: &str, params: &Value) -> anyhow::Result<Value> {
-    Ok(node.call(method, params, PATIENCE)?)
-}
-
-/// A number of 64 bits in an answer.
-pub(super) fn quantity(answer: &Value) -> anyhow::Result<u64> {
-    let number: U64 = serde_json::from_value(answer.clone())
-        .with_context(|| format!("the node answers {answer} instead of a number"))?;
-    Ok(number.to())
-}
-
 fn price(answer: &Value) -> anyhow::Result<u128> {
-    let number: U256 = serde_json::from_value(answer.clone())
-        .with_context(|| format!("the node answers {answer} instead of a price"))?;
+    let number = wei(answer)?;
     u128::try_from(number).with_context(|| format!("the node's price {number} is above 128 bits"))
 }

@@ -1,6 +1,7 @@
 //! Sends a transaction, waits for its receipt, and prints what became of it.
 
-use super::{SendCommand, draft::Draft, fill::quantity};
+use super::{SendCommand, draft::Draft};
+use crate::client::node::{NodeArgs, quantity};
 use alloy_primitives::{TxHash, U256};
 use almanac_primitives::{NativeTransaction, TimestampMs, native::Kind};
 use almanac_proof::time::iso;
@@ -12,8 +13,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest time for one answer.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Longest time until it is in a block: an orderless one is never later.
 const RECEIPT_PATIENCE: Duration = Duration::from_secs(65);
 /// Time between two looks for the receipt.
@@ -22,16 +21,21 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Sends it. An error if the node refuses it, or if it failed in its block.
 pub(super) fn send(command: &SendCommand, draft: &Draft) -> anyhow::Result<()> {
     let (encoded, hash) = draft.encoded()?;
-    command.rpc.call("eth_sendRawTransaction", &json!([encoded]), PATIENCE)?;
+    command.node.ask("eth_sendRawTransaction", &json!([encoded]))?;
     let receipt = match command.is_not_waiting {
         true => Value::Null,
-        false => wait(command, hash)?,
+        false => wait(&command.node, hash)?,
     };
     let text = match command.is_json {
         true => json!({ "hash": hash, "receipt": receipt }).to_string() + "\n",
         false => told(&draft.transaction, hash, &receipt)?,
     };
     std::io::stdout().write_all(text.as_bytes()).context("cannot print")?;
+    check(&receipt)
+}
+
+/// Fails as the transaction did.
+pub(super) fn check(receipt: &Value) -> anyhow::Result<()> {
     match (receipt["status"].as_str(), receipt["failedCall"].as_str()) {
         (Some("0x0"), Some(_)) => {
             bail!("call {} failed and undid the others", quantity(&receipt["failedCall"])?)
@@ -41,10 +45,10 @@ pub(super) fn send(command: &SendCommand, draft: &Draft) -> anyhow::Result<()> {
     }
 }
 
-fn wait(command: &SendCommand, hash: TxHash) -> anyhow::Result<Value> {
+pub(super) fn wait(node: &NodeArgs, hash: TxHash) -> anyhow::Result<Value> {
     let end = Instant::now() + RECEIPT_PATIENCE;
     loop {
-        let receipt = command.rpc.call("eth_getTransactionReceipt", &json!([hash]), PATIENCE)?;
+        let receipt = node.ask("eth_getTransactionReceipt", &json!([hash]))?;
         if !receipt.is_null() {
             return Ok(receipt);
         }

@@ -1,6 +1,10 @@
 //! Who signs, and for whom.
 
-use crate::{accounts::ACCOUNTS, secret_file};
+use crate::{
+    accounts::ACCOUNTS,
+    keystore::{KeystoreArgs, PasswordArgs, parse_name},
+    secret_file,
+};
 use almanac_primitives::{keys::SecretKey, native::Signer};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
@@ -11,7 +15,11 @@ const VARIABLE: &str = "ALMANAC_KEY";
 
 /// Where the key is.
 #[derive(Clone, Debug, Args)]
-pub(super) struct SignerArgs {
+pub(crate) struct KeyArgs {
+    /// Name of an encrypted key, as `almanac key list` shows it.
+    #[arg(long, value_name = "NAME", value_parser = parse_name, conflicts_with_all = ["key_file", "dev_account"])]
+    key: Option<String>,
+
     /// File with the key: 64 hexadecimal digits, readable only by its owner. The variable ALMANAC_KEY serves too.
     #[arg(long, value_name = "FILE", conflicts_with = "dev_account")]
     key_file: Option<PathBuf>,
@@ -23,6 +31,19 @@ pub(super) struct SignerArgs {
     /// The key is the seed of an Ed25519 key (RFC 8032).
     #[arg(long = "ed25519")]
     is_ed25519: bool,
+
+    #[command(flatten)]
+    keystore: KeystoreArgs,
+
+    #[command(flatten)]
+    password: PasswordArgs,
+}
+
+/// Who signs for whom.
+#[derive(Clone, Debug, Args)]
+pub(super) struct SignerArgs {
+    #[command(flatten)]
+    pub(super) key: KeyArgs,
 
     /// For whom it signs [default: for the fee payer if the key is the payer's own, otherwise for the sender].
     #[arg(long = "as", value_name = "WHO")]
@@ -47,10 +68,19 @@ impl From<Role> for Signer {
     }
 }
 
-impl SignerArgs {
+impl KeyArgs {
+    /// The key, which somebody has to name.
+    pub(crate) fn required(&self) -> anyhow::Result<SecretKey> {
+        self.read()?.context("nobody signs: give --key, --key-file, --dev-account or ALMANAC_KEY")
+    }
+
     /// The key, if one is named.
-    pub(super) fn key(&self) -> anyhow::Result<Option<SecretKey>> {
+    pub(crate) fn read(&self) -> anyhow::Result<Option<SecretKey>> {
         let secret = match (&self.key_file, self.dev_account, std::env::var(VARIABLE)) {
+            _ if self.key.is_some() => {
+                let name = self.key.as_deref().unwrap_or_default();
+                self.keystore.open(name, &self.password)?
+            }
             (Some(path), ..) => secret_file::read(path)?,
             (None, Some(n), _) => ACCOUNTS[usize::from(n)].secret,
             (None, None, Ok(text)) => {

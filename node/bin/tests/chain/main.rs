@@ -2,6 +2,7 @@
 
 mod alloy_client;
 mod almanac;
+mod cli;
 mod clock;
 mod controls;
 mod dev;

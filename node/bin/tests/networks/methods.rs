@@ -1,9 +1,14 @@
 //! Which methods a node serves: `docs/methods.md` lists them all, and the list is held against the sources and
 //! against running nodes.
 
-use crate::support::{Node, network::Network};
+use crate::support::{Node, network::Network, run};
 use serde_json::json;
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -77,4 +82,23 @@ fn a_developers_node_serves_what_the_list_says() {
 fn a_validator_serves_what_the_list_says() {
     let net = Network::direct(500);
     check(&net.nodes[0], |served| served.node);
+    check_commands(&net.nodes[0]);
+}
+
+/// CLI-12: the doctor finds a validator well, and the dashboard knows its peers and whether its last block is final.
+fn check_commands(node: &Node) {
+    let url = format!("http://{}", node.address);
+    let begin = Instant::now();
+    let found = loop {
+        let output = run(&["doctor", "--rpc", &url]);
+        if output.status.success() {
+            break String::from_utf8(output.stdout).unwrap();
+        }
+        assert!(begin.elapsed() < Duration::from_secs(30), "{output:?}");
+        std::thread::sleep(Duration::from_millis(500));
+    };
+    assert!(found.contains("node of a network") && found.contains("ok       peers      3"), "{found}");
+    let top = run(&["top", "--once", "--rpc", &url]);
+    let frame = String::from_utf8(top.stdout).unwrap();
+    assert!(frame.contains("3 peers  last block final"), "{frame}");
 }

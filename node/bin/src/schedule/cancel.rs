@@ -1,0 +1,94 @@
+//! `almanac schedule cancel`.
+
+use super::{
+    CALLBACKS, CRON, MARKET,
+    calls::{self, DoorName, ICallbackScheduler, ICronRegistry, IScheduledTransactions},
+    describe,
+    show::get,
+};
+use crate::{
+    client::{
+        node::{NodeArgs, quantity, text},
+        output::{Colour, OutputArgs},
+        prompt,
+    },
+    send::{KeyArgs, submit},
+};
+use alloy_primitives::{Address, U256};
+use alloy_sol_types::SolCall as _;
+use almanac_primitives::NativeCall;
+use anyhow::{Context as _, bail, ensure};
+use clap::Args;
+use serde_json::{Value, json};
+
+/// Which schedule, and who cancels it.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  almanac schedule cancel 2-1-0 --key alice
+  almanac schedule cancel 2-1-0 --dev-account 0 --yes --json
+
+Only the owner may. A run that is due in the next block happens before.")]
+pub(crate) struct CancelArgs {
+    /// Id of the schedule.
+    id: String,
+
+    /// Cancel without asking.
+    #[arg(long = "yes", short = 'y')]
+    is_confirmed: bool,
+
+    #[command(flatten)]
+    key: KeyArgs,
+
+    #[command(flatten)]
+    node: NodeArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn run(args: &CancelArgs) -> anyhow::Result<()> {
+    let key = args.key.required()?;
+    let schedule = get(&args.node, &args.id)?;
+    let id = text(&schedule["id"]);
+    let status = text(&schedule["status"]);
+    ensure!(
+        matches!(status.as_str(), "pending" | "quarantined"),
+        "AlreadyEnded: schedule {id} is {status}; only what is pending or quarantined can be cancelled"
+    );
+    let (owner, account) =
+        (schedule["owner"].as_str().and_then(|text| text.parse::<Address>().ok()), key.leaf().account());
+    ensure!(
+        owner == Some(account),
+        "NotOwner: schedule {id} belongs to {}, and the key is that of {account}",
+        text(&schedule["owner"])
+    );
+    let question = format!(
+        "Cancel {id}, {}, with {} of escrow?",
+        describe::rhythm(&schedule),
+        describe::money(&schedule["escrow"])
+    );
+    prompt::confirm(&question, args.is_confirmed)?;
+    let receipt = submit(&args.node, &key, vec![call(&args.node, &schedule)?])?;
+    let refunded = get(&args.node, &args.id)?["end"]["refunded"].clone();
+    args.output.print(
+        || json!({ "id": id, "refunded": refunded, "transactionHash": calls::hash(&receipt) }),
+        || format!("{} {id}: {} returned\n", Colour::Yellow.paint("cancelled"), describe::money(&refunded)),
+    )
+}
+
+fn call(node: &NodeArgs, schedule: &Value) -> anyhow::Result<NativeCall> {
+    let id = quantity(&schedule["idNumber"])?;
+    let (door, input) = match text(&schedule["terms"]["door"]).as_str() {
+        CRON => (DoorName::Cron, ICronRegistry::cancelCall { id: U256::from(id) }.abi_encode()),
+        CALLBACKS => (DoorName::Callback, ICallbackScheduler::cancelCall { id }.abi_encode()),
+        MARKET => {
+            let question = IScheduledTransactions::keyOfCall { id: U256::from(id) };
+            let answer = node.view(DoorName::Market.address(), &question.abi_encode())?;
+            let key = IScheduledTransactions::keyOfCall::abi_decode_returns(&answer);
+            let key = key.context("the node answers no key of a scheduled transaction")?;
+            (DoorName::Market, IScheduledTransactions::cancelCall { key }.abi_encode())
+        }
+        other => bail!("UnknownDoor: this version cannot cancel what the door {other} made"),
+    };
+    Ok(NativeCall { to: Some(door.address()), value: U256::ZERO, input: input.into() })
+}
