@@ -1,7 +1,7 @@
 # `make` lists the targets. CI runs `make test`.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar bench-market bench-orderless bench-slots bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts explorer screenshots bench-rpc sim-long mutants
+.PHONY: help run test lint bench bench-state bench-calendar bench-market bench-orderless bench-slots bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts explorer screenshots bench-rpc sim-long mutants dist
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,3 +103,6 @@ vectors: ## Rewrite the golden encodings; review the difference like code
 
 foreign-vectors: ## Run precompile vectors of another project in FOLDER=dir
 	ALMANAC_VECTORS=$(FOLDER) cargo test -p almanac-exec --test all precompiles:: -- --ignored --nocapture
+
+dist: ## Build a stripped release with completions, packaging/ and checksums in target/dist
+	scripts/dist

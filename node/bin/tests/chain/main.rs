@@ -17,6 +17,7 @@ mod index;
 mod kill;
 mod limits;
 mod native;
+mod packaging;
 mod rest;
 mod send;
 mod settings;
