@@ -3,6 +3,7 @@
 pub(crate) mod amount;
 pub(crate) mod call_data;
 pub(crate) mod moment;
+pub(crate) mod network;
 pub(crate) mod node;
 pub(crate) mod output;
 pub(crate) mod prompt;

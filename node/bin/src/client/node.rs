@@ -36,6 +36,11 @@ impl NodeArgs {
         self.rpc.call(method, params, PATIENCE)
     }
 
+    /// A page that is no JSON-RPC.
+    pub(crate) fn page(&self, path: &str) -> anyhow::Result<String> {
+        self.rpc.page(path, PATIENCE)
+    }
+
     /// The chain's own time, which need not be this machine's: that of the block that would come now.
     pub(crate) fn now(&self) -> anyhow::Result<TimestampMs> {
         let block = self.ask("eth_getBlockByNumber", &json!(["pending", false]))?;

@@ -3,6 +3,7 @@
 use super::Check;
 use crate::{
     client::{
+        network,
         node::{NodeArgs, quantity, text, wei},
         words::distance,
     },
@@ -44,7 +45,8 @@ pub(super) fn checks(node: &NodeArgs) -> Vec<Check> {
         checks.push(clock(node, is_network)?);
         if is_network {
             checks.push(syncing(&node.ask("eth_syncing", &json!([]))?));
-            checks.push(peers(quantity(&node.ask("net_peerCount", &json!([]))?)?));
+            checks.push(role(network::role(node).as_deref()));
+            checks.push(peers(network::peers(node)));
         }
         checks.push(schedules(node)?);
         Ok(checks)
@@ -113,14 +115,33 @@ fn syncing(answer: &Value) -> Check {
     }
 }
 
-fn peers(count: u64) -> Check {
+fn role(role: Option<&str>) -> Check {
+    match role {
+        Some("silent" | "waiting") => Check::doubtful(
+            "role",
+            "validator that does not vote yet",
+            "it does not know what it signed before, and votes by itself once that cannot matter (docs/followers.md)",
+        ),
+        Some(role) => Check::well("role", role),
+        None => {
+            Check::doubtful("role", "/health is not reachable", "ask the node itself, not a proxy before it")
+        }
+    }
+}
+
+fn peers(count: Option<usize>) -> Check {
     match count {
-        0 => Check::broken(
+        Some(0) => Check::broken(
             "peers",
             "none",
             "check the addresses of the peers in its configuration, and the firewall of its p2p port",
         ),
-        count => Check::well("peers", count.to_string()),
+        Some(count) => Check::well("peers", count.to_string()),
+        None => Check::doubtful(
+            "peers",
+            "/metrics is not reachable",
+            "ask the node itself, not a proxy before it",
+        ),
     }
 }
 

@@ -14,6 +14,8 @@ use anyhow::{Context as _, bail, ensure};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+/// Where the two bits of the catch-up policy begin in the options of a cron job.
+const CATCH_UP_SHIFT: u32 = 8;
 /// Resolution of the market door.
 const MARKET_STEP_MS: u64 = 100;
 /// The base fee may rise before a run: an escrow by default pays for this times as much.
@@ -34,17 +36,17 @@ pub(super) struct DoorArgs {
     #[arg(long, value_name = "AMOUNT", value_parser = parse_amount)]
     escrow: Option<U256>,
 
-    /// Cron: what a run costs at most; unused gas returns to the escrow, or all of it is paid.
-    #[arg(long, value_enum, default_value = "gas-used")]
-    charge: Charge,
+    /// Cron: what a run costs [default: gas-used].
+    #[arg(long, value_enum)]
+    charge: Option<Charge>,
 
-    /// Cron: which runs are made up for after the chain stood still.
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "all")]
-    catch_up: CatchUp,
+    /// Cron: which runs are made up for after the chain stood still [default: all].
+    #[arg(long, value_enum, value_name = "WHICH")]
+    catch_up: Option<CatchUp>,
 
-    /// Callback: in its second for sure (high), in the next with room (medium), or when a block has room (low).
-    #[arg(long, value_enum, default_value = "high")]
-    priority: Priority,
+    /// Callback: how sure its second is [default: high].
+    #[arg(long, value_enum)]
+    priority: Option<Priority>,
 
     /// Market: most that a run pays per gas [default: as the node advises].
     #[arg(long, value_name = "AMOUNT", value_parser = parse_amount)]
@@ -75,8 +77,11 @@ enum CatchUp {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Priority {
+    /// In its second for sure, or not at all.
     High,
+    /// In its second, or in the next one with room.
     Medium,
+    /// When a block has room.
     Low,
 }
 
@@ -119,14 +124,19 @@ impl DoorArgs {
     /// A flag of another door would be forgotten in silence.
     fn check_flags(&self) -> anyhow::Result<()> {
         let door = self.door.name();
-        ensure!(
-            self.escrow.is_none() || self.door == DoorName::Cron,
-            "FlagOfAnotherDoor: --escrow is of the cron door; the {door} door computes what it takes"
-        );
-        ensure!(
-            self.bid.is_none() || self.door == DoorName::Market,
-            "FlagOfAnotherDoor: --bid is of the market door, not of {door}"
-        );
+        for (flag, is_given, of) in [
+            ("--escrow", self.escrow.is_some(), DoorName::Cron),
+            ("--charge", self.charge.is_some(), DoorName::Cron),
+            ("--catch-up", self.catch_up.is_some(), DoorName::Cron),
+            ("--priority", self.priority.is_some(), DoorName::Callback),
+            ("--bid", self.bid.is_some(), DoorName::Market),
+        ] {
+            let name = of.name();
+            ensure!(
+                !is_given || self.door == of,
+                "FlagOfAnotherDoor: {flag} is of the {name} door, not of {door}"
+            );
+        }
         ensure!(
             self.value.is_zero() || self.door == DoorName::Market,
             "NoValue: a run of the {door} door sends no value: use --door market"
@@ -191,7 +201,9 @@ fn cron(node: &NodeArgs, args: &DoorArgs, wanted: &Wanted, gas: u64) -> anyhow::
         Plan::Dates(dates) => dates.iter().map(|at| (*at, 0, 0)).collect(),
     };
     let share = paid / U256::from(series.len());
-    let options = U256::from(u64::from(args.charge == Charge::GasUsed) | (args.catch_up as u64) << 8);
+    let is_refunding = args.charge != Some(Charge::GasLimit);
+    let catch_up = args.catch_up.unwrap_or(CatchUp::All) as u64;
+    let options = U256::from(u64::from(is_refunding) | catch_up << CATCH_UP_SHIFT);
     let call = |(at, interval, times): &(TimestampMs, u64, u64)| {
         let call = ICronRegistry::scheduleWithCall {
             target: wanted.target,
@@ -212,7 +224,7 @@ fn cron(node: &NodeArgs, args: &DoorArgs, wanted: &Wanted, gas: u64) -> anyhow::
 
 fn callbacks(node: &NodeArgs, args: &DoorArgs, wanted: &Wanted, gas: u64) -> anyhow::Result<Order> {
     let effort = gas.div_ceil(EFFORT_GAS);
-    let priority = || match args.priority {
+    let priority = || match args.priority.unwrap_or(Priority::High) {
         Priority::High => ICallbackScheduler::Priority::High,
         Priority::Medium => ICallbackScheduler::Priority::Medium,
         Priority::Low => ICallbackScheduler::Priority::Low,

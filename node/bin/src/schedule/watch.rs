@@ -76,7 +76,8 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<()> {
             return ended(args, is_live, &schedule);
         }
         if args.patience.is_some_and(|DurationMs(ms)| begin.elapsed() >= Duration::from_millis(ms)) {
-            return Ok(());
+            // The line with the progress is not ended yet.
+            return if is_live { print("\n") } else { Ok(()) };
         }
         if is_live {
             print(&format!("\r\x1b[2K{}", progress(&schedule, args.node.now()?)))?;

@@ -106,8 +106,9 @@ fn pool(picture: &Picture) -> String {
     let network = match &picture.network {
         None => "developer chain".to_owned(),
         Some(network) => format!(
-            "{} peers  last block {}{}",
-            network.peers,
+            "{}  {} peers  last block {}{}",
+            network.role.as_deref().unwrap_or("node of a network"),
+            network.peers.map_or_else(|| "?".to_owned(), |peers| peers.to_string()),
             if network.is_final { "final" } else { "not final yet" },
             if network.is_syncing { "  catching up" } else { "" },
         ),
@@ -169,7 +170,12 @@ mod tests {
             gas_used: 30,
             gas_limit: 60,
             pool: (3, 1),
-            network: Some(Network { peers: 3, is_final: true, is_syncing: false }),
+            network: Some(Network {
+                role: Some("validator".to_owned()),
+                peers: Some(3),
+                is_final: true,
+                is_syncing: false,
+            }),
             lanes: vec![Lane { name: "cron".to_owned(), pending: 2, overdue: 0, is_held: false, parts }],
             next: vec![Due {
                 at: at(62),
@@ -196,7 +202,7 @@ mod tests {
         let expected = "\
 Almanac almanac/0.1  127.0.0.1:8545  chain 31337  q quits
 block 7  2026-12-01 09:00 UTC (2 s ago)  base fee 1.5 gwei  gas 50 %
-pool 3 ready, 1 parked  3 peers  last block final
+pool 3 ready, 1 parked  validator  3 peers  last block final
 
 LANES     pending  overdue        runs in the next hour
 cron            2        0        █····▁··

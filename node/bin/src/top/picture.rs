@@ -1,6 +1,9 @@
 //! What the dashboard shows, as the node tells it.
 
-use crate::client::node::{NodeArgs, maybe_time, quantity, text, wei};
+use crate::client::{
+    network,
+    node::{NodeArgs, maybe_time, quantity, text, wei},
+};
 use alloy_primitives::U256;
 use almanac_primitives::TimestampMs;
 use serde_json::{Value, json};
@@ -36,9 +39,11 @@ pub(super) struct Picture {
     pub(super) past: VecDeque<Ran>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Network {
-    pub(super) peers: u64,
+    /// Both are unknown where the node's pages are not reachable.
+    pub(super) role: Option<String>,
+    pub(super) peers: Option<usize>,
     pub(super) is_final: bool,
     pub(super) is_syncing: bool,
 }
@@ -94,7 +99,7 @@ impl Picture {
         (self.gas_used, self.gas_limit) = (quantity(&head["gasUsed"])?, quantity(&head["gasLimit"])?);
         let pool = node.ask("txpool_status", &json!([]))?;
         self.pool = (quantity(&pool["pending"])?, quantity(&pool["queued"])?);
-        self.network = network(node, self.block);
+        self.network = place(node, self.block);
         self.lanes = lanes(node, self.now)?;
         self.next = next(node)?;
         self.read_runs(node, seen)
@@ -142,19 +147,19 @@ impl Picture {
             "blockTimeMs": self.block_time.0, "nowMs": self.now.0, "baseFee": self.base_fee.to_string(),
             "gasUsed": self.gas_used, "gasLimit": self.gas_limit,
             "pool": { "ready": self.pool.0, "parked": self.pool.1 },
-            "network": self.network.map(|network| json!({ "peers": network.peers, "isFinal": network.is_final,
+            "network": self.network.as_ref().map(|network| json!({ "role": network.role, "peers": network.peers, "isFinal": network.is_final,
                 "isSyncing": network.is_syncing })),
             "lanes": lanes.collect::<Vec<_>>(), "next": next.collect::<Vec<_>>(), "ran": past.collect::<Vec<_>>() })
     }
 }
 
 /// What only nodes of a network tell.
-fn network(node: &NodeArgs, block: u64) -> Option<Network> {
+fn place(node: &NodeArgs, block: u64) -> Option<Network> {
     let certificate = node.try_ask("almanac_getFinality", &json!([format!("{block:#x}")])).ok()?;
-    let peers = node.try_ask("net_peerCount", &json!([])).ok().and_then(|answer| quantity(&answer).ok())?;
     let is_syncing =
         node.try_ask("eth_syncing", &json!([])).ok().is_some_and(|answer| answer != json!(false));
-    Some(Network { peers, is_final: !certificate.is_null(), is_syncing })
+    let (role, peers) = (network::role(node), network::peers(node));
+    Some(Network { role, peers, is_final: !certificate.is_null(), is_syncing })
 }
 
 fn lanes(node: &NodeArgs, now: TimestampMs) -> anyhow::Result<Vec<Lane>> {

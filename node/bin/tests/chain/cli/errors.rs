@@ -45,6 +45,10 @@ fn cli_05_errors_name_what_was_wrong_and_what_to_do() {
             "OrderRefused: 5 wei were sent, and one run at the current base fee costs",
         ),
         (at("in 2 hours", "--door callback --yes"), "has not allowed it: call setScheduler"),
+        (
+            at("in 2 hours", "--priority low --yes"),
+            "FlagOfAnotherDoor: --priority is of the callback door, not of cron",
+        ),
         (every("month on the 1st at 09:00 UTC", "--yes"), "NoEnd: this becomes one schedule for each run"),
         (
             every("month on the 31st at 09:00 UTC, 3 times", "--yes"),
