@@ -28,7 +28,7 @@ interface IScheduleService {
         string memo;
         /// Makes equal bodies different schedules.
         uint32 nonce;
-        /// The second at which it runs (waitForExpiry) or expires. 0: it expires after schedule_expiry_s.
+        /// The second at which it runs (waitForExpiry) or expires. 0: it expires after signed_expiry_seconds.
         uint64 executionTime;
         /// true: runs at executionTime if all have signed by then. false: runs as soon as all have signed.
         bool waitForExpiry;

@@ -127,6 +127,7 @@ pub(crate) fn lane_name(lane: Lane) -> &'static str {
         Lane::Cron => "cron",
         Lane::Market => "market",
         Lane::Spare => "spare",
+        Lane::Signed => "signed",
     }
 }
 

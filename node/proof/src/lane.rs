@@ -12,6 +12,7 @@ pub enum LaneName {
     Cron,
     Market,
     Spare,
+    Signed,
 }
 
 impl From<Lane> for LaneName {
@@ -21,6 +22,7 @@ impl From<Lane> for LaneName {
             Lane::Cron => Self::Cron,
             Lane::Market => Self::Market,
             Lane::Spare => Self::Spare,
+            Lane::Signed => Self::Signed,
         }
     }
 }
@@ -32,6 +34,7 @@ impl From<LaneName> for Lane {
             LaneName::Cron => Self::Cron,
             LaneName::Market => Self::Market,
             LaneName::Spare => Self::Spare,
+            LaneName::Signed => Self::Signed,
         }
     }
 }

@@ -253,6 +253,8 @@ pub(crate) struct SelectedRun {
     pub(crate) run: RunTransaction,
     /// The calendar entry of its schedule.
     pub(crate) entry: Entry,
+    /// Whether it needed signatures.
+    pub(crate) is_signed: bool,
 }
 
 impl SelectedRun {

@@ -24,6 +24,13 @@ impl<'c, 'a> SystemLedger<'c, 'a> {
     }
 }
 
+impl SystemLedger<'_, '_> {
+    /// What an account has.
+    pub(crate) fn balance(&mut self, account: Address) -> Result<Wei, StateFault> {
+        Ok(Wei(self.context.journal_mut().load_account(account)?.data.info.balance))
+    }
+}
+
 impl Ledger for SystemLedger<'_, '_> {
     type Error = StateFault;
 

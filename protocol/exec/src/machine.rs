@@ -5,10 +5,13 @@ use crate::{
     environment::Environment,
     error::{Fault, StateFault},
     footprint::Footprint,
+    handler::UserHandler,
     ledger::SystemLedger,
     native::handler::{DIRECT_DEPTH, NativeHandler},
     place::Place,
     precompiles::Precompiles,
+    reserve::Reserve,
+    signed::CallsHandler,
     state::{Balances, BlockState},
     validate::SPEC,
 };
@@ -16,7 +19,7 @@ use alloy_primitives::{Address, TxHash, TxKind, U256};
 use almanac_primitives::{
     NativeTransaction, RecoveredTransaction, StateRead, addresses::LEDGER, native::Kind,
 };
-use almanac_schedule::life::Event;
+use almanac_schedule::{life::Event, record::Call};
 use revm::{
     Inspector,
     context::{
@@ -82,8 +85,10 @@ pub(crate) struct Executed {
     pub(crate) changes: EvmState,
     /// Schedule events that doors reported.
     pub(crate) events: Vec<Event>,
-    /// Which call of a native transaction failed, if one did.
+    /// Which call of a list failed, if one did.
     pub(crate) failed_call: Option<u8>,
+    /// Gas that it set aside for runs. What it spent contains it only where nobody pays for it.
+    pub(crate) set_aside: u64,
     /// What it touched, if it was watched. Large and rare.
     pub(crate) footprint: Option<Box<Footprint>>,
 }
@@ -193,14 +198,21 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
     pub(crate) fn transact(&mut self, tx: TxEnv, is_watched: bool) -> Result<Executed, MachineError> {
         self.evm.ctx.set_tx(tx);
         self.evm.precompiles.set_direct_depth(Some(DIRECT_DEPTH));
-        let mut handler = AlmanacHandler::<'a, I>::default();
+        let mut handler = UserHandler::<'a, I>::default();
         let result = if is_watched { handler.inspect_run(&mut self.evm) } else { handler.run(&mut self.evm) };
         self.finish(result, is_watched)
     }
 
-    /// Executes a call that the chain itself makes: no nonce, no fee, no intrinsic gas.
-    pub(crate) fn call_as_system(&mut self, tx: TxEnv, is_watched: bool) -> Result<Executed, MachineError> {
+    /// Executes a call that the chain itself makes: no nonce, no fee, no intrinsic gas. It may set gas aside as `reserve`
+    /// allows.
+    pub(crate) fn call_as_system(
+        &mut self,
+        tx: TxEnv,
+        reserve: Reserve,
+        is_watched: bool,
+    ) -> Result<Executed, MachineError> {
         let from = tx.caller;
+        self.state().reserve = reserve;
         self.evm.ctx.set_tx(tx);
         self.evm.precompiles.set_direct_depth(None);
         let mut handler = AlmanacHandler::<'a, I>::default();
@@ -221,6 +233,24 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
                 }
             });
         self.finish(result, is_watched)
+    }
+
+    /// The same for a list of calls, all or nothing.
+    pub(crate) fn call_list_as_system(
+        &mut self,
+        tx: TxEnv,
+        calls: &[Call],
+        reserve: Reserve,
+        is_watched: bool,
+    ) -> Result<Executed, MachineError> {
+        self.state().reserve = reserve;
+        self.evm.ctx.set_tx(tx);
+        self.evm.precompiles.set_direct_depth(None);
+        let mut handler = CallsHandler::<'_, 'a, I>::new(calls, is_watched);
+        let result =
+            handler.load_accounts(&mut self.evm).and_then(|()| handler.run_system_call(&mut self.evm));
+        let failed_call = handler.failed_call;
+        Ok(Executed { failed_call, ..self.finish(result, is_watched)? })
     }
 
     /// Writes slots as the chain itself.
@@ -277,7 +307,8 @@ impl<'a, I: Inspector<EvmContext<'a>>> Machine<'a, I> {
                 let footprint = tx.map(|tx| Footprint::take(tx, &result, &changes, state)).transpose();
                 let footprint = footprint.map_err(MachineError::State)?;
                 let balances = state.weigh(&changes).map_err(MachineError::State)?;
-                Ok(Executed { result, balances, changes, events, failed_call: None, footprint })
+                let set_aside = state.reserve.taken();
+                Ok(Executed { result, balances, changes, events, failed_call: None, set_aside, footprint })
             }
             Err(EVMError::Transaction(reason)) => Err(MachineError::Refused(reason)),
             Err(EVMError::Database(fault)) => Err(MachineError::State(fault)),

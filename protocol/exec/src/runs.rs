@@ -9,9 +9,11 @@ use crate::{
     error::{BlockError, Fault},
     footprint::Footprint,
     ledger::ScheduleFault,
-    machine::{EvmContext, MachineError},
+    machine::{self, EvmContext, MachineError},
     output::{self, Executed},
+    reserve::Reserve,
     select::Walk,
+    signed,
     validate::{call_gas, least_gas},
 };
 use alloy_primitives::Log;
@@ -25,7 +27,10 @@ use almanac_schedule::{
     life::{self, Begun, Event, What},
     pool,
 };
-use revm::{Inspector, context::TxEnv, context_interface::result::ExecutionResult, primitives::TxKind};
+use revm::{
+    Inspector, context::TxEnv, context_interface::result::ExecutionResult, interpreter::InitialAndFloorGas,
+    primitives::TxKind,
+};
 use std::fmt::Display;
 
 /// EIP-3529: the refund for freed storage is at most the gas used divided by this.
@@ -101,6 +106,10 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
     selected: SelectedRun,
 ) -> Result<Turn, BlockError> {
     let (run, aside) = (selected.run, Turn::Ran { rearmed: None });
+    if selected.is_signed {
+        let id = run.schedule_ref.schedule;
+        return signed::run_all(execution, [id].into(), pool(run.lane)).map(|()| aside);
+    }
     let moment = execution.moment();
     let begun = match execution.act(|ledger| Ok(life::begin(ledger, run.schedule_ref, moment)?)) {
         Ok(Some(begun)) => begun,
@@ -120,22 +129,28 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
         }
         Err(error) => return Err(error),
     };
+    let (triggered, pool) = (signed::triggers(&called.events), pool(run.lane));
     if begun.record.body.terms.price_at_end(moment.base_fee, moment.base_fee).is_some() {
-        return finish(execution, run, begun, called).map(|()| aside);
+        finish(execution, run, begun, called)?;
+        signed::run_all(execution, triggered, pool)?;
+        return Ok(aside);
     }
     let events = settle(execution, &begun, &called, run.gas_price)?;
-    file(execution, run, called, events)?;
+    file(execution, run, called, events, pool)?;
+    signed::run_all(execution, triggered, pool)?;
     Ok(Turn::Ran { rearmed: begun.record.entry() })
 }
 
 /// The result of a call.
-struct Called {
-    outcome: Outcome,
-    gas_used: Gas,
-    logs: Vec<Log>,
+pub(crate) struct Called {
+    pub(crate) outcome: Outcome,
+    pub(crate) gas_used: Gas,
+    pub(crate) logs: Vec<Log>,
     /// Schedule events that doors reported.
-    events: Vec<Event>,
-    footprint: Option<Box<Footprint>>,
+    pub(crate) events: Vec<Event>,
+    /// Which call of a list failed, if one did.
+    pub(crate) failed_call: Option<u8>,
+    pub(crate) footprint: Option<Box<Footprint>>,
 }
 
 /// Makes the call of a run.
@@ -158,9 +173,21 @@ fn call<'a, I: Inspector<EvmContext<'a>>>(
         gas_price: run.gas_price.0,
         ..TxEnv::default()
     };
+    let reserve = Reserve::new(run.gas_limit.0, least_gas(&intrinsic));
     let is_watched = execution.is_watched();
     execution.name_next()?;
-    let mut executed = execution.machine.call_as_system(tx, is_watched).map_err(|error| match error {
+    let executed = execution.machine.call_as_system(tx, reserve, is_watched);
+    take_effect(execution, run, executed, intrinsic)
+}
+
+/// Commits what a call did.
+pub(crate) fn take_effect<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    run: &RunTransaction,
+    executed: Result<machine::Executed, MachineError>,
+    intrinsic: InitialAndFloorGas,
+) -> Result<Called, BlockError> {
+    let mut executed = executed.map_err(|error| match error {
         MachineError::State(fault) => BlockError::State(fault),
         MachineError::Fault(fault) => fault.into(),
         MachineError::Refused(reason) => Fault::RulesDisagree { reason: reason.to_string() }.into(),
@@ -168,24 +195,26 @@ fn call<'a, I: Inspector<EvmContext<'a>>>(
     // Before committing: drop the changes of a run that creates or loses money.
     let burned = execution.weigh(executed.balances, Wei::ZERO)?;
     execution.commit(executed.changes, burned)?;
-    let gas_used = gas_used(&executed.result, intrinsic.initial_total_gas(), intrinsic.floor_gas());
+    let gas_used = gas_used(&executed.result, intrinsic, executed.set_aside);
     // To tracers, a run is a transaction like any other, including intrinsic gas.
     if let Some(footprint) = &mut executed.footprint {
         footprint.set_gas(run.gas_limit, gas_used);
     }
     let (outcome, logs) = output::outcome(executed.result);
-    Ok(Called { outcome, gas_used, logs, events: executed.events, footprint: executed.footprint })
+    let (events, failed_call, footprint) = (executed.events, executed.failed_call, executed.footprint);
+    Ok(Called { outcome, gas_used, logs, events, failed_call, footprint })
 }
 
 /// The result of a call that could not be made. Tracers still see one transaction per receipt.
-fn unmade<'a, I: Inspector<EvmContext<'a>>>(
+pub(crate) fn unmade<'a, I: Inspector<EvmContext<'a>>>(
     execution: &Execution<'a, '_, I>,
     run: &RunTransaction,
     halt: Halt,
     gas_used: Gas,
 ) -> Called {
     let footprint = execution.is_watched().then(|| Footprint::of_unmade_call(run, gas_used));
-    Called { outcome: Outcome::Halted(halt), gas_used, logs: Vec::new(), events: Vec::new(), footprint }
+    let outcome = Outcome::Halted(halt);
+    Called { outcome, gas_used, logs: Vec::new(), events: Vec::new(), failed_call: None, footprint }
 }
 
 /// Settles a run and returns the events of its schedule.
@@ -222,7 +251,8 @@ fn finish<'a, I: Inspector<EvmContext<'a>>>(
         match execution.act(|ledger| Ok(life::finish(ledger, &begun, &called.outcome, moment)?)) {
             Ok(held) => {
                 execution.owed.push(Owed { index, begun, held });
-                return file(execution, run, called, vec![]);
+                let pool = pool(run.lane);
+                return file(execution, run, called, vec![], pool);
             }
             Err(ScheduleFault::Block(BlockError::Fault(fault))) => fault,
             Err(ScheduleFault::Block(error)) => return Err(error),
@@ -231,7 +261,8 @@ fn finish<'a, I: Inspector<EvmContext<'a>>>(
     // The call takes effect. The charge is returned, because nobody can tell what it owes.
     let (id, charged) = (begun.record.id, begun.charge);
     execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
-    file(execution, run, called, vec![quarantined(id, &*reason)])
+    let pool = pool(run.lane);
+    file(execution, run, called, vec![quarantined(id, &*reason)], pool)
 }
 
 /// Quarantines a schedule that cannot run because of a fault of our own, and returns what its run was given, if it
@@ -248,22 +279,24 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
         Ok(life::quarantine(ledger, id, returned)?)
     })?;
     let called = unmade(execution, &run, Halt::Other, Gas::ZERO);
-    file(execution, run, called, vec![quarantined(id, reason)])
+    let pool = pool(run.lane);
+    file(execution, run, called, vec![quarantined(id, reason)], pool)
 }
 
 pub(crate) fn quarantined(id: ScheduleId, reason: &dyn Display) -> Event {
     Event { id, door: None, what: What::Quarantined { reason: reason.to_string() } }
 }
 
-/// Records a run with its receipt: the call's logs, then the door's.
-fn file<'a, I: Inspector<EvmContext<'a>>>(
+/// Records a run with its receipt: the call's logs, then the door's. It used gas of `pool`.
+pub(crate) fn file<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     run: RunTransaction,
     called: Called,
     events: Vec<Event>,
+    pool: GasPool,
 ) -> Result<(), BlockError> {
-    let Called { outcome, gas_used, mut logs, events: inner, footprint } = called;
-    execution.use_gas(pool(run.lane), gas_used);
+    let Called { outcome, gas_used, mut logs, events: inner, failed_call, footprint } = called;
+    execution.use_gas(pool, gas_used);
     logs.extend(events.iter().flat_map(|event| doors::event_logs(event, &About::of(&outcome))));
     execution.tell(inner);
     execution.tell(events);
@@ -275,7 +308,7 @@ fn file<'a, I: Inspector<EvmContext<'a>>>(
         cumulative_gas_used: execution.cumulative_gas,
         effective_gas_price: run.gas_price,
         contract_address: None,
-        failed_call: None,
+        failed_call,
         schedule_ref: Some(run.schedule_ref),
         logs,
     };
@@ -283,10 +316,11 @@ fn file<'a, I: Inspector<EvmContext<'a>>>(
     Ok(())
 }
 
-/// Gas as an ordinary transaction would be charged: intrinsic gas, capped refund, calldata floor.
-fn gas_used(result: &ExecutionResult, intrinsic: u64, floor: u64) -> Gas {
+/// Gas as an ordinary transaction would be charged: intrinsic gas, capped refund, calldata floor. What was set aside for
+/// runs has another payer.
+fn gas_used(result: &ExecutionResult, intrinsic: InitialAndFloorGas, set_aside: u64) -> Gas {
     let gas = result.gas();
-    let spent = intrinsic.saturating_add(gas.total_gas_spent());
+    let spent = intrinsic.initial_total_gas().saturating_add(gas.total_gas_spent()).saturating_sub(set_aside);
     let refund = gas.inner_refunded().min(spent / REFUND_DIVISOR);
-    Gas((spent - refund).max(floor))
+    Gas((spent - refund).max(intrinsic.floor_gas()))
 }

@@ -13,6 +13,7 @@ use crate::{
     ledger::{ScheduleFault, SystemLedger},
     machine::EvmContext,
     market::{self, MarketRuns},
+    signed,
 };
 use alloy_primitives::{Log, U256};
 use almanac_primitives::{
@@ -30,7 +31,7 @@ use almanac_schedule::{
     looks_max,
     mark::{self, Mark},
     market::{is_paused, is_shut},
-    record::{Broken, Head, Record, head_slot},
+    record::{Broken, Door, Head, Record, head_slot},
     runs_max,
 };
 use revm::{Database, Inspector};
@@ -72,6 +73,12 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
         if is_held(lane, &execution.environment.parameters) {
             continue;
         }
+        if lane == Lane::Signed {
+            if let Err(error) = signed::expire(execution, agenda, &mut selection) {
+                selection.logs.extend(error.pause(execution, lane)?);
+            }
+            continue;
+        }
         let failed_views = execution.environment.consensus.failed_views();
         let budget = Budget::new(budget(lane, &execution.environment.parameters, reserved_gas, failed_views));
         let mut walk = Walk::begin(execution, lane, budget)?;
@@ -97,7 +104,7 @@ pub(crate) fn select<'a, I: Inspector<EvmContext<'a>>>(
                 selection.cron = Some(walk);
             }
             Lane::Spare => selection.runs.spare = runs,
-            Lane::Market => {}
+            Lane::Market | Lane::Signed => {}
         }
     }
     Ok(selection)
@@ -185,7 +192,7 @@ impl Walk {
         let queue = Queue::of_lane(lane);
         let stored = match lane {
             Lane::Cron => execution.act::<_, BlockError>(|ledger| Ok(mark::load(ledger, queue)?))?,
-            Lane::Reserved | Lane::Market | Lane::Spare => None,
+            Lane::Reserved | Lane::Market | Lane::Spare | Lane::Signed => None,
         };
         // Looks and endings are mandatory work too: a proposer cannot leave them out, so they shrink when views
         // fail.
@@ -337,12 +344,12 @@ impl Walk {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            Some(Judged { run, is_marked }) => {
+            Some(Judged { run, is_marked, is_signed }) => {
                 if is_marked && !mark_taken_up(execution, entry, events)? {
                     self.budget.give_back(run.gas_limit);
                 } else {
                     self.runs_left -= 1;
-                    runs.push(SelectedRun { run, entry });
+                    runs.push(SelectedRun { run, entry, is_signed });
                 }
             }
             None if self.endings_left > 0 => self.end(execution, entry, events)?,
@@ -359,7 +366,7 @@ impl Walk {
         self.runs_left > 0
             && match self.lane {
                 Lane::Spare => self.budget.take_fitting(gas_limit),
-                Lane::Reserved | Lane::Cron | Lane::Market => self.budget.take(gas_limit),
+                Lane::Reserved | Lane::Cron | Lane::Market | Lane::Signed => self.budget.take(gas_limit),
             }
     }
 
@@ -446,6 +453,8 @@ struct Judged {
     run: RunTransaction,
     /// Whether its door wants it marked before anything of the block runs.
     is_marked: bool,
+    /// Whether it needs signatures.
+    is_signed: bool,
 }
 
 /// The run of a due schedule, or `None` if it does not run. Changes nothing.
@@ -457,28 +466,32 @@ fn judge<'a, I: Inspector<EvmContext<'a>>>(
     match execution.act(|ledger| read(ledger, entry)) {
         Ok(record) => {
             let Decision::Run { price, .. } = decide(&record, moment) else { return Ok(None) };
-            Ok(Some(Judged { run: record.run(price), is_marked: record.body.terms.is_processed() }))
+            let is_signed = record.body.door() == Door::Signed;
+            let run = if is_signed { signed::run_transaction(&record, price) } else { record.run(price) };
+            Ok(Some(Judged { run, is_marked: record.body.terms.is_processed(), is_signed }))
         }
         Err(ScheduleFault::Broken(_)) => Ok(None),
         Err(ScheduleFault::Block(error)) => Err(error),
     }
 }
 
-/// Marks a schedule whose run follows in this block. Returns false for one that a fault of our own has quarantined.
+/// Marks a schedule whose run follows in this block. Returns false for one that a fault of our own has quarantined, and for
+/// one whose signatures are missing, which ends.
 fn mark_taken_up<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     entry: Entry,
     events: &mut Vec<Event>,
 ) -> Result<bool, BlockError> {
     let moment = execution.moment();
-    let marked = execution.act(|ledger| {
-        let record = read(ledger, entry)?;
-        Ok(life::process(ledger, record, moment)?)
-    });
+    let marked = match execution.act(|ledger| read(ledger, entry)) {
+        Ok(record) if record.body.door() == Door::Signed => signed::take_up(execution, record),
+        Ok(record) => execution.act(|ledger| Ok((life::process(ledger, record, moment)?, true))),
+        Err(error) => Err(error),
+    };
     match marked {
-        Ok(event) => {
+        Ok((event, runs)) => {
             events.push(event);
-            Ok(true)
+            Ok(runs)
         }
         Err(ScheduleFault::Block(error)) => Err(error),
         Err(ScheduleFault::Broken(broken)) => {

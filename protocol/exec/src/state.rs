@@ -13,7 +13,7 @@ mod nonces;
 pub(crate) use balances::Balances;
 pub(crate) use calendar::CalendarDamage;
 
-use crate::{error::StateFault, told::Told};
+use crate::{error::StateFault, reserve::Reserve, told::Told};
 use alloy_primitives::{
     Address, B256, Bytes, FixedBytes, KECCAK256_EMPTY, U256,
     map::{AddressMap, Entry, HashMap},
@@ -59,6 +59,8 @@ pub struct BlockState<'a> {
     is_developer: Option<bool>,
     /// Schedule events that doors reported in the current transaction.
     pub(crate) told: Told,
+    /// Gas that the current transaction has set aside.
+    pub(crate) reserve: Reserve,
 }
 
 struct CachedAccount {
@@ -114,6 +116,7 @@ impl<'a> BlockState<'a> {
             nonces: Nonces::default(),
             is_developer: None,
             told: Told::default(),
+            reserve: Reserve::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::{
     error::{BlockError, StateFault},
     machine::EvmContext,
 };
-use almanac_primitives::params::BLOCK_SWEEPS_MAX;
+use almanac_primitives::params::{BLOCK_SWEEPS_MAX, SIGNED_SWEPT_SLOTS_MAX};
 use almanac_schedule::{
     Agenda,
     calendar::{CalendarError, Queue},
@@ -36,14 +36,19 @@ pub(crate) fn run<'a, I: Inspector<EvmContext<'a>>>(
         // Selection pauses the lanes for this; removal can wait.
         Err(_) => return Ok(()),
     };
+    let mut slots_left = halved(SIGNED_SWEPT_SLOTS_MAX, execution.environment.consensus.failed_views(), 1);
     for entries in over.chunks(ANNOUNCED_RECORDS) {
         let keys: Vec<_> = entries.iter().flat_map(|entry| Record::keys(entry.schedule)).collect();
         parent.announce(&keys);
         for entry in entries {
-            let is_swept = execution.act::<_, BlockError>(|ledger| Ok(life::sweep(ledger, *entry)?))?;
-            if !is_swept {
+            match execution.act::<_, BlockError>(|ledger| Ok(life::sweep(ledger, *entry)?))? {
+                Some(slots) => slots_left = slots_left.saturating_sub(slots),
                 // A fault of our own: calendar and record disagree, and the record is authoritative.
-                execution.machine.state().drop_stray(*entry);
+                None => execution.machine.state().drop_stray(*entry),
+            }
+            // Some hold many signatures. The others wait for the next block.
+            if slots_left == 0 {
+                return Ok(());
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::{
     },
     output::{self, Executed},
     prefetch::{Lookahead, announce_paid},
+    signed,
     validate::{Sender, TransactionError, check_inclusion},
 };
 use alloy_primitives::Address;
@@ -185,11 +186,12 @@ fn include<'a, I: Inspector<EvmContext<'a>>>(
         schedule_ref: None,
         logs,
     };
+    let triggered = signed::triggers(&executed.events);
     execution.tell(executed.events);
     execution.record(Executed::User(candidate.clone()), receipt, executed.footprint);
     body.bytes += bytes;
     body.count += 1;
-    Ok(())
+    signed::run_all(execution, triggered, GasPool::Shared).map_err(IncludeError::Block)
 }
 
 fn check_room(candidate: &RecoveredTransaction, room: Room) -> Result<usize, TransactionError> {

@@ -41,7 +41,7 @@ pub const SYSTEM_ACCOUNTS: [Address; 8] = [
 ];
 
 /// Those of them that no contract answers for yet.
-pub const UNBUILT_ACCOUNTS: [Address; 2] = [SCHEDULE_SERVICE, HIP1215_SERVICE];
+pub const UNBUILT_ACCOUNTS: [Address; 0] = [];
 
 /// Whether an address belongs to the chain itself: nobody starts with it, and no developer edits it or acts
 /// in its name.

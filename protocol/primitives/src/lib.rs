@@ -27,6 +27,7 @@ pub mod state;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod transaction;
+pub mod transaction_body;
 mod typed_data;
 pub mod units;
 

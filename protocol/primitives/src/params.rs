@@ -216,6 +216,40 @@ pub const MARKET_EXPIRY_BLOCKS_LARGEST: u64 = 1_000;
 /// Times of scheduled transactions are multiples of this (AIP125-03).
 pub const MARKET_STEP_MS: u64 = 100;
 
+/// Least gas that a schedule of the schedule service may ask for: what an empty transaction costs.
+pub const SIGNED_RUN_GAS_LEAST: u64 = 21_000;
+
+/// Most gas that a schedule of the schedule service may ever ask for: the transaction that triggers it must fit a block
+/// with it.
+pub const SIGNED_RUN_GAS_LARGEST: u64 = 15_000_000;
+
+/// Longest body of a scheduled transaction, in its ABI encoding.
+pub const SIGNED_BODY_BYTES_MAX: usize = 16 * 1024;
+
+/// Most calls of a scheduled transaction.
+pub const SIGNED_CALLS_MAX: usize = 16;
+
+/// Most accounts that the calls of a scheduled transaction come from.
+pub const SIGNED_SENDERS_MAX: usize = 8;
+
+/// Most leaves that the keys of all required accounts may have when a schedule is created.
+pub const SIGNED_LEAVES_MAX: usize = 64;
+
+/// Longest memo of a scheduled transaction, as in Hedera.
+pub const SIGNED_MEMO_BYTES_MAX: usize = 100;
+
+/// Most signatures that one call brings.
+pub const SIGNED_ENTRIES_MAX: usize = 32;
+
+/// Most signatures that are recorded for one schedule. Above [`SIGNED_LEAVES_MAX`], since keys may be rotated meanwhile.
+pub const SIGNED_SIGNERS_MAX: usize = 128;
+
+/// Most schedules that one transaction triggers.
+pub const SIGNED_TRIGGERS_MAX: u64 = 16;
+
+/// Most slots of signatures that one block removes beside the records that it removes anyway.
+pub const SIGNED_SWEPT_SLOTS_MAX: u64 = 4_000;
+
 /// Largest calldata of a run. Bounds what a pending schedule occupies.
 pub const RUN_INPUT_BYTES_MAX: usize = 16 * 1024;
 
@@ -679,6 +713,96 @@ pub const ORDERLESS_ENABLED: Parameter = Parameter {
              a rotated key has no other kind",
 };
 
+/// Whether the schedule service takes and runs schedules: 1 is on, 0 off.
+pub const SIGNED_ENABLED: Parameter = Parameter {
+    slot: 0x150,
+    name: "signed_enabled",
+    default: 1,
+    min: 0,
+    max: 1,
+    reason: "the feature flag of the schedule service; off, schedules can be deleted and funds withdrawn, nothing else",
+};
+
+/// Whether the schedule service is paused: 1 is paused.
+pub const SIGNED_PAUSED: Parameter = Parameter {
+    slot: 0x151,
+    name: "signed_paused",
+    default: 0,
+    min: 0,
+    max: 1,
+    reason: "set by governance, or by the chain itself when the calendar cannot be read; unset by governance",
+};
+
+/// Seconds after which a schedule without an execution time expires.
+pub const SIGNED_EXPIRY_SECONDS: Parameter = Parameter {
+    slot: 0x152,
+    name: "signed_expiry_seconds",
+    default: 1_800,
+    min: 60,
+    max: 24 * 60 * 60,
+    reason: "HEDERA-17: the source's txExpiryTimeSecs; with the throttle it bounds how many are pending",
+};
+
+/// Schedules that may be created per second.
+pub const SIGNED_CREATES_PER_SECOND: Parameter = Parameter {
+    slot: 0x153,
+    name: "signed_creates_per_second",
+    default: 100,
+    min: 1,
+    max: 1_000,
+    reason: "HEDERA-18: times signed_expiry_seconds, what can be pending",
+};
+
+/// Calls per second that may bring signatures.
+pub const SIGNED_SIGNS_PER_SECOND: Parameter = Parameter {
+    slot: 0x154,
+    name: "signed_signs_per_second",
+    default: 1_000,
+    min: 1,
+    max: 10_000,
+    reason: "HEDERA-18: the throttle of signSchedule",
+};
+
+/// Schedules that may be deleted per second.
+pub const SIGNED_DELETES_PER_SECOND: Parameter = Parameter {
+    slot: 0x155,
+    name: "signed_deletes_per_second",
+    default: 100,
+    min: 1,
+    max: 1_000,
+    reason: "HEDERA-18: the throttle of deleteSchedule",
+};
+
+/// Part of a second's operations that one caller may use.
+pub const SIGNED_CALLER_PERCENT: Parameter = Parameter {
+    slot: 0x156,
+    name: "signed_caller_percent",
+    default: 20,
+    min: 1,
+    max: 100,
+    reason: "HEDERA-18: a flood by one leaves room for others",
+};
+
+/// Most schedules that expire in one block.
+pub const SIGNED_EXPIRIES_MAX: Parameter = Parameter {
+    slot: 0x157,
+    name: "signed_expiries_max",
+    default: 500,
+    min: 10,
+    max: 2_000,
+    reason: "HEDERA-17: ends that nobody pays for in their block are bounded; the others follow in later blocks",
+};
+
+/// Most gas that one schedule may ask for.
+pub const SIGNED_RUN_GAS_MAX: Parameter = Parameter {
+    slot: 0x158,
+    name: "signed_run_gas_max",
+    default: SIGNED_RUN_GAS_LARGEST,
+    min: SIGNED_RUN_GAS_LEAST,
+    max: SIGNED_RUN_GAS_LARGEST,
+    reason: "the transaction that triggers it has room for both",
+};
+
 const _: () = assert!(
     CRON_BLOCK_EXHAUSTIONS_MAX.default * SCHEDULE_ENDING_GAS <= CRON_BLOCK_GAS_DEFAULT,
     "what ends in a block was paid for like a full lane"
@@ -690,7 +814,7 @@ const _: () = assert!(
 );
 
 /// All parameters, in slot order.
-pub const PARAMETERS: [Parameter; 40] = [
+pub const PARAMETERS: [Parameter; 49] = [
     BLOCK_GAS_MAX,
     BASE_FEE_FLOOR_WEI,
     CRON_BLOCK_GAS_MAX,
@@ -731,6 +855,15 @@ pub const PARAMETERS: [Parameter; 40] = [
     MARKET_RUN_GAS_MAX,
     MARKET_INPUT_BYTES_MAX,
     ORDERLESS_ENABLED,
+    SIGNED_ENABLED,
+    SIGNED_PAUSED,
+    SIGNED_EXPIRY_SECONDS,
+    SIGNED_CREATES_PER_SECOND,
+    SIGNED_SIGNS_PER_SECOND,
+    SIGNED_DELETES_PER_SECOND,
+    SIGNED_CALLER_PERCENT,
+    SIGNED_EXPIRIES_MAX,
+    SIGNED_RUN_GAS_MAX,
 ];
 
 const _: () = {

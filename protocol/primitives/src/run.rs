@@ -27,11 +27,16 @@ pub enum Lane {
     Market = 2,
     /// FLIP-330 Low: after user transactions, with what reserved work left.
     Spare = 3,
+    /// The schedule service: directly after the transaction that brings the last signature, in its gas.
+    Signed = 4,
 }
 
 impl Lane {
-    /// All lanes in the order in which a block serves them.
-    pub const ALL: [Self; 4] = [Self::Reserved, Self::Cron, Self::Market, Self::Spare];
+    /// All lanes.
+    pub const ALL: [Self; 5] = [Self::Reserved, Self::Cron, Self::Market, Self::Spare, Self::Signed];
+
+    /// The lanes whose runs a block selects by time, in the order in which it serves them.
+    pub const SERVED: [Self; 4] = [Self::Reserved, Self::Cron, Self::Market, Self::Spare];
 
     /// The lane with this number.
     pub fn from_number(number: u8) -> Option<Self> {

@@ -6,7 +6,7 @@ use almanac_primitives::{
         CALLBACK_EFFORT_LARGEST, CALLBACK_EFFORT_LEAST, CRON_BLOCK_GAS_MAX, CRON_RUN_GAS_LARGEST,
         CRON_RUN_GAS_MIN, EFFORT_GAS, LANE_BLOCK_LOOKS_MAX, LANE_BLOCK_RUNS_MAX, LANE_LOOK_GAS,
         MARKET_LOOKS_MAX, MARKET_READY_MAX, MARKET_RUN_GAS_LARGEST, Parameters, RESERVED_BLOCK_GAS_MAX,
-        SPARE_BLOCK_GAS_MAX, SPARE_BLOCK_LOOKS_MAX,
+        SIGNED_EXPIRIES_MAX, SIGNED_RUN_GAS_LARGEST, SPARE_BLOCK_GAS_MAX, SPARE_BLOCK_LOOKS_MAX,
     },
 };
 
@@ -22,7 +22,7 @@ pub enum GasPool {
 /// Which gas this lane uses.
 pub fn pool(lane: Lane) -> GasPool {
     match lane {
-        Lane::Cron | Lane::Market => GasPool::Shared,
+        Lane::Cron | Lane::Market | Lane::Signed => GasPool::Shared,
         Lane::Reserved | Lane::Spare => GasPool::Reserved,
     }
 }
@@ -39,6 +39,8 @@ pub fn budget(lane: Lane, parameters: &Parameters, reserved_gas: Gas, failed_vie
         Lane::Cron => Gas(parameters.get(CRON_BLOCK_GAS_MAX)),
         Lane::Market => parameters.block_gas_max(),
         Lane::Spare => Gas(parameters.get(SPARE_BLOCK_GAS_MAX).saturating_sub(reserved_gas.0)),
+        // Its runs use gas of what triggers them.
+        Lane::Signed => Gas::ZERO,
     };
     Gas(halved(full.0, failed_views, run_gas_largest(lane).0))
 }
@@ -50,6 +52,7 @@ pub fn runs_max(lane: Lane, parameters: &Parameters) -> u64 {
         Lane::Reserved => booked_runs_max(parameters),
         Lane::Spare => SPARE_BLOCK_LOOKS_MAX,
         Lane::Market => parameters.get(MARKET_READY_MAX),
+        Lane::Signed => 0,
         Lane::Cron => grown(parameters, LANE_BLOCK_RUNS_MAX as u64, CRON_RUN_GAS_MIN),
     }
 }
@@ -69,6 +72,8 @@ pub fn looks_max(lane: Lane, parameters: &Parameters, failed_views: u64, least: 
         Lane::Spare => return SPARE_BLOCK_LOOKS_MAX,
         // Every one that it meets leaves the queue of those that nobody has met, so a look is paid for once.
         Lane::Market => return halved(parameters.get(MARKET_LOOKS_MAX), failed_views, least),
+        // A block only ends what has expired in it.
+        Lane::Signed => return halved(parameters.get(SIGNED_EXPIRIES_MAX), failed_views, least),
         Lane::Cron => {}
     }
     halved(grown(parameters, LANE_BLOCK_LOOKS_MAX as u64, LANE_LOOK_GAS), failed_views, least)
@@ -92,6 +97,7 @@ fn run_gas_largest(lane: Lane) -> Gas {
         Lane::Cron => Gas(CRON_RUN_GAS_LARGEST),
         Lane::Reserved | Lane::Spare => Gas(CALLBACK_EFFORT_LARGEST * EFFORT_GAS),
         Lane::Market => Gas(MARKET_RUN_GAS_LARGEST),
+        Lane::Signed => Gas(SIGNED_RUN_GAS_LARGEST),
     }
 }
 

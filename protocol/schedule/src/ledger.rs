@@ -3,7 +3,10 @@
 //! There are two implementations: the EVM's journal in `exec`, where a revert undoes everything and the caller
 //! of a door pays for each access; and [`MemoryLedger`], for tests.
 
-use crate::record::{Body, Broken, Record, escrow_slot, head_slot, name_slot};
+use crate::{
+    doors::signed,
+    record::{Body, Broken, Record, escrow_slot, head_slot, name_slot},
+};
 use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::{ScheduleId, Wei};
 use std::collections::BTreeMap;
@@ -69,12 +72,14 @@ pub(crate) fn save<L: Ledger>(ledger: &mut L, record: &Record) -> Result<(), L::
     ledger.store(escrow_slot(record.id), record.escrow.0)
 }
 
-/// Removes a record, its body and its other name.
-pub(crate) fn remove<L: Ledger>(ledger: &mut L, id: ScheduleId, body: &Body) -> Result<(), L::Error> {
+/// Removes a record, its body, its other name and its signatures. Returns how many slots of signatures it cleared.
+pub(crate) fn remove<L: Ledger>(ledger: &mut L, id: ScheduleId, body: &Body) -> Result<u64, L::Error> {
     if let Some(name) = body.terms.hash_name() {
         ledger.store(name_slot(name), U256::ZERO)?;
     }
-    remove_nameless(ledger, id)
+    let cleared = if body.terms.identity().is_some() { signed::remove_signers(ledger, id)? } else { 0 };
+    remove_nameless(ledger, id)?;
+    Ok(cleared)
 }
 
 /// Removes a record that has no other name.

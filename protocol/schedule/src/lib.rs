@@ -28,7 +28,7 @@ pub mod testing;
 
 pub use agenda::{Agenda, CalendarAgenda, is_held};
 pub use calendar::Calendar;
-pub use doors::{callback, cron, market};
+pub use doors::{callback, cron, market, signed};
 pub use lane::{Budget, GasPool, block_gas, budget, halved, looks_max, pool, runs_max};
 pub use ledger::{Failure, Ledger};
 pub use record::Record;

@@ -196,6 +196,7 @@ fn lane_name(lane: Lane) -> &'static str {
         Lane::Cron => "cron",
         Lane::Market => "market",
         Lane::Spare => "spare",
+        Lane::Signed => "signed",
     }
 }
 

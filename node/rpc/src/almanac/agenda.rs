@@ -69,7 +69,7 @@ pub(super) fn page(view: &View, wanted: &Wanted) -> RpcResult<AgendaPage> {
     let (block, state) = view.state(None)?;
     let lanes: Vec<Lane> = match &wanted.lanes {
         Some(names) => names.iter().map(|name| Lane::from(*name)).collect(),
-        None => Lane::ALL.to_vec(),
+        None => Lane::SERVED.to_vec(),
     };
     let mut found = find(&Calendar::new(&state), wanted, &lanes, limit + 1)?;
     let has_more = found.len() > limit;

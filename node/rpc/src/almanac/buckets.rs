@@ -118,7 +118,7 @@ pub(super) fn count(view: &View, wanted: &Wanted) -> RpcResult<AgendaBuckets> {
         Some(counted) => counted,
         None => outlined(&calendar, &grid)?,
     };
-    let lanes = Lane::ALL.iter().zip(&counted);
+    let lanes = Lane::SERVED.iter().zip(&counted);
     let lanes = lanes.map(|(lane, counted)| lane_buckets(&calendar, *lane, &parameters, counted, is_exact));
     let next_due = calendar.next_due(&Queue::TIMED).map_err(error::internal)?;
     Ok(AgendaBuckets {
@@ -176,9 +176,9 @@ fn exact(state: &HistoricalState, grid: &Grid) -> RpcResult<Option<Vec<Counted>>
     if due.len() >= limit {
         return Ok(None);
     }
-    let mut counted = vec![grid.nothing(); Lane::ALL.len()];
+    let mut counted = vec![grid.nothing(); Lane::SERVED.len()];
     for entry in &due {
-        let lane = Lane::ALL.iter().position(|known| *known == lane_of(entry));
+        let lane = Lane::SERVED.iter().position(|known| *known == lane_of(entry));
         let Some(counted) = lane.and_then(|place| counted.get_mut(place)) else { continue };
         counted.overdue += u64::from(entry.due().0 < grid.from);
         if let Some(record) = read_record(state, entry)? {
@@ -207,7 +207,7 @@ fn count_runs(entry: &Entry, record: &Record, grid: &Grid, demands: &mut [Demand
 /// Estimates the number of schedules that are due in each interval.
 fn outlined(calendar: &Calendar<'_>, grid: &Grid) -> RpcResult<Vec<Counted>> {
     let mut all = Vec::new();
-    for lane in Lane::ALL {
+    for lane in Lane::SERVED {
         let mut counted = grid.nothing();
         let outline = |from: u64, until: u64| {
             let (from, until) = (TimestampMs(from), TimestampMs(until));

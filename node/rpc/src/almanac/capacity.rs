@@ -118,7 +118,7 @@ pub(super) fn measure(view: &View, wanted: &Wanted) -> RpcResult<Capacity> {
     let parameters = read_parameters(&state).map_err(error::internal)?;
     let now = block.block.header.timestamp;
     let (demands, is_exact) = collect(&state, &seconds)?;
-    let lanes = Lane::ALL.map(|lane| LaneCapacity::new(lane, &parameters, &demands));
+    let lanes = Lane::SERVED.map(|lane| LaneCapacity::new(lane, &parameters, &demands));
     let moment = |second: u64| RpcTime::new(TimestampMs(second.saturating_mul(SECOND_MS)));
     Ok(Capacity {
         block_number: U64::from(block.number()),

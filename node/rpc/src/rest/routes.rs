@@ -77,7 +77,7 @@ pub(crate) struct Field {
     pub(crate) about: &'static str,
 }
 
-pub(super) const LANES: &[&str] = &["reserved", "cron", "market", "spare"];
+pub(super) const LANES: &[&str] = &["reserved", "cron", "market", "spare", "signed"];
 pub(super) const STATUSES: &[&str] =
     &["pending", "quarantined", "succeeded", "failed", "cancelled", "exhausted"];
 

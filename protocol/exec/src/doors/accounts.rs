@@ -24,7 +24,7 @@ alloy_sol_types::sol!("../../contracts/IAccounts.sol");
 use IAccounts::IAccountsCalls as Method;
 
 /// Gas per word of what is hashed, as in KECCAK256.
-const HASH_WORD_GAS: u64 = 6;
+pub(super) const HASH_WORD_GAS: u64 = 6;
 
 /// Longest input of any method: the longest key, and a proof for each of its leaves.
 const INPUT_BYTES_MAX: usize = 8 * 1024;
@@ -179,7 +179,7 @@ fn prove_paid(
     Ok(prove(digest, signatures).ok())
 }
 
-fn load_record(call: &mut DoorCall<'_, '_>, account: Address) -> Result<KeyRecord, DoorError> {
+pub(super) fn load_record(call: &mut DoorCall<'_, '_>, account: Address) -> Result<KeyRecord, DoorError> {
     let word = call.load_word(ACCOUNTS, KeyRecord::slot(account))?;
     // Nothing but this contract writes its slots.
     KeyRecord::from_word(word).map_err(|error| DoorError::State(BlockState::corrupt_record(account, error)))
@@ -197,7 +197,11 @@ fn store_record(
 }
 
 /// The key of a record. What reading it costs is in the record.
-fn load_key(call: &mut DoorCall<'_, '_>, account: Address, record: KeyRecord) -> Result<KeyTree, DoorError> {
+pub(super) fn load_key(
+    call: &mut DoorCall<'_, '_>,
+    account: Address,
+    record: KeyRecord,
+) -> Result<KeyTree, DoorError> {
     match record.key {
         Some(stored) => {
             call.charge(native::gas::key_record(stored.leaves))?;

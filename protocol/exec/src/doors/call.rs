@@ -305,12 +305,33 @@ impl<'c, 'a> DoorCall<'c, 'a> {
         if self.gas.record_regular_cost(gas) { Ok(()) } else { Err(DoorError::OutOfGas) }
     }
 
+    /// Sets gas aside for a run that this call triggers (`reserve`): it is charged here, and the end of the transaction
+    /// gives it back.
+    pub(super) fn set_aside(&mut self, gas: u64) -> Result<(), DoorError> {
+        self.charge(gas)?;
+        if self.context.journaled_state.database.reserve.take(gas) {
+            Ok(())
+        } else {
+            Err(DoorError::OutOfGas)
+        }
+    }
+
+    /// What the call is to get back for slots that it cleared.
+    pub(super) fn refunded(&self) -> i64 {
+        self.gas.refunded()
+    }
+
+    /// Sets that, where a part of the call was undone.
+    pub(super) fn set_refunded(&mut self, refunded: i64) {
+        self.gas.set_refunded(refunded);
+    }
+
     /// Charges for work on the whole input.
     pub(super) fn charge_input(&mut self, word_gas: u64) -> Result<(), DoorError> {
         self.charge_words(self.inputs.input.len(), word_gas)
     }
 
-    fn charge_words(&mut self, bytes: usize, word_gas: u64) -> Result<(), DoorError> {
+    pub(super) fn charge_words(&mut self, bytes: usize, word_gas: u64) -> Result<(), DoorError> {
         self.charge((bytes as u64).div_ceil(32).saturating_mul(word_gas))
     }
 

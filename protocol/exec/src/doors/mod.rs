@@ -20,20 +20,22 @@ mod parameters;
 #[cfg(test)]
 mod probe;
 mod schedules;
+mod signed;
 mod storage;
 
 pub use ledger::fault_in;
 
 pub(crate) use call::{DoorBlock, DoorError, DoorOutcome};
 pub(crate) use developer::IDeveloper;
+pub(crate) use signed::transaction_body;
 
 use crate::{error::StateFault, machine::EvmContext, place::Position};
 use alloy_primitives::{Address, Bytes, Log};
 use almanac_primitives::{
     GasPrice, Lane, Outcome, Wei,
     addresses::{
-        ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS,
-        may_be_system,
+        ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, HIP1215_SERVICE, LEDGER, PARAMETERS,
+        SCHEDULE_SERVICE, SCHEDULED_TRANSACTIONS, may_be_system,
     },
 };
 use almanac_schedule::{
@@ -113,6 +115,18 @@ const TABLE: &[SystemContract] = &[
         call: market::call,
         schedules: Some(Schedules { door: Door::Market, event_log: market::event_log }),
     },
+    SystemContract {
+        address: SCHEDULE_SERVICE,
+        answers: Answers::All,
+        call: signed::call,
+        schedules: Some(Schedules { door: Door::Signed, event_log: signed::event_log }),
+    },
+    SystemContract {
+        address: HIP1215_SERVICE,
+        answers: Answers::All,
+        call: signed::call_hip1215,
+        schedules: None,
+    },
     SystemContract { address: ACCOUNTS, answers: Answers::All, call: accounts::call, schedules: None },
     SystemContract { address: PARAMETERS, answers: Answers::All, call: parameters::call, schedules: None },
     SystemContract { address: LEDGER, answers: Answers::All, call: ledger::call, schedules: None },
@@ -152,7 +166,12 @@ pub(crate) fn call(
     block: &DoorBlock,
     position: Position,
 ) -> Result<Option<DoorOutcome>, StateFault> {
-    let Some(contract) = contract_at(inputs.bytecode_address) else { return Ok(None) };
+    let Some(contract) = contract_at(inputs.bytecode_address) else {
+        // HIP-1215's facades answer at the addresses of schedules.
+        let is_facade = signed::may_be_schedule(inputs.bytecode_address)
+            && signed::is_facade_call(&inputs.input.as_bytes(context));
+        return Ok(is_facade.then(|| DoorCall::run(context, inputs, block, position, signed::call_facade)));
+    };
     let is_called = match contract.answers {
         Answers::All => true,
         // Borrow the input: nobody has paid for a copy yet.

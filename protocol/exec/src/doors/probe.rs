@@ -156,11 +156,12 @@ mod tests {
                 gas_limit: gas,
                 ..TxEnv::default()
             };
-            let executed = machine.call_as_system(tx, false).unwrap_or_else(|error| match error {
-                MachineError::Refused(reason) => panic!("{reason}"),
-                MachineError::State(fault) => panic!("{fault}"),
-                MachineError::Fault(fault) => panic!("{fault}"),
-            });
+            let executed =
+                machine.call_as_system(tx, Default::default(), false).unwrap_or_else(|error| match error {
+                    MachineError::Refused(reason) => panic!("{reason}"),
+                    MachineError::State(fault) => panic!("{fault}"),
+                    MachineError::Fault(fault) => panic!("{fault}"),
+                });
             assert_eq!(executed.balances.before, executed.balances.after, "no call makes or loses money");
             machine.state().commit(executed.changes.clone()).unwrap();
             for change in machine.into_state().into_diff(TimestampMs(1)).unwrap().0.changes() {

@@ -114,7 +114,7 @@ impl MarketRuns {
             };
             let can_run = |record: &_| matches!(decide(record, moment), Decision::Run { .. });
             if let Some(record) = record.filter(can_run) {
-                self.push(SelectedRun { run: record.run(moment.base_fee), entry });
+                self.push(SelectedRun { run: record.run(moment.base_fee), entry, is_signed: false });
                 break;
             }
         }

@@ -160,7 +160,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> MarketWalk<'_, 'a, '_, I> {
             for entry in entries {
                 match self.meet(*entry)? {
                     Some(record) if (runs.runs.len() as u64) < ready_max => {
-                        runs.push(SelectedRun { run: record.run(base_fee), entry: *entry });
+                        runs.push(SelectedRun { run: record.run(base_fee), entry: *entry, is_signed: false });
                     }
                     Some(_) => runs.behind.push_back(*entry),
                     None => {}

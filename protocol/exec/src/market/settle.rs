@@ -48,7 +48,7 @@ fn settle_one<'a, I: Inspector<EvmContext<'a>>>(
     top: GasPrice,
 ) -> Result<(), BlockError> {
     let Owed { index, begun, held } = owed;
-    let (moment, terms) = (execution.moment(), begun.record.body.terms);
+    let (moment, terms) = (execution.moment(), &begun.record.body.terms);
     let price = terms.price_at_end(moment.base_fee, top).unwrap_or(moment.base_fee);
     let receipt = &execution.receipts[*index];
     let (outcome, gas_used) = (receipt.outcome.clone(), receipt.gas_used);

@@ -1,6 +1,7 @@
 //! What a native transaction costs before its first call runs.
 
 use crate::validate::{call_gas, creation_gas};
+use alloy_primitives::{Bytes, U256};
 use almanac_primitives::{
     NativeTransaction,
     native::Kind,
@@ -14,17 +15,24 @@ pub(crate) fn intrinsic(native: &NativeTransaction) -> InitialAndFloorGas {
     let base = match native.only_call() {
         Some(call) if call.to.is_none() => creation_gas(&call.input),
         Some(call) => call_gas(&call.input),
-        None => batch(native),
+        None => inputs(native.calls.iter().map(|call| &call.input)),
     };
     plus(base, extra(native))
 }
 
-/// The gas of a batch: one base price, and the price of every input.
-fn batch(native: &NativeTransaction) -> InitialAndFloorGas {
+/// Intrinsic and floor gas of a list of calls, each with its value and input: one base price, the price of every input,
+/// and of every call after the first.
+pub(crate) fn list<'c>(calls: impl Iterator<Item = (U256, &'c Bytes)> + Clone) -> InitialAndFloorGas {
+    let further = further_calls(calls.clone().map(|(value, _)| value));
+    plus(inputs(calls.map(|(_, input)| input)), further)
+}
+
+/// One base price, and the price of every input.
+fn inputs<'c>(inputs: impl Iterator<Item = &'c Bytes>) -> InitialAndFloorGas {
     let empty = call_gas(&[]);
     let (mut initial, mut floor) = (empty.initial_total_gas(), empty.floor_gas());
-    for call in &native.calls {
-        let gas = call_gas(&call.input);
+    for input in inputs {
+        let gas = call_gas(input);
         initial += gas.initial_total_gas() - empty.initial_total_gas();
         floor += gas.floor_gas() - empty.floor_gas();
     }
@@ -37,10 +45,11 @@ fn extra(native: &NativeTransaction) -> u64 {
     let payer =
         native.fee_payer.map_or(0, |_| PARTY_GAS + native.fee_payer_signatures.len() as u64 * SIGNATURE_GAS);
     let orderless = if native.kind == Kind::Orderless { ORDERLESS_GAS } else { 0 };
-    let further = native.calls.iter().skip(1);
-    let calls: u64 =
-        further.map(|call| PARTY_GAS + if call.value.is_zero() { 0 } else { CALL_VALUE_GAS }).sum();
-    signatures + payer + orderless + calls
+    signatures + payer + orderless + further_calls(native.calls.iter().map(|call| call.value))
+}
+
+fn further_calls(values: impl Iterator<Item = U256>) -> u64 {
+    values.skip(1).map(|value| PARTY_GAS + if value.is_zero() { 0 } else { CALL_VALUE_GAS }).sum()
 }
 
 /// The gas of reading a key record and walking its tree, known from the record alone.

@@ -1,6 +1,9 @@
 //! Runs a native transaction on the EVM: its fees, its calls one after another, all or nothing.
 
-use crate::machine::{AlmanacEvm, EvmContext, EvmError};
+use crate::{
+    handler::{open_reserve, refund},
+    machine::{AlmanacEvm, EvmContext, EvmError},
+};
 use alloy_primitives::{Address, Bytes, TxHash, U256};
 use almanac_primitives::{
     NativeCall, NativeTransaction,
@@ -66,8 +69,10 @@ impl<'t, 'a, I: Inspector<EvmContext<'a>>> NativeHandler<'t, 'a, I> {
     ) -> Result<FrameResult, EvmError> {
         evm.precompiles.set_direct_depth(Some(DIRECT_DEPTH));
         let input = match call.to {
-            Some(target) => call_frame(evm, self.native.sender, target, call, gas, false)?
-                .expect("only further calls are charged for their target"),
+            Some(target) => {
+                call_frame(evm, self.native.sender, target, (call.value, &call.input), gas, false)?
+                    .expect("only further calls are charged for their target")
+            }
             None => self.creation_frame(evm, call, gas)?,
         };
         let first = frame(evm, input);
@@ -87,10 +92,7 @@ impl<'t, 'a, I: Inspector<EvmContext<'a>>> NativeHandler<'t, 'a, I> {
         gas: &mut GasTracker,
     ) -> Result<FrameResult, EvmError> {
         evm.precompiles.set_direct_depth(Some(BATCH_DIRECT_DEPTH));
-        let mut root = self.is_watched.then(|| root_call(self.native, gas));
-        if let Some(root) = &mut root {
-            let _ = evm.inspector.call(&mut evm.ctx, root);
-        }
+        let root = self.is_watched.then(|| open_root(evm, self.native.sender, self.native.sender, gas));
         let checkpoint = evm.ctx.journal_mut().checkpoint();
         let mut last = None;
         for (index, call) in (0u8..).zip(&self.native.calls) {
@@ -112,13 +114,7 @@ impl<'t, 'a, I: Inspector<EvmContext<'a>>> NativeHandler<'t, 'a, I> {
             evm.ctx.journal_mut().checkpoint_commit();
         }
         if let Some(root) = root {
-            let result = InterpreterResult {
-                result: result.instruction_result(),
-                output: result.output().into_data(),
-                gas: *result.gas(),
-            };
-            let mut outcome = CallOutcome::new(result, 0..0);
-            evm.inspector.call_end(&mut evm.ctx, &root, &mut outcome);
+            close_root(evm, &root, &result);
         }
         Ok(result)
     }
@@ -133,7 +129,8 @@ impl<'t, 'a, I: Inspector<EvmContext<'a>>> NativeHandler<'t, 'a, I> {
         // Each call starts with empty memory.
         evm.ctx.local_mut().clear();
         let target = call.to.expect("a creation stands alone");
-        let mut result = match call_frame(evm, self.native.sender, target, call, gas, index > 0)? {
+        let (sender, sent) = (self.native.sender, (call.value, &call.input));
+        let mut result = match call_frame(evm, sender, target, sent, gas, index > 0)? {
             Some(input) => {
                 let first = frame(evm, input);
                 self.run_exec_loop(evm, first)?
@@ -192,6 +189,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Handler for NativeHandler<'_, 'a, I> {
         if initial_gas > gas_limit {
             return Err(InvalidTransaction::CallGasCostMoreThanGasLimit { initial_gas, gas_limit }.into());
         }
+        open_reserve(evm, &self.gas);
         Ok(self.gas)
     }
 
@@ -249,30 +247,18 @@ impl<'a, I: Inspector<EvmContext<'a>>> Handler for NativeHandler<'_, 'a, I> {
         Ok(Some(result))
     }
 
-    /// The default loop, watched or not.
     fn run_exec_loop(&mut self, evm: &mut Self::Evm, first: FrameInit) -> Result<FrameResult, EvmError> {
-        let started = if self.is_watched { evm.inspect_frame_init(first)? } else { evm.frame_init(first)? };
-        if let ItemOrResult::Result(result) = started {
-            return Ok(result);
-        }
-        self.restore_nonce(evm)?;
-        loop {
-            let step = if self.is_watched { evm.inspect_frame_run()? } else { evm.frame_run()? };
-            let result = match step {
-                ItemOrResult::Item(init) => {
-                    let started =
-                        if self.is_watched { evm.inspect_frame_init(init)? } else { evm.frame_init(init)? };
-                    match started {
-                        ItemOrResult::Item(_) => continue,
-                        ItemOrResult::Result(result) => result,
-                    }
-                }
-                ItemOrResult::Result(result) => result,
-            };
-            if let Some(result) = evm.frame_return_result(result)? {
-                return Ok(result);
-            }
-        }
+        run_frames(evm, first, self.is_watched, |evm| self.restore_nonce(evm))
+    }
+
+    fn refund(
+        &self,
+        evm: &mut Self::Evm,
+        result: &mut FrameResult,
+        delegations: i64,
+    ) -> Result<(), EvmError> {
+        refund(evm, result, delegations);
+        Ok(())
     }
 
     fn reimburse_caller(&self, evm: &mut Self::Evm, result: &mut FrameResult) -> Result<(), EvmError> {
@@ -287,26 +273,56 @@ impl<'a, I: Inspector<EvmContext<'a>>> Handler for NativeHandler<'_, 'a, I> {
     }
 }
 
+/// The default loop, watched or not. Calls `started` before the first step of the first frame.
+pub(crate) fn run_frames<'a, I: Inspector<EvmContext<'a>>>(
+    evm: &mut AlmanacEvm<'a, I>,
+    first: FrameInit,
+    is_watched: bool,
+    started: impl FnOnce(&mut AlmanacEvm<'a, I>) -> Result<(), EvmError>,
+) -> Result<FrameResult, EvmError> {
+    let first = if is_watched { evm.inspect_frame_init(first)? } else { evm.frame_init(first)? };
+    if let ItemOrResult::Result(result) = first {
+        return Ok(result);
+    }
+    started(evm)?;
+    loop {
+        let step = if is_watched { evm.inspect_frame_run()? } else { evm.frame_run()? };
+        let result = match step {
+            ItemOrResult::Item(init) => {
+                let next = if is_watched { evm.inspect_frame_init(init)? } else { evm.frame_init(init)? };
+                match next {
+                    ItemOrResult::Item(_) => continue,
+                    ItemOrResult::Result(result) => result,
+                }
+            }
+            ItemOrResult::Result(result) => result,
+        };
+        if let Some(result) = evm.frame_return_result(result)? {
+            return Ok(result);
+        }
+    }
+}
+
 /// A frame with the shared memory of its transaction.
-fn frame<'a, I>(evm: &mut AlmanacEvm<'a, I>, frame_input: FrameInput) -> FrameInit {
+pub(crate) fn frame<'a, I>(evm: &mut AlmanacEvm<'a, I>, frame_input: FrameInput) -> FrameInit {
     let mut memory = SharedMemory::new_with_buffer(evm.ctx.local().shared_memory_buffer().clone());
     memory.set_memory_limit(evm.ctx.cfg().memory_limit());
     FrameInit { depth: 0, memory, frame_input }
 }
 
-/// A call of the sender's. A further call of a batch pays for making an account and for looking up a delegation, as
+/// A call of `sender`. A further call of a batch pays for making an account and for looking up a delegation, as
 /// CALL does; `None` if its gas does not cover that.
-fn call_frame<'a, I>(
+pub(crate) fn call_frame<'a, I>(
     evm: &mut AlmanacEvm<'a, I>,
     sender: Address,
     target: Address,
-    call: &NativeCall,
+    (value, input): (U256, &Bytes),
     gas: &mut GasTracker,
     is_further: bool,
 ) -> Result<Option<FrameInput>, EvmError> {
     let journal = evm.ctx.journal_mut();
     let account = &journal.load_account_with_code(target)?.info;
-    let is_new = !call.value.is_zero() && account.is_empty();
+    let is_new = !value.is_zero() && account.is_empty();
     let delegate = account.code.as_ref().and_then(Bytecode::eip7702_address);
     let mut known_bytecode = (account.code_hash(), account.code.clone().unwrap_or_default());
     if is_further && is_new && !gas.record_regular_cost(NEW_ACCOUNT_GAS) {
@@ -320,13 +336,13 @@ fn call_frame<'a, I>(
         known_bytecode = (account.code_hash(), account.code.clone().unwrap_or_default());
     }
     Ok(Some(FrameInput::Call(Box::new(CallInputs {
-        input: CallInput::Bytes(call.input.clone()),
+        input: CallInput::Bytes(input.clone()),
         gas_limit: gas.remaining(),
         target_address: target,
         bytecode_address: target,
         known_bytecode,
         caller: sender,
-        value: CallValue::Transfer(call.value),
+        value: CallValue::Transfer(value),
         scheme: CallScheme::Call,
         is_static: false,
         return_memory_offset: 0..0,
@@ -335,15 +351,41 @@ fn call_frame<'a, I>(
     }))))
 }
 
-/// What a tracer sees above the calls of a batch: one tree needs one root.
-fn root_call(native: &NativeTransaction, gas: &GasTracker) -> CallInputs {
+/// Shows a tracer what stands above the calls of a batch: one tree needs one root.
+pub(crate) fn open_root<'a, I: Inspector<EvmContext<'a>>>(
+    evm: &mut AlmanacEvm<'a, I>,
+    caller: Address,
+    target: Address,
+    gas: &GasTracker,
+) -> CallInputs {
+    let mut root = root_call(caller, target, gas);
+    let _ = evm.inspector.call(&mut evm.ctx, &mut root);
+    root
+}
+
+/// Shows a tracer how the batch ended.
+pub(crate) fn close_root<'a, I: Inspector<EvmContext<'a>>>(
+    evm: &mut AlmanacEvm<'a, I>,
+    root: &CallInputs,
+    result: &FrameResult,
+) {
+    let result = InterpreterResult {
+        result: result.instruction_result(),
+        output: result.output().into_data(),
+        gas: *result.gas(),
+    };
+    let mut outcome = CallOutcome::new(result, 0..0);
+    evm.inspector.call_end(&mut evm.ctx, root, &mut outcome);
+}
+
+fn root_call(caller: Address, target: Address, gas: &GasTracker) -> CallInputs {
     CallInputs {
         input: CallInput::Bytes(Bytes::new()),
         gas_limit: gas.remaining(),
-        target_address: native.sender,
-        bytecode_address: native.sender,
+        target_address: target,
+        bytecode_address: target,
         known_bytecode: Default::default(),
-        caller: native.sender,
+        caller,
         value: CallValue::Transfer(U256::ZERO),
         scheme: CallScheme::Call,
         is_static: false,

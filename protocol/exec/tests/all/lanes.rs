@@ -499,6 +499,8 @@ fn each_lane_is_asked_for_a_bounded_number() {
             (Queue::Waiting, cheapest, 1_000),
             (Queue::Market, now, 5_000),
             (Queue::Spare, now, SPARE_BLOCK_LOOKS_MAX as usize),
+            // Schedules whose signatures did not come.
+            (Queue::Signing, now, 500),
             // The ends that are over at block 1.
             (Queue::Kept, TimestampMs(1), usize::try_from(BLOCK_SWEEPS_MAX).unwrap()),
         ]

@@ -1,13 +1,14 @@
 //! What must hold between records, bodies, calendar and the ledger's money after every block.
 
 use super::MapState;
-use alloy_primitives::U256;
-use almanac_primitives::{ScheduleId, StateKey, addresses::LEDGER, state::decode_slot};
+use alloy_primitives::{Address, Bytes, U256};
+use almanac_primitives::{ScheduleId, StateKey, Wei, addresses::LEDGER, keys::Leaf, state::decode_slot};
 use almanac_schedule::{
-    Calendar, Record,
+    Calendar, Ledger, Record,
     calendar::Queue,
     capacity::{Booked, Booking, Bookings, Class, bookings_slot},
-    record::{Status, name_slot, named_by, schedule_of_head_slot},
+    record::{Door, Status, name_slot, named_by, schedule_of_head_slot},
+    signed::{Identity, Signer, Tally, fund_slot, is_identity_slot, signer_slots, signers},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +29,12 @@ fn ids(state: &MapState) -> BTreeSet<ScheduleId> {
 pub fn check(state: &MapState) {
     let records = records(state);
     let escrows: U256 = records.iter().map(|record| record.escrow.0).sum();
-    assert!(state.account(LEDGER).balance >= escrows, "the ledger covers every escrow");
+    let funds = funds(state);
+    assert!(
+        state.account(LEDGER).balance >= escrows + funds,
+        "the ledger covers every escrow and every fund"
+    );
+    check_signatures(state, &records);
 
     let bodies = state.0.keys().filter_map(|key| match key {
         StateKey::Body(id) => Some(*id),
@@ -57,6 +63,94 @@ pub fn check(state: &MapState) {
         records.iter().all(|record| !matches!(record.head.status, Status::Running | Status::Processed)),
         "nothing runs between blocks"
     );
+}
+
+/// What all funds hold.
+pub fn funds(state: &MapState) -> U256 {
+    let kind = fund_slot(Address::ZERO).as_limbs()[3];
+    let held = state.0.iter().filter_map(|(key, value)| match key {
+        StateKey::Slot(LEDGER, slot) if slot.as_limbs()[3] == kind => Some(decode_slot(value).unwrap()),
+        _ => None,
+    });
+    held.sum()
+}
+
+/// Every recorded signature is one of a schedule that exists, as many as its tally says, and an identity leads to the
+/// schedule that is pending under it.
+fn check_signatures(state: &MapState, records: &[Record]) {
+    let kind = signer_slots(ScheduleId(0), 0)[0].as_limbs()[2];
+    let stored = state.0.keys().filter_map(|key| match key {
+        StateKey::Slot(LEDGER, slot) if slot.as_limbs()[2] == kind && slot.as_limbs()[3] == 0 => Some(*slot),
+        _ => None,
+    });
+    let (mut ledger, mut expected) = (ReadLedger(state), BTreeSet::new());
+    for record in records.iter().filter(|record| record.body.door() == Door::Signed) {
+        let tally = Tally::load(&mut ledger, record.id).unwrap();
+        let signers = signers(&mut ledger, record.id, &tally).unwrap();
+        for (n, signer) in (0..).zip(&signers) {
+            let [slot, key] = signer_slots(record.id, n);
+            expected.insert(slot);
+            if matches!(signer.expect("it can be read"), Signer::Leaf(Leaf::Ed25519(_))) {
+                expected.insert(key);
+            }
+        }
+        let identity = Identity::load(&mut ledger, record.body.terms.identity().unwrap()).unwrap();
+        let is_pending = record.head.status == Status::Pending;
+        assert_eq!(identity.live == Some(record.id), is_pending, "{}", record.id);
+    }
+    assert_eq!(stored.collect::<BTreeSet<_>>(), expected, "signatures and schedules belong to each other");
+    let live = state.0.iter().filter_map(|(key, value)| match key {
+        StateKey::Slot(LEDGER, slot) if is_identity_slot(*slot) => Some(decode_slot(value).unwrap()),
+        _ => None,
+    });
+    for word in live.filter(|word| word.as_limbs()[2] == 1) {
+        let id = ScheduleId(word.as_limbs()[0]);
+        assert!(records.iter().any(|record| record.id == id && record.head.status == Status::Pending));
+    }
+}
+
+/// The ledger's slots of a state, to be read only.
+struct ReadLedger<'s>(&'s MapState);
+
+impl Ledger for ReadLedger<'_> {
+    type Error = std::convert::Infallible;
+
+    fn load(&mut self, slot: U256) -> Result<U256, Self::Error> {
+        let stored = self.0.0.get(&StateKey::Slot(LEDGER, slot));
+        Ok(stored.map_or(U256::ZERO, |stored| decode_slot(stored).unwrap()))
+    }
+
+    fn store(&mut self, _: U256, _: U256) -> Result<(), Self::Error> {
+        unreachable!("only read")
+    }
+
+    fn body(&mut self, _: ScheduleId) -> Result<Option<Bytes>, Self::Error> {
+        unreachable!("only slots")
+    }
+
+    fn keep_body(&mut self, _: ScheduleId, _: Bytes) -> Result<(), Self::Error> {
+        unreachable!("only read")
+    }
+
+    fn credit(&mut self, _: Address, _: Wei) -> Result<(), Self::Error> {
+        unreachable!("only read")
+    }
+
+    fn take_back(&mut self, _: Address, _: Wei) -> Result<(), Self::Error> {
+        unreachable!("only read")
+    }
+
+    fn burn(&mut self, _: Wei) -> Result<(), Self::Error> {
+        unreachable!("only read")
+    }
+
+    fn move_entry(&mut self) -> Result<(), Self::Error> {
+        unreachable!("only read")
+    }
+
+    fn prepay(&mut self, _: u64) -> Result<(), Self::Error> {
+        unreachable!("only read")
+    }
 }
 
 /// Every second has booked what the schedules that wait for it hold, and no more.

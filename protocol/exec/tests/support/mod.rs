@@ -7,6 +7,7 @@ pub mod cron;
 pub mod ledger;
 pub mod market;
 pub mod runs;
+pub mod signed;
 
 pub use almanac_primitives::testing::*;
 

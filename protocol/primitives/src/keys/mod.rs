@@ -16,7 +16,7 @@ pub use ed25519::is_usable as is_usable_ed25519;
 pub use record::{KeyRecord, StoredKey, hash_start};
 pub use secret::{SecretKey, SecretKeyError};
 pub(crate) use signature::check_form;
-pub use signature::{ProofError, SIGNATURES_MAX, SignatureFault, prove};
+pub use signature::{ProofError, SIGNATURES_MAX, SignatureFault, prove, recover_leaf};
 pub use tree::{KEY_BYTES_MAX, KEY_DEPTH_MAX, KEY_LEAVES_MAX, KeyError, KeyFault, KeyTree, Unproven};
 
 use crate::{addresses::ACCOUNTS, chain::Chain, typed_data::Words};
@@ -40,6 +40,16 @@ impl Leaf {
         match self {
             Self::Secp256k1(address) => *address,
             Self::Ed25519(key) => ed25519_address(*key),
+        }
+    }
+
+    /// Reads the bytes of a leaf, and of nothing else. The point of an Ed25519 key is checked with its signature.
+    pub fn decode(encoded: &[u8]) -> Option<Self> {
+        let (tag, key) = encoded.split_first()?;
+        match *tag {
+            SECP256K1_TAG => Some(Self::Secp256k1(Address::from(<[u8; 20]>::try_from(key).ok()?))),
+            ED25519_TAG => Some(Self::Ed25519(B256::from(<[u8; 32]>::try_from(key).ok()?))),
+            _ => None,
         }
     }
 

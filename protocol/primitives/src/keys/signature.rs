@@ -83,7 +83,8 @@ pub(crate) fn check_form(signature: &[u8]) -> Result<(), SignatureFault> {
     }
 }
 
-fn recover_leaf(digest: B256, signature: &[u8]) -> Result<Leaf, SignatureFault> {
+/// The leaf that one signature over `digest` proves.
+pub fn recover_leaf(digest: B256, signature: &[u8]) -> Result<Leaf, SignatureFault> {
     check_form(signature)?;
     if signature.len() == SECP256K1_BYTES {
         let (r, s) = (U256::from_be_slice(&signature[..32]), U256::from_be_slice(&signature[32..64]));

@@ -169,7 +169,8 @@ impl KeyTree {
         }
     }
 
-    fn is_satisfied(&self, is_proven: impl Fn(Leaf) -> bool) -> bool {
+    /// Whether the leaves that are proven satisfy the key, whatever else is proven.
+    pub fn is_satisfied(&self, is_proven: impl Fn(Leaf) -> bool) -> bool {
         self.is_node_satisfied(&mut 0, &is_proven)
     }
 

@@ -463,13 +463,13 @@ fn run_input_bytes_max() {
 }
 
 #[test]
-fn lanes_have_numbers_0_to_3() {
+fn lanes_have_numbers_0_to_4() {
     for number in 0..=255 {
         let mut encoded = crate::samples::run(Lane::Reserved).encode();
         encoded[18] = number;
         let lane = RunTransaction::decode(&encoded).map(|run| run.lane as u8);
         let refused = DecodeError::UnknownValue { what: "lane", given: number.into() };
-        assert_eq!(lane, if number < 4 { Ok(number) } else { Err(refused) });
+        assert_eq!(lane, if number < 5 { Ok(number) } else { Err(refused) });
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) const ANCHOR: u64 = 0;
 /// Upper bound on levels: a tree of 2^64 entries with minimally filled nodes has fewer.
 pub(super) const LEVELS_MAX: u8 = 16;
 
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// The first place of an empty queue.
 pub(super) const NEVER: u64 = u64::MAX;

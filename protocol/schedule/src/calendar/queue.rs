@@ -22,12 +22,22 @@ pub enum Queue {
     Expiring = 5,
     /// Ended schedules that are still readable, by the block that removes them.
     Kept = 6,
+    /// Schedules that wait for signatures, by when they expire.
+    Signing = 7,
 }
 
 impl Queue {
     /// All of them, in the order of their bytes.
-    pub const ALL: [Self; 7] =
-        [Self::Reserved, Self::Cron, Self::Market, Self::Spare, Self::Waiting, Self::Expiring, Self::Kept];
+    pub const ALL: [Self; 8] = [
+        Self::Reserved,
+        Self::Cron,
+        Self::Market,
+        Self::Spare,
+        Self::Waiting,
+        Self::Expiring,
+        Self::Kept,
+        Self::Signing,
+    ];
 
     /// The queues ordered by due time, in the order in which a block serves them.
     pub const TIMED: [Self; 4] = [Self::Reserved, Self::Cron, Self::Market, Self::Spare];
@@ -37,23 +47,25 @@ impl Queue {
         Self::ALL.into_iter().find(|queue| *queue as u8 == number)
     }
 
-    /// The queue in which a lane's runs wait until they are due.
+    /// The queue in which a lane's schedules wait until they are due, or, where signatures trigger them, expire.
     pub fn of_lane(lane: Lane) -> Self {
         match lane {
             Lane::Reserved => Self::Reserved,
             Lane::Cron => Self::Cron,
             Lane::Market => Self::Market,
             Lane::Spare => Self::Spare,
+            Lane::Signed => Self::Signing,
         }
     }
 
-    /// The lane whose runs wait in this queue until they are due.
+    /// The lane whose schedules wait in this queue until they are due or expire.
     pub fn lane(self) -> Option<Lane> {
         match self {
             Self::Reserved => Some(Lane::Reserved),
             Self::Cron => Some(Lane::Cron),
             Self::Market => Some(Lane::Market),
             Self::Spare => Some(Lane::Spare),
+            Self::Signing => Some(Lane::Signed),
             Self::Waiting | Self::Expiring | Self::Kept => None,
         }
     }

@@ -8,6 +8,7 @@ pub mod callback;
 pub mod cron;
 pub mod market;
 mod rules;
+pub mod signed;
 
 pub use rules::{Fact, Rules};
 
@@ -19,6 +20,7 @@ use almanac_primitives::{
 use callback::CallbackTerms;
 use cron::CronTerms;
 use market::BidTerms;
+use signed::SignedTerms;
 use std::ops::Deref;
 
 /// The interface through which a schedule was created.
@@ -31,10 +33,12 @@ pub enum Door {
     Callback = 2,
     /// AIP-125 scheduled transactions.
     Market = 3,
+    /// Hedera's schedule service.
+    Signed = 4,
 }
 
 /// The door-specific terms of a schedule, fixed at creation. One variant per door.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Terms {
     /// ARC-21.
     Cron(CronTerms),
@@ -42,11 +46,13 @@ pub enum Terms {
     Callback(CallbackTerms),
     /// AIP-125.
     Market(BidTerms),
+    /// Hedera.
+    Signed(SignedTerms),
 }
 
 impl Door {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Cron, Self::Callback, Self::Market];
+    pub const ALL: [Self; 4] = [Self::Cron, Self::Callback, Self::Market, Self::Signed];
 
     /// The static properties of the door.
     pub fn profile(self) -> &'static Profile {
@@ -54,6 +60,7 @@ impl Door {
             Self::Cron => &cron::PROFILE,
             Self::Callback => &callback::PROFILE,
             Self::Market => &market::PROFILE,
+            Self::Signed => &signed::PROFILE,
         }
     }
 
@@ -78,7 +85,7 @@ impl Terms {
     pub fn cron(&self) -> Option<&CronTerms> {
         match self {
             Self::Cron(terms) => Some(terms),
-            Self::Callback(_) | Self::Market(_) => None,
+            Self::Callback(_) | Self::Market(_) | Self::Signed(_) => None,
         }
     }
 
@@ -86,7 +93,7 @@ impl Terms {
     pub fn callback(&self) -> Option<&CallbackTerms> {
         match self {
             Self::Callback(terms) => Some(terms),
-            Self::Cron(_) | Self::Market(_) => None,
+            Self::Cron(_) | Self::Market(_) | Self::Signed(_) => None,
         }
     }
 
@@ -94,7 +101,15 @@ impl Terms {
     pub fn market(&self) -> Option<&BidTerms> {
         match self {
             Self::Market(terms) => Some(terms),
-            Self::Cron(_) | Self::Callback(_) => None,
+            Self::Cron(_) | Self::Callback(_) | Self::Signed(_) => None,
+        }
+    }
+
+    /// Those of the schedule service, if they are.
+    pub fn signed(&self) -> Option<&SignedTerms> {
+        match self {
+            Self::Signed(terms) => Some(terms),
+            Self::Cron(_) | Self::Callback(_) | Self::Market(_) => None,
         }
     }
 }
@@ -108,6 +123,7 @@ impl Deref for Terms {
             Self::Cron(terms) => terms,
             Self::Callback(terms) => terms,
             Self::Market(terms) => terms,
+            Self::Signed(terms) => terms,
         }
     }
 }

@@ -85,6 +85,11 @@ pub trait Rules: Debug {
         None
     }
 
+    /// The hash of what makes two schedules the same one, where only one of them may be pending.
+    fn identity(&self) -> Option<B256> {
+        None
+    }
+
     /// Its owner's epoch at its creation. A later one has cancelled it.
     fn epoch(&self) -> Option<u64> {
         None

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     capacity::{self, Booking, NoRoom, RELEASE_GAS, Shares},
     decide::{End, Moment},
-    doors::Door,
+    doors::{Door, Terms, signed::Identity},
     ledger::{Failure, Ledger, load, save},
     record::{Body, Head, LastRun, Record, Status, escrow_slot, head_slot, name_slot, name_word, named_by},
 };
@@ -122,6 +122,9 @@ fn keep<L: Ledger>(ledger: &mut L, record: &Record) -> Result<Event, L::Error> {
     save(ledger, record)?;
     if let Some(name) = record.body.terms.hash_name() {
         ledger.store(name_slot(name), name_word(record.id))?;
+    }
+    if let Terms::Signed(terms) = &record.body.terms {
+        Identity { round: terms.round, live: Some(record.id) }.store(ledger, terms.identity)?;
     }
     let Head { lane, due, priority, .. } = record.head;
     let (owner, target, gas_limit) = (record.body.owner, record.body.call().to, record.body.gas_limit);

@@ -4,6 +4,7 @@ use super::{Event, event::What, process::release};
 use crate::{
     calendar::Entry,
     decide::{End, Moment, Settlement},
+    doors::signed::{self, Tally},
     ledger::{Failure, Ledger, remove, remove_nameless, save},
     record::{Body, Broken, Head, Record, head_slot},
 };
@@ -32,30 +33,37 @@ pub(super) fn end<L: Ledger, R>(
 fn close<L: Ledger>(ledger: &mut L, record: &Record, end: End, moment: Moment) -> Result<(), L::Error> {
     ledger.move_entry()?;
     if !record.body.terms.keeps_ends() {
-        return remove(ledger, record.id, &record.body);
+        return remove(ledger, record.id, &record.body).map(|_| ());
     }
     let mut ended = record.clone();
     ended.head.status = end.status();
     ended.head.until = moment.ended_kept_until;
     ended.escrow = Wei::ZERO;
-    save(ledger, &ended)
+    save(ledger, &ended)?;
+    let Some(identity) = record.body.terms.identity() else { return Ok(()) };
+    signed::leave(ledger, identity, end)?;
+    let tally = Tally { ended: Some(moment.now), ..Tally::load(ledger, record.id)? };
+    tally.store(ledger, record.id)
 }
 
-/// Removes the record of a schedule that ended some time ago. Returns `false` if the record contradicts the
-/// calendar entry.
-pub fn sweep<L: Ledger>(ledger: &mut L, entry: Entry) -> Result<bool, L::Error> {
+/// Removes the record of a schedule that ended some time ago, and returns how many slots of signatures went with it.
+/// Returns `None` if the record contradicts the calendar entry.
+pub fn sweep<L: Ledger>(ledger: &mut L, entry: Entry) -> Result<Option<u64>, L::Error> {
     let id = entry.schedule;
     let head = Head::from_word(ledger.load(head_slot(id))?);
     if !head.is_ok_and(|head| head.status.is_ended() && head.entries(id).any(|place| place == entry)) {
-        return Ok(false);
+        return Ok(None);
     }
     ledger.move_entry()?;
-    match ledger.body(id)?.map(|body| Body::decode(&body)) {
+    let cleared = match ledger.body(id)?.map(|body| Body::decode(&body)) {
         Some(Ok(body)) => remove(ledger, id, &body)?,
         // A fault of our own, and its other name is lost with it.
-        Some(Err(_)) | None => remove_nameless(ledger, id)?,
-    }
-    Ok(true)
+        Some(Err(_)) | None => {
+            remove_nameless(ledger, id)?;
+            0
+        }
+    };
+    Ok(Some(cleared))
 }
 
 /// Pays out money of the ledger.

@@ -111,7 +111,10 @@ impl Call {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cron::{CatchUp, Charge, CronTerms};
+    use crate::{
+        cron::{CatchUp, Charge, CronTerms},
+        signed::SignedTerms,
+    };
     use proptest::prelude::*;
     use std::num::NonZeroU64;
 
@@ -175,7 +178,42 @@ mod tests {
         }
     }
 
+    fn signed() -> Body {
+        let terms = SignedTerms {
+            payer: Some(Address::repeat_byte(7)),
+            admin_key: Bytes::from_static(&[1; 21]),
+            max_fee_per_gas: U256::MAX,
+            memo: "rent".to_owned(),
+            nonce: 5,
+            execution_time: 9,
+            round: 2,
+            identity: alloy_primitives::B256::repeat_byte(6),
+            booked: None,
+        };
+        Body { terms: Terms::Signed(terms), calls: vec![call(); 16], ..body() }
+    }
+
+    #[test]
+    fn terms_of_the_schedule_service_survive() {
+        let body = signed();
+        assert_eq!(Body::decode(&body.encode()), Ok(body.clone()));
+        let too_many = Body { calls: vec![call(); 17], ..body };
+        assert!(Body::decode(&too_many.encode()).is_err());
+    }
+
     proptest! {
+        /// The same for terms of the schedule service, which have optional parts and text.
+        #[test]
+        fn one_signed_body_has_one_encoding(at in 0usize..260, value: u8) {
+            let mut bytes = signed().encode().to_vec();
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = value;
+            }
+            if let Ok(body) = Body::decode(&bytes) {
+                prop_assert_eq!(body.encode(), Bytes::from(bytes));
+            }
+        }
+
         /// Mutates the bytes of a valid body: whatever decodes must encode to the same bytes.
         #[test]
         fn one_body_has_one_encoding(at in 0usize..190, value: u8, cut in 0usize..200) {

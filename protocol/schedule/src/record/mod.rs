@@ -3,6 +3,7 @@
 //! ```text
 //!   ledger slot (id, 0)   head     status, lane, due time, priority, runs, how the last one ended
 //!   ledger slot (id, 1)   escrow   the money it holds
+//!   ledger slot (id, 2)   tally    for the schedule service: how far signatures are
 //!   Body(id)              body     who, what, on which terms
 //! ```
 //!
@@ -155,13 +156,20 @@ pub fn schedule_of_head_slot(slot: U256) -> Option<ScheduleId> {
 
 const HEAD_FIELD: u64 = 0;
 const ESCROW_FIELD: u64 = 1;
+pub(crate) const TALLY_FIELD: u64 = 2;
 
-const NAME_BIT: U256 = U256::from_limbs([0, 0, 0, 1 << 63]);
+pub(crate) const NAME_BIT: U256 = U256::from_limbs([0, 0, 0, 1 << 63]);
+
+/// What the slots of identities have instead of it.
+pub(crate) const IDENTITY_BIT: U256 = U256::from_limbs([0, 0, 0, 1 << 62]);
+
+/// Distinguishes slots of signatures from other slots of the ledger.
+pub(crate) const SIGNER_KIND: u64 = 7;
 
 /// Distinguishes slots of records from other slots of the ledger.
 const RECORD_KIND: u64 = 1;
 
-fn slot(id: ScheduleId, field: u64) -> U256 {
+pub(crate) fn slot(id: ScheduleId, field: u64) -> U256 {
     U256::from_limbs([field, id.0, RECORD_KIND, 0])
 }
 

@@ -133,9 +133,9 @@ fn golden_nodes_by_hand() {
     let leaf = ["01", "00", &first, &end, "00000003", &key(0), &key(1), &key(2)].concat();
     // Entries per queue, and when the first of each is due; those without entries never.
     let never = "ff".repeat(8);
-    let first_due = format!("{never}{:016x}{}", 0, never.repeat(5));
-    let counts = |cron: u64| format!("{:016x}{cron:016x}{:080x}{first_due}", 0, 0);
-    let head = ["03", "01", "0000000000000001", "0000000000000002", &counts(3)].concat();
+    let first_due = format!("{never}{:016x}{}", 0, never.repeat(6));
+    let counts = |cron: u64| format!("{:016x}{cron:016x}{:096x}{first_due}", 0, 0);
+    let head = ["04", "01", "0000000000000001", "0000000000000002", &counts(3)].concat();
     let stored = |twin: &Twin, node| hex::encode(&twin.store.values[&node]);
     assert_eq!((stored(&twin, 0), stored(&twin, 1)), (head, leaf));
 
@@ -145,7 +145,7 @@ fn golden_nodes_by_hand() {
     let left = ["01", "00", &first, &key(16), "00000010", &keys(0..16)].concat();
     let right = ["01", "00", &key(16), &end, "00000011", &keys(16..33)].concat();
     let root = ["01", "01", "00000002", &first, "0000000000000001", &key(16), "0000000000000002"].concat();
-    let head = ["03", "02", "0000000000000003", "0000000000000004", &counts(33)].concat();
+    let head = ["04", "02", "0000000000000003", "0000000000000004", &counts(33)].concat();
     let expected = [head, left, right, root];
     assert_eq!([0, 1, 2, 3].map(|node| stored(&twin, node)), expected);
 }

@@ -13,6 +13,7 @@ use almanac_schedule::{
     doors::{Door, Terms},
     market::BidTerms,
     record::{Head, Status},
+    signed::SignedTerms,
     testing,
 };
 
@@ -70,6 +71,7 @@ fn rows(door: Door) -> Vec<Row> {
         }
         Door::Callback => callback_rows(),
         Door::Market => market_rows(),
+        Door::Signed => signed_rows(),
     }
 }
 
@@ -125,6 +127,55 @@ fn market_rows() -> Vec<Row> {
             .map(|status| row(status, When::Ends(end), 0, LEFT))
     });
     runs.chain(ends).collect()
+}
+
+/// The gas used burns, the rest returns to the payer. What was prepaid for a second is divided as for a callback: half of
+/// it returns where the second is not used.
+fn signed_rows() -> Vec<Row> {
+    let row = |record: &Record, when, [burn, fee_recipient, refund]: [u64; 3]| Row {
+        record: record.clone(),
+        late_ms: 0,
+        when,
+        burn,
+        fee_recipient,
+        refund,
+    };
+    let (plain, timed) = (signed(None), signed(Some(11)));
+    let runs = [(1_001, 7_007), (1_000, 7_000), (0, 0)]
+        .map(|(gas_used, burn)| row(&plain, When::Run { gas_used }, [burn, 0, CHARGE - burn]));
+    let mut rows: Vec<_> = runs.into_iter().collect();
+    rows.extend(End::ALL.map(|end| row(&plain, When::Ends(end), [0, 0, LEFT])));
+    rows.push(row(&timed, When::Run { gas_used: 9 }, [FEE - BASE_PART, BASE_PART, 0]));
+    rows.extend(End::ALL.map(|end| {
+        let is_unused = matches!(end, End::Cancelled | End::Expired);
+        let parts = if is_unused { [LEFT / 2 + 1, 0, LEFT / 2] } else { [0, 0, LEFT] };
+        row(&timed, When::Ends(end), parts)
+    }));
+    rows
+}
+
+fn signed(effort: Option<u64>) -> Record {
+    let mut record = job(Charge::GasLimit);
+    let booked = effort.map(|effort| CallbackTerms {
+        priority: Priority::Medium,
+        effort,
+        price: 7,
+        refund_bps: 5_000,
+    });
+    record.head = Head { status: Status::Pending, lane: Lane::Signed, ..record.head };
+    record.escrow = wei(if booked.is_some() { FEE } else { CHARGE });
+    record.body.terms = Terms::Signed(SignedTerms {
+        payer: None,
+        admin_key: Bytes::new(),
+        max_fee_per_gas: U256::MAX,
+        memo: "rent".to_owned(),
+        nonce: 1,
+        execution_time: 0,
+        round: 0,
+        identity: alloy_primitives::B256::repeat_byte(5),
+        booked,
+    });
+    record
 }
 
 /// What it pays per gas at most.

@@ -81,10 +81,10 @@ fn the_check_names_what_is_wrong() {
     let counted = u64::from_be_bytes(*head[26..].first_chunk().unwrap());
     let miscounted = CalendarError::Miscounted { queue: Queue::Cron, count: counted + 1 };
     assert_eq!(with_head(26, counted + 1), Err(miscounted.into()));
-    let first = u64::from_be_bytes(*head[82..].first_chunk().unwrap());
+    let first = u64::from_be_bytes(*head[90..].first_chunk().unwrap());
     for given in [first + 1, u64::MAX] {
         let wrong = CheckError::WrongFirst { queue: Queue::Cron, given, found: first };
-        assert_eq!(with_head(82, given), Err(wrong));
+        assert_eq!(with_head(90, given), Err(wrong));
     }
     let last = *whole.values.keys().next_back().unwrap();
     assert_eq!(with_head(10, last), Err(CheckError::NotGivenOut { node: last, next: last }));

@@ -185,7 +185,7 @@ impl Recent {
                     top = top.max(above);
                 }
                 Some(Lane::Cron) => self.cron_gas = self.cron_gas.saturating_add(receipt.gas_used.0),
-                Some(Lane::Market | Lane::Reserved | Lane::Spare) => {}
+                Some(Lane::Market | Lane::Reserved | Lane::Spare | Lane::Signed) => {}
             }
         }
         self.above_base_fee.push(top);

@@ -15,6 +15,7 @@ use crate::support::{
     cron::*,
     market::{self, IScheduledTransactions, ScheduledTransaction, TransactionScheduledEvent},
     native::*,
+    signed::{self, Wish, deleting, service_call, signing},
     *,
 };
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, address, hex};
@@ -26,7 +27,8 @@ use almanac_exec::{
 use almanac_primitives::{
     Gas, RecoveredTransaction, StateKey, StateRead, StateReadError,
     addresses::{
-        ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS,
+        ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULE_SERVICE,
+        SCHEDULED_TRANSACTIONS,
     },
     params::BLOCK_GAS_MAX,
 };
@@ -430,6 +432,7 @@ fn table(median: f64) -> Vec<(String, f64)> {
     entries.extend(market_entries(&chain));
     entries.extend(parameter_entries());
     entries.extend(account_entries());
+    entries.extend(signed_entries());
     let mut measured = measure_all(chain, &entries, median);
     let mut genesis = developer_genesis();
     genesis.parameters.insert("block_gas_max".into(), 120_000_000);
@@ -573,6 +576,7 @@ fn attack_27_a_read_is_paid_for_before_it_is_made() {
     let elsewhere = chain.schedule(person(0), &order(&chain).refunding(refund_to)).unwrap();
     let callbacks = callback_calls(&mut chain);
     let market = market_calls(&mut chain);
+    let signed = signed_calls(&mut chain);
     let environment = Environment::derive(&chain.input(), &chain.state).unwrap();
     let order = order(&chain);
     let name = BLOCK_GAS_MAX.name_word();
@@ -585,7 +589,7 @@ fn attack_27_a_read_is_paid_for_before_it_is_made() {
         (PARAMETERS, U256::ZERO, IParameters::nextCall { name }.abi_encode().into()),
         (PARAMETERS, U256::ZERO, IParameters::setCall { name, value: U256::ONE }.abi_encode().into()),
     ];
-    for (to, value, input) in others.into_iter().chain(callbacks).chain(market) {
+    for (to, value, input) in others.into_iter().chain(callbacks).chain(market).chain(signed) {
         let attempt = |gas: u64| {
             let counted = Counted { state: &chain.state, read: RefCell::default() };
             let from = person(0).address;
@@ -617,6 +621,60 @@ fn attack_27_a_read_is_paid_for_before_it_is_made() {
         }
         assert!(reads > 0, "{to} with {input} reads something");
     }
+}
+
+/// Every method of the schedule service, with as many signatures as a call may bring.
+fn signed_entries() -> Vec<Entry> {
+    let leaves: Vec<Key> = (0..32).map(|n| ed_person(n).into()).collect();
+    let calls: Vec<_> =
+        leaves[..8].iter().map(|key| service_call(key.address(), contracts::COUNTER)).collect();
+    let wish = Wish {
+        admin_key: threshold(1, &leaves.iter().map(Key::encoded).collect::<Vec<_>>()),
+        ..Wish::new(calls)
+    };
+    let entries: Vec<_> = leaves[..8].iter().map(|key| wish.signed(*key)).collect();
+    let unknown = almanac_primitives::ScheduleId(7);
+    let (body, key, account) = (wish.bytes(), wish.admin_key.clone(), person(0).address);
+    let methods: [(&str, Vec<u8>); 9] = [
+        ("createSchedule", wish.create(vec![])),
+        ("createSchedule, signed", wish.create(entries.clone())),
+        ("signSchedule, unknown", signing(unknown, entries.clone())),
+        ("deleteSchedule, unknown", deleting(unknown, entries)),
+        ("getScheduleInfo, unknown", signed::getScheduleInfoCall { scheduleID: 7 }.abi_encode()),
+        (
+            "roundOf",
+            signed::roundOfCall { transactionBody: body, adminKey: key, payer: Address::ZERO }.abi_encode(),
+        ),
+        (
+            "hasScheduleCapacity",
+            signed::hasScheduleCapacityCall { second: U256::MAX, gasLimit: U256::ONE }.abi_encode(),
+        ),
+        ("fundOf", signed::fundOfCall { account }.abi_encode()),
+        ("withdraw", signed::withdrawCall { amount: U256::ONE }.abi_encode()),
+    ];
+    methods.into_iter().map(|(name, head)| plain(name, SCHEDULE_SERVICE, head)).collect()
+}
+
+/// A call of each method of the schedule service that reads something, by person 0, who has created one.
+fn signed_calls(chain: &mut TestChain) -> Vec<(Address, U256, Bytes)> {
+    let persons = [0, 1, 2].map(person);
+    let wish = Wish {
+        admin_key: Key::from(person(0)).encoded(),
+        ..Wish::new(persons.map(|person| service_call(person.address, contracts::COUNTER)).to_vec())
+    };
+    let (id, _) = chain.create(person(3), &wish, vec![wish.signed(person(1))]);
+    let mut other = wish.clone();
+    other.body.nonce = 1;
+    let account = person(0).address;
+    let inputs = [
+        other.create(vec![other.signed(person(1)), other.signed(person(2))]),
+        wish.create(vec![wish.signed(person(2))]),
+        signing(id, vec![wish.signed(person(2))]),
+        deleting(id, vec![]),
+        signed::getScheduleInfoCall { scheduleID: id.0 }.abi_encode(),
+        signed::fundOfCall { account }.abi_encode(),
+    ];
+    inputs.into_iter().map(|input| (SCHEDULE_SERVICE, U256::ZERO, input.into())).collect()
 }
 
 /// Every method of the scheduled transactions.
@@ -720,7 +778,7 @@ fn gas_asked(result: Result<CallResult, SimulateError>) -> Option<u64> {
 /// What the EVM asks for a cold read.
 fn price(key: StateKey, refund_to: Address) -> u64 {
     match key {
-        StateKey::Slot(LEDGER | PARAMETERS | CALLBACKS, _) => 2_100,
+        StateKey::Slot(LEDGER | PARAMETERS | CALLBACKS | ACCOUNTS | SCHEDULE_SERVICE, _) => 2_100,
         StateKey::Account(account) if account == refund_to => 2_600,
         StateKey::Body(_) => 2_600,
         _ => 0,

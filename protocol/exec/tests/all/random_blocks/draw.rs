@@ -233,7 +233,7 @@ pub(super) fn run_plan() -> impl Strategy<Value = RunPlan> {
         1 => init().prop_map(|init| (CREATOR, init.code())),
     ];
     let gas = prop_oneof![2 => Just(0), 5 => 0..400_000u64, 2 => 1_000_000..20_000_000u64];
-    (select(Lane::ALL.to_vec()), from, call, amount, gas, 0..8u64).prop_map(
+    (select(Lane::SERVED.to_vec()), from, call, amount, gas, 0..8u64).prop_map(
         |(lane, from, (target, input), amount, gas, steps)| RunPlan {
             lane,
             from,

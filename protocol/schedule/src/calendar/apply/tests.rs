@@ -26,7 +26,7 @@ fn full(levels: u8, next: u64, cron: u64) -> Values {
         levels,
         root: levels.into(),
         next,
-        counts: [0, cron, 0, 0, 0, 0, 0],
+        counts: [0, cron, 0, 0, 0, 0, 0, 0],
         firsts: Anchor::EMPTY.firsts,
     };
     for level in (0..levels).rev() {

@@ -59,7 +59,7 @@ fn keys_ascend_within_the_bounds() {
         assert_eq!(refused(&leaf(span(3, 6), bad)), NodeError::KeyOutOfPlace { index }, "{bad:?}");
     }
     let mut no_queue = leaf(Span::ALL, [1, 2]);
-    no_queue.items[1].key.0[0] = 7;
+    no_queue.items[1].key.0[0] = 8;
     assert_eq!(refused(&no_queue), NodeError::KeyOutOfPlace { index: 1 });
     assert_eq!(refused(&branch([1, 100])), NodeError::KeyOutOfPlace { index: 1 });
     is_taken(&branch([1, 99]));
@@ -70,7 +70,7 @@ fn bounds_hold_something_and_are_places_of_entries() {
     for bad in [span(3, 3), span(4, 3), Span { from: Key::END, until: Key::END }] {
         assert_eq!(refused(&leaf(bad, [])), NodeError::BadSpan, "{bad:?}");
     }
-    let behind_all = Key::end_of(Queue::Kept);
+    let behind_all = Key::end_of(Queue::Signing);
     assert_eq!(refused(&leaf(Span { from: at(0), until: behind_all }, [])), NodeError::BadSpan);
     assert_eq!(refused(&leaf(Span { from: behind_all, until: Key::END }, [])), NodeError::BadSpan);
 }

@@ -19,10 +19,7 @@ impl Rules for CallbackTerms {
     }
 
     fn encode(&self, out: &mut Writer) {
-        out.u8(self.priority as u8);
-        out.u64(self.effort);
-        out.u64(self.price);
-        out.u64(self.refund_bps);
+        self.write(out);
     }
 
     /// It always runs: its fee is in escrow, and its room was booked or is what is left.

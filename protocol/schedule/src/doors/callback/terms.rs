@@ -4,7 +4,7 @@ use crate::capacity::Class;
 use alloy_primitives::U256;
 use almanac_primitives::{
     GasPrice, Lane, Wei,
-    codec::{DecodeError, Reader},
+    codec::{DecodeError, Reader, Writer},
     params::EFFORT_GAS,
 };
 
@@ -95,7 +95,14 @@ impl CallbackTerms {
         GasPrice(self.price.into())
     }
 
-    pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    pub(crate) fn write(&self, out: &mut Writer) {
+        out.u8(self.priority as u8);
+        out.u64(self.effort);
+        out.u64(self.price);
+        out.u64(self.refund_bps);
+    }
+
+    pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let priority = input.u8("priority")?;
         let unknown = DecodeError::UnknownValue { what: "priority", given: priority.into() };
         Ok(Self {

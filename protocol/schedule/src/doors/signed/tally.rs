@@ -1,0 +1,60 @@
+//! What changes about a schedule while signatures come in, in one slot.
+
+use super::Consent;
+use crate::{
+    ledger::Ledger,
+    record::{TALLY_FIELD, slot},
+};
+use alloy_primitives::U256;
+use almanac_primitives::{ScheduleId, TimestampMs};
+
+const CREATED_NESTED: u64 = 1;
+/// First of the bits that mark accounts which agreed by nested calls only.
+const NESTED_SHIFT: u32 = 8;
+
+/// How far a schedule is. All zero is an empty slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Signatures that are recorded.
+    pub signers: u64,
+    /// Whether a nested call created it: then its creator pays from its fund.
+    pub is_created_nested: bool,
+    /// When it is triggered: a bit for each of its parties that agreed by a nested call only and pays from its fund.
+    pub nested: u16,
+    /// When it ended.
+    pub ended: Option<TimestampMs>,
+}
+
+impl Tally {
+    /// Reads the tally of a schedule.
+    pub fn load<L: Ledger>(ledger: &mut L, id: ScheduleId) -> Result<Self, L::Error> {
+        let [signers, flags, ended, _] = ledger.load(slot(id, TALLY_FIELD))?.into_limbs();
+        Ok(Self {
+            signers,
+            is_created_nested: flags & CREATED_NESTED != 0,
+            nested: u16::try_from((flags >> NESTED_SHIFT) & u64::from(u16::MAX)).expect("masked to 16 bits"),
+            ended: (ended > 0).then_some(TimestampMs(ended)),
+        })
+    }
+
+    /// Writes it.
+    pub fn store<L: Ledger>(&self, ledger: &mut L, id: ScheduleId) -> Result<(), L::Error> {
+        let flags =
+            (u64::from(self.is_created_nested) * CREATED_NESTED) | (u64::from(self.nested) << NESTED_SHIFT);
+        let ended = self.ended.map_or(0, |ended| ended.0);
+        ledger.store(slot(id, TALLY_FIELD), U256::from_limbs([self.signers, flags, ended, 0]))
+    }
+
+    /// A bit for each party that agreed by nested calls only.
+    pub fn nested_bits(consents: &[Consent]) -> u16 {
+        let nested = consents.iter().enumerate().filter(|(_, consent)| **consent == Consent::Nested);
+        nested.fold(0, |bits, (party, _)| {
+            bits | u32::try_from(party).ok().and_then(|party| 1u16.checked_shl(party)).unwrap_or(0)
+        })
+    }
+
+    /// Whether the party with this place agreed by a nested call only.
+    pub fn is_nested(&self, party: usize) -> bool {
+        party < 16 && (self.nested >> party) & 1 == 1
+    }
+}
