@@ -37,7 +37,10 @@ impl fmt::Debug for Deadline {
 /// Further candidates for a proposal whose own were void. One transaction may void many others, and a block must not go
 /// out empty for that.
 #[derive(Clone, Default)]
-pub struct More(Option<Arc<dyn Fn(&BTreeSet<TxHash>) -> Vec<RecoveredTransaction> + Send + Sync>>);
+pub struct More(Option<Arc<Find>>);
+
+/// Candidates beside those with these hashes.
+type Find = dyn Fn(&BTreeSet<TxHash>) -> Vec<RecoveredTransaction> + Send + Sync;
 
 impl More {
     /// No further ones.

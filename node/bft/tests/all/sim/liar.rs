@@ -253,6 +253,7 @@ impl Liar {
             fee_recipient: header.fee_recipient,
             consensus: header.consensus,
             candidates: self.voter.pool.candidates(),
+            more: almanac_consensus::More::NONE,
             deadline: Deadline::NEVER,
         };
         let made = self.tampered.as_ref()?.propose(&parent, proposal).await.ok()?;
