@@ -113,12 +113,14 @@ impl Payment {
                 to_fund(ledger, *from, *lent)?;
             }
         }
-        match returned {
-            Some((to, amount)) if self.payer.is_from_fund && to == self.payer.account => {
-                to_fund(ledger, to, amount)
-            }
-            _ => Ok(()),
+        let Some((to, amount)) = returned.filter(|(_, amount)| *amount > Wei::ZERO) else { return Ok(()) };
+        let Debit { account, is_from_fund, .. } = self.payer;
+        // What was prepaid returns to the creator, to whom its payer has returned it already.
+        if to != account {
+            ledger.take_back(to, amount)?;
+            ledger.credit(account, amount)?;
         }
+        if is_from_fund { to_fund(ledger, account, amount) } else { Ok(()) }
     }
 }
 

@@ -181,6 +181,26 @@ fn hedera_21_a_foreign_payer_reimburses_at_the_run() {
     chain.replay();
 }
 
+/// HEDERA-21: a run that the chain itself made late is free, for whoever pays for it in the end.
+#[test]
+fn hedera_21_a_late_run_returns_the_fee_to_its_payer() {
+    for payer in [None, Some(person(6).address)] {
+        let mut chain = TestChain::new();
+        let second = chain.input().timestamp.seconds() + 10;
+        let wish = Wish { payer, ..at(second) };
+        let id = booked(&mut chain, &wish);
+        let mut entries = vec![wish.signed(person(1))];
+        entries.extend(payer.map(|_| wish.signed(person(6))));
+        assert_eq!(chain.add(person(9), id, entries), 22);
+        let before = [0, 6].map(|n| chain.balance(person(n).address));
+        let produced = produce_at(&mut chain, second + 3_600);
+        assert_eq!(run_codes(&produced), [(id.0, 22)]);
+        let after = [0, 6].map(|n| chain.balance(person(n).address));
+        assert_eq!((after[0] - before[0], after[1]), (fee(200_000), before[1]), "{payer:?}");
+        chain.replay();
+    }
+}
+
 /// A second without waiting for it has no meaning, nor has waiting without a second.
 #[test]
 fn hedera_20_waiting_needs_a_second() {
