@@ -64,7 +64,7 @@ fn attack_03_runs_that_are_cancelled_in_their_block_keep_nobody_out() {
         maxGasAmount: 200_000,
         to: SCHEDULED_TRANSACTIONS,
         data: IScheduledTransactions::cancelAllCall {}.abi_encode().into(),
-        ..high.clone()
+        ..high
     };
     let attacking = market.insert_all(attacker, &[vec![first], vec![high; 29]].concat());
     let honest: Vec<_> =
