@@ -11,6 +11,7 @@ use crate::{
     heavy::{Heavy, HeavyLimits},
     otterscan::OtterscanApiServer,
     parity::ParityApiServer,
+    record::RecordApiServer,
     view::View,
 };
 use alloy_eips::BlockId;
@@ -24,7 +25,7 @@ use std::{sync::Arc, time::Duration};
 /// How to ask for less.
 const LESS: &str = "ask for single transactions, smaller pages, or a tracer that tells less";
 
-/// Answers the `debug_`, `trace_` and `ots_` methods.
+/// Answers the `debug_`, `trace_` and `ots_` methods, and `almanac_getRecord`.
 #[derive(Clone)]
 pub(crate) struct Retrace {
     pub(crate) view: View,
@@ -41,9 +42,10 @@ impl Retrace {
 
     /// All of its methods.
     pub(crate) fn into_module(self) -> RpcModule<()> {
-        let parts: [jsonrpsee::Methods; 3] = [
+        let parts: [jsonrpsee::Methods; 4] = [
             DebugApiServer::into_rpc(self.clone()).into(),
             ParityApiServer::into_rpc(self.clone()).into(),
+            RecordApiServer::into_rpc(self.clone()).into(),
             OtterscanApiServer::into_rpc(self).into(),
         ];
         let mut all = RpcModule::new(());
@@ -68,7 +70,7 @@ impl Retrace {
         let work = move || {
             let found = view.index.transaction(hash).map_err(error::internal)?;
             let trace = found.map(|(location, block)| view.retrace_one(&block, &tracer, location));
-            show(trace.transpose()?)
+            show(trace.transpose().map_err(|error| error::trace(&error))?)
         };
         self.heavy.answer(LESS, work).await
     }
@@ -127,17 +129,17 @@ impl Retrace {
 }
 
 impl View {
-    fn retrace_one<T: Tracer>(
+    /// The trace of what ran at a location.
+    pub(crate) fn retrace_one<T: Tracer>(
         &self,
         block: &IndexedBlock,
         tracer: &T,
         location: Location,
-    ) -> RpcResult<T::Trace> {
-        let replay = Replay::new(&self.index, &*self.agenda, self.chain, block);
-        let replay = replay
-            .map_err(|error| error::trace(&error))?
-            .ok_or_else(|| error::internal(format!("a transaction at {location:?}, where nothing ran")))?;
-        replay.one(tracer, location.index, Limits::BLOCK).map_err(|error| error::trace(&error))
+    ) -> Result<T::Trace, TraceError> {
+        let Location { number, index } = location;
+        let replay = Replay::new(&self.index, &*self.agenda, self.chain, block)?;
+        let replay = replay.ok_or(TraceError::NoSuchTransaction { number, index, count: 0 })?;
+        replay.one(tracer, index, Limits::BLOCK)
     }
 
     /// The traces of all that a block shows. Nothing ran in genesis.

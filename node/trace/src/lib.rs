@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod balances;
 mod before;
 pub mod call;
 pub mod console;
@@ -12,6 +13,7 @@ pub mod replay;
 pub mod timer;
 pub mod tracer;
 
+pub use balances::{BalanceChange, BalanceChanges};
 pub use call::trace_call;
 pub use console::{Console, ConsoleInspector};
 pub use error::TraceError;

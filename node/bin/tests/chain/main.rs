@@ -18,6 +18,7 @@ mod kill;
 mod limits;
 mod native;
 mod packaging;
+mod record;
 mod rest;
 mod send;
 mod settings;

@@ -26,11 +26,11 @@ fn ask(node: &Node, verb: &str, path: &str, body: Option<&Value>) -> (u16, Value
     (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap_or_default())
 }
 
-fn get(node: &Node, path: &str) -> (u16, Value) {
+pub(crate) fn get(node: &Node, path: &str) -> (u16, Value) {
     ask(node, "GET", path, None)
 }
 
-fn found(node: &Node, path: &str) -> Value {
+pub(crate) fn found(node: &Node, path: &str) -> Value {
     let (status, body) = get(node, path);
     assert_eq!(status, 200, "{path}: {body}");
     body

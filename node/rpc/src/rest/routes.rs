@@ -130,6 +130,14 @@ pub(crate) const ROUTES: &[Route] = &[
         ..GET
     },
     Route {
+        path: "/v1/records/{hash}",
+        places: &[field("hash", "", Form::Hex(32), "The hash of a transaction or a run")],
+        source: Source::Method("almanac_getRecord"),
+        summary: "What became of a transaction or a run, as Hedera's record",
+        schema: "Record",
+        ..GET
+    },
+    Route {
         path: "/v1/accounts/{address}",
         places: &[ADDRESS],
         source: Source::Method("almanac_getAccount"),
@@ -333,6 +341,8 @@ mod tests {
         let agenda = "/v1/agenda?lanes=cron%2Cspare&from=5";
         assert_eq!(asked(agenda), ("almanac_agenda", vec![json!({ "lanes": ["cron", "spare"], "from": 5 })]));
         assert_eq!(asked("/v1/schedules?due_to=9"), ("almanac_listSchedules", vec![json!({ "dueTo": 9 })]));
+        let hash = format!("0x{}", "ab".repeat(32));
+        assert_eq!(asked(&format!("/v1/records/{hash}")), ("almanac_getRecord", vec![json!(hash)]));
         assert_eq!(asked("/v1/openapi.json"), ("document", Vec::new()));
     }
 
