@@ -145,11 +145,19 @@ pub(crate) struct Paced<S> {
     connection: Arc<Connection>,
     send_time_max: std::time::Duration,
     deadline: Option<Pin<Box<Sleep>>>,
+    /// Whether bytes that come belong to a request. With streams, some are only for the connection.
+    is_reporting: bool,
 }
 
 impl<S> Paced<S> {
     pub(crate) fn new(socket: S, connection: Arc<Connection>, limits: &Limits) -> Self {
-        Self { socket, connection, send_time_max: limits.send_time_max, deadline: None }
+        let send_time_max = limits.send_time_max;
+        Self { socket, connection, send_time_max, deadline: None, is_reporting: true }
+    }
+
+    /// For a protocol with many streams in a connection: what comes between requests is not the start of one.
+    pub(crate) fn of_streams(socket: S, connection: Arc<Connection>, limits: &Limits) -> Self {
+        Self { is_reporting: false, ..Self::new(socket, connection, limits) }
     }
 
     /// Passes on what a write came to, unless it is too late for it.
@@ -173,7 +181,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         let this = self.get_mut();
         let before = buffer.filled().len();
         ready!(Pin::new(&mut this.socket).poll_read(cx, buffer))?;
-        if buffer.filled().len() > before {
+        if this.is_reporting && buffer.filled().len() > before {
             this.connection.on_read();
         }
         Poll::Ready(Ok(()))

@@ -9,7 +9,7 @@ use crate::{
     heavy::Heavy,
     limits::Limits,
     peer::Client,
-    places::Place,
+    places::{Place, Places},
     rate::Rate,
     rest::{self, Problem, Source},
     server::{HEAD_BYTES_MAX, Page},
@@ -30,6 +30,7 @@ pub(crate) struct Gate {
     pub(crate) limits: Limits,
     pub(crate) access: Access,
     pub(crate) rate: Arc<Rate>,
+    pub(crate) places: Arc<Places>,
     pub(crate) pages: Vec<(&'static str, Page)>,
     /// Pages are made here: one may list thousands of figures.
     pub(crate) page_queue: Heavy,
@@ -162,7 +163,7 @@ impl Gate {
     }
 
     /// What the methods answer to a message.
-    async fn ask(&self, message: &[u8], connection: &Arc<Connection>) -> Option<dispatch::Answer> {
+    pub(crate) async fn ask(&self, message: &[u8], connection: &Arc<Connection>) -> Option<dispatch::Answer> {
         let mut extensions = Extensions::new();
         extensions.insert(Client { peer: connection.peer, websocket: None });
         let origin = Origin {

@@ -17,6 +17,7 @@ mod filters;
 pub mod finality;
 mod frames;
 mod gate;
+pub mod guest;
 pub mod heads;
 pub mod heavy;
 mod impersonation;

@@ -6,6 +6,7 @@ use crate::{
     dispatch::Dispatcher,
     files::StaticFile,
     gate::Gate,
+    guest::Guests,
     heavy::{Heavy, HeavyLimits},
     limits::Limits,
     peer::Peer,
@@ -16,7 +17,12 @@ use crate::{
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use jsonrpsee::Methods;
-use std::{io::Write as _, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io::Write as _,
+    net::SocketAddr,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{mpsc, watch},
@@ -32,9 +38,10 @@ pub struct ServerConfig {
 }
 
 /// A running server. Dropping it stops it.
-#[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
+    /// Not held: its end says that every connection has ended.
+    gate: Weak<Gate>,
     stop: watch::Sender<bool>,
     /// Ends when every connection has.
     ended: mpsc::Receiver<()>,
@@ -82,9 +89,12 @@ impl Server {
         let rate = Rate::new(limits.calls_per_second_max);
         let dispatcher = Arc::new(Dispatcher::new(methods.into(), limits, rate.clone()));
         let page_queue = Heavy::new(HeavyLimits::PAGES);
-        let gate = Gate { limits, access, rate, pages, page_queue, files, dispatcher, stopping };
-        tokio::spawn(accept(listener, Arc::new(gate)));
-        Ok(Self { address, stop, ended })
+        let places = Places::new(limits);
+        let gate =
+            Arc::new(Gate { limits, access, rate, places, pages, page_queue, files, dispatcher, stopping });
+        let held = Arc::downgrade(&gate);
+        tokio::spawn(accept(listener, gate));
+        Ok(Self { address, gate: held, stop, ended })
     }
 
     /// Serves pages alone: there is no chain to ask about yet, and no method is known.
@@ -101,6 +111,12 @@ impl Server {
         self.address
     }
 
+    /// Takes in connections of another protocol; `None` once it stops. It waits for them when it stops, so they end
+    /// first.
+    pub fn guests(&self) -> Option<Guests> {
+        self.gate.upgrade().map(Guests::new)
+    }
+
     /// Answers what is under way, then stops.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
@@ -110,7 +126,6 @@ impl Server {
 }
 
 async fn accept(listener: TcpListener, gate: Arc<Gate>) {
-    let places = Places::new(gate.limits);
     let mut stopping = gate.stopping.clone();
     loop {
         let (socket, from) = tokio::select! {
@@ -129,7 +144,7 @@ async fn accept(listener: TcpListener, gate: Arc<Gate>) {
                 }
             },
         };
-        match places.take(Peer::new(from.ip())) {
+        match gate.places.take(Peer::new(from.ip())) {
             Ok(place) => {
                 tokio::spawn(serve(socket, Arc::new(place), gate.clone()));
             }
