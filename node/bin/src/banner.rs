@@ -7,6 +7,8 @@ use std::{fmt::Write as _, net::SocketAddr, path::Path};
 /// Facts for the banner.
 pub(crate) struct Banner<'a> {
     pub(crate) rpc: SocketAddr,
+    /// Where gRPC is served, if it is.
+    pub(crate) grpc: Option<SocketAddr>,
     pub(crate) chain_id: u64,
     pub(crate) height: u64,
     pub(crate) blocks: String,
@@ -34,6 +36,7 @@ impl Banner<'_> {
             "version": env!("CARGO_PKG_VERSION"),
             "http": format!("http://{}", self.rpc),
             "ws": format!("ws://{}", self.rpc),
+            "grpc": self.grpc,
             "chainId": self.chain_id,
             "height": self.height,
             "schedulesWaiting": self.waiting.schedules,
@@ -62,6 +65,9 @@ impl Banner<'_> {
         line(String::new());
         line(format!("  rpc       http://{}", self.rpc));
         line(format!("            ws://{}", self.rpc));
+        if let Some(grpc) = self.grpc {
+            line(format!("  grpc      {grpc}"));
+        }
         line(format!("  explorer  http://{}", self.rpc));
         line(format!("  health    http://{}/health    metrics http://{0}/metrics", self.rpc));
         line(format!("  chain id  {}", self.chain_id));

@@ -8,6 +8,7 @@ use crate::{
     db::DbCommand,
     doctor::DoctorArgs,
     fork::ForkFlags,
+    grpc::GrpcFlags,
     index_command::IndexCommand,
     keystore::KeyCommand,
     logging::LogFormat,
@@ -86,6 +87,7 @@ pub(crate) enum Command {
   almanac dev --block-time 200ms           a block every 200 ms
   almanac dev --datadir ./chain            keep the chain on disk, and continue it
   almanac dev --port 0                     any free port; the banner shows it
+  almanac dev --grpc-port 50211            serve gRPC too
   almanac dev --fork-url http://127.0.0.1:9545     start from the state of the chain there
   almanac dev --json --log-format json     output for programs
   almanac dev --allow-origin https://app.example   also accept web pages of this site
@@ -143,6 +145,10 @@ pub(crate) struct DevConfig {
     /// Who may call, and how much.
     #[command(flatten)]
     pub(crate) rpc: RpcFlags,
+
+    /// Where gRPC is served.
+    #[command(flatten)]
+    pub(crate) grpc: GrpcFlags,
 }
 
 /// Longest time that makes sense to ask for.

@@ -3,6 +3,7 @@
 
 mod calls;
 mod files;
+mod grpc;
 mod pool;
 mod transport;
 
@@ -84,6 +85,7 @@ fn tables() -> Vec<(&'static str, Vec<Row>)> {
     vec![
         ("connections", transport::transport()),
         ("access", transport::access()),
+        ("grpc", grpc::grpc()),
         ("answers", calls::answers()),
         ("logs", calls::logs()),
         ("calls", calls::tries()),
@@ -186,12 +188,16 @@ fn every_bound_has_a_row() {
     let sizes = include_str!("regular_file.rs").lines();
     let sizes = sizes.filter_map(|line| line.strip_prefix("pub(crate) const "));
     let (calls, files) = (include_str!("limits_page/calls.rs"), include_str!("limits_page/files.rs"));
+    let streams = include_str!("../../grpc/src/limits.rs").lines();
+    let streams = streams.filter_map(|line| line.strip_prefix("pub const "));
+    let grpc = include_str!("limits_page/grpc.rs");
     let is_named = |rows: &str, before: &str, line: &str| {
         line.split(':').next().is_some_and(|name| rows.contains(&format!("{before}{name})")))
     };
     let missing: Vec<&str> = bounds
         .filter(|line| !is_named(calls, "bounds::", line))
         .chain(sizes.filter(|line| !is_named(files, "", line)))
+        .chain(streams.filter(|line| !is_named(grpc, "", line)))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

@@ -21,6 +21,7 @@ mod doctor;
 mod explorer;
 mod figures;
 mod fork;
+mod grpc;
 mod helpers;
 mod http;
 mod index_command;

@@ -34,6 +34,9 @@ pub(crate) const EVIDENCE_BYTES_MAX: u64 = 4 << 10;
 /// Largest file with a transaction to sign, or with its calls: in hexadecimal, and with room for spaces.
 pub(crate) const TRANSACTION_BYTES_MAX: u64 = 1 << 20;
 
+/// Largest file with a certificate chain, or with its key.
+pub(crate) const CERTIFICATE_BYTES_MAX: u64 = 64 << 10;
+
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {

@@ -45,6 +45,7 @@ use tokio::sync::oneshot;
 /// Runs a developer's chain until a signal or a failure ends it.
 pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let server_config = config.rpc.developer()?;
+    let grpc = config.grpc.place(config.chain.host)?;
     let is_open = server_config.access.is_open();
     let mut shutdown = Shutdown::listen()?;
     let datadir = config.datadir.as_deref().map(Datadir::take).transpose()?;
@@ -80,10 +81,11 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
     let waiting = Waiting::read(&services.index)?;
     let address = (config.chain.host, config.port).into();
     let face = face(&config.client_version, &accounts, solo.controls(), log);
-    let serving = services.start(address, server_config, face).await?;
+    let serving = services.start(address, grpc, server_config, face).await?;
     prepare(&config, serving.address(), solo.controls(), height).await?;
     let banner = Banner {
         rpc: serving.address(),
+        grpc: serving.grpc(),
         chain_id: genesis.chain_id,
         height,
         blocks: describe(mode),

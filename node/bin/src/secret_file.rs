@@ -1,4 +1,4 @@
-//! Secrets: 64 hexadecimal digits in a file that only its owner can read, and random bytes.
+//! Secrets: files that only their owner can read, such as 64 hexadecimal digits, and random bytes.
 
 use crate::regular_file::{self, KEY_BYTES_MAX};
 use alloy_primitives::B256;
@@ -14,6 +14,12 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<B256> {
 
 /// The text of a file that only its owner can read.
 pub(crate) fn read_text(path: &Path, bytes_max: u64) -> anyhow::Result<String> {
+    let bytes = read_private(path, bytes_max)?;
+    String::from_utf8(bytes).ok().with_context(|| format!("{} is not text in UTF-8", path.display()))
+}
+
+/// Reads a file, unless others could have read it.
+pub(crate) fn read_private(path: &Path, bytes_max: u64) -> anyhow::Result<Vec<u8>> {
     // The same file is looked at and read, whatever the path names a moment later.
     let file = regular_file::open(path)?;
     let metadata = file.metadata().with_context(|| format!("cannot read {}", path.display()))?;
@@ -23,8 +29,7 @@ pub(crate) fn read_text(path: &Path, bytes_max: u64) -> anyhow::Result<String> {
         "{} is readable by others (mode {mode:o}): run chmod 600, and replace what is in it if others use this machine",
         path.display()
     );
-    let bytes = regular_file::read_opened(&file, path, bytes_max)?;
-    String::from_utf8(bytes).ok().with_context(|| format!("{} is not text in UTF-8", path.display()))
+    Ok(regular_file::read_opened(&file, path, bytes_max)?)
 }
 
 /// Random bytes from the operating system.

@@ -1,14 +1,16 @@
-//! What a node offers its clients: JSON-RPC, the explorer at `/`, and the pages `/health` and `/metrics`. Every kind of
-//! node is wired here.
+//! What a node offers its clients: JSON-RPC, the explorer at `/`, the pages `/health` and `/metrics`, and gRPC where it is
+//! asked for. Every kind of node is wired here.
 
 use crate::{
     block_log::BlockLog,
     explorer,
     figures::{self, BlockFigures},
+    grpc::GrpcPlace,
     log_switch::LogSwitch,
 };
 use almanac_consensus::{Admission, SharedPool, Sink};
 use almanac_feed::IndexFeed;
+use almanac_grpc::{GrpcConfig, GrpcServer};
 use almanac_index::Index;
 use almanac_mempool::Pool;
 use almanac_primitives::{Chain, TimestampMs};
@@ -66,10 +68,11 @@ impl Services {
         ]
     }
 
-    /// Starts to serve at `address`.
+    /// Starts to serve at `address`, and gRPC where it is asked for.
     pub(crate) async fn start(
         &self,
         address: SocketAddr,
+        grpc: Option<GrpcPlace>,
         config: ServerConfig,
         face: Face<'_>,
     ) -> anyhow::Result<Serving> {
@@ -93,7 +96,13 @@ impl Services {
             ("/metrics", Arc::new(move || figures.render() + &counters())),
         ];
         let server = Server::start(address, config, served.methods(kind), pages, &explorer::FILES).await?;
-        Ok(Serving { server, heavy })
+        let grpc = match (grpc, server.guests()) {
+            (Some(GrpcPlace { address, tls }), Some(guests)) => {
+                Some(GrpcServer::start(GrpcConfig { address, chain, tls }, guests).await?)
+            }
+            _ => None,
+        };
+        Ok(Serving { server, grpc, heavy })
     }
 
     fn count_waiting(&self) -> Arc<dyn Fn() -> usize + Send + Sync> {
@@ -105,6 +114,7 @@ impl Services {
 /// Services that run.
 pub(crate) struct Serving {
     server: Server,
+    grpc: Option<GrpcServer>,
     heavy: Heavy,
 }
 
@@ -114,9 +124,18 @@ impl Serving {
         self.server.address()
     }
 
+    /// Where gRPC listens, if it does.
+    pub(crate) fn grpc(&self) -> Option<SocketAddr> {
+        self.grpc.as_ref().map(GrpcServer::address)
+    }
+
     /// Answers what is under way, drops the traces that wait, and stops.
     pub(crate) async fn stop(self) {
         self.heavy.close();
+        // First: its connections have their places in the other.
+        if let Some(grpc) = self.grpc {
+            grpc.stop().await;
+        }
         self.server.stop().await;
     }
 }

@@ -3,6 +3,7 @@
 use super::keys;
 use crate::{
     chain::Keeping,
+    grpc::GrpcSettings,
     index_command,
     prune::COPIED_BLOCKS,
     regular_file::{self, CONFIG_BYTES_MAX},
@@ -65,6 +66,9 @@ pub(super) struct NodeConfig {
     /// Most pending transactions in the pool; a tenth of them may be parked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pool_max: Option<u64>,
+    /// Where gRPC is served. Nowhere without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) grpc: Option<GrpcSettings>,
 }
 
 /// How a node with an empty directory, or one that is far behind, gets to where the others are.
@@ -126,6 +130,9 @@ impl NodeConfig {
         let directory = path.parent().unwrap_or(Path::new(""));
         for place in [&mut config.genesis, &mut config.key, &mut config.datadir] {
             *place = directory.join(&*place);
+        }
+        if let Some(grpc) = &mut config.grpc {
+            grpc.resolve(directory);
         }
         check_block_time(config.block_time_ms).context("blockTimeMs")?;
         if let Some(given) = config.index_buffer_mb {

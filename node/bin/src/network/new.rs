@@ -191,6 +191,7 @@ impl Places<'_> {
             cache_mb: None,
             timeout_ns_per_gas: None,
             pool_max: None,
+            grpc: None,
             sync: match kind {
                 Kind::Validator => Sync::Blocks,
                 Kind::Follower => Sync::State,

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     control::Control,
     datadir::{self, Datadir},
+    grpc::{GrpcPlace, GrpcSettings},
     shutdown::Shutdown,
 };
 use almanac_bft::{Bft, NetworkConfig, sync::Progress};
@@ -74,6 +75,8 @@ struct Home {
     network: NetworkConfig,
     genesis: Genesis,
     datadir: Arc<Datadir>,
+    /// Where gRPC is served; its certificate is read before anything starts.
+    grpc: Option<GrpcPlace>,
     /// Locked, like the directory: the same key started twice would sign two votes.
     _key: File,
 }
@@ -82,13 +85,14 @@ impl Home {
     fn open(path: &Path) -> anyhow::Result<Self> {
         let config = NodeConfig::read(path)?;
         let network = config.network()?;
+        let grpc = config.grpc.as_ref().map(GrpcSettings::place).transpose().context("\"grpc\"")?;
         let genesis = datadir::read_genesis(&config.genesis)?;
         let key = keys::hold(&config.key)?;
         let datadir = Arc::new(Datadir::take(&config.datadir)?);
         datadir.adopt_genesis(&genesis)?;
         ports::check_free(&config)?;
         tracing::info!("{}: {}", path.display(), describe(&network, &genesis));
-        Ok(Self { config, network, genesis, datadir, _key: key })
+        Ok(Self { config, network, genesis, datadir, grpc, _key: key })
     }
 
     fn plan(&self, need: Need, vote_now: bool, moment: Option<Moment>) -> Plan {
@@ -131,11 +135,12 @@ async fn serve_until_end(
 ) -> anyhow::Result<()> {
     let Home { config, genesis, datadir, .. } = home;
     let _control = Control::serve(datadir.path(), genesis.clone(), started.source.clone())?;
-    let serving = serve::serve(config.rpc, server_config, &started).await?;
+    let serving = serve::serve(config.rpc, home.grpc.clone(), server_config, &started).await?;
+    let grpc = serving.grpc().map(|address| format!("grpc {address}\n")).unwrap_or_default();
     // The process that started us may have closed the pipe, which is no reason to stop.
     let _ = writeln!(
         std::io::stdout(),
-        "rpc http://{}\npeers {}\nCtrl-C stops it.",
+        "rpc http://{}\n{grpc}peers {}\nCtrl-C stops it.",
         serving.address(),
         config.listen
     );

@@ -5,11 +5,12 @@ use anyhow::Context as _;
 use std::net::{SocketAddr, TcpListener};
 
 /// Fails with the name of the setting where somebody else listens on one of the node's addresses, or the node itself on
-/// both.
+/// two.
 pub(super) fn check_free(config: &NodeConfig) -> anyhow::Result<()> {
-    // Both are held until both are there.
+    // All are held until all are there.
     let _peers = listen("listen", config.listen)?;
     let _rpc = listen("rpc", config.rpc)?;
+    let _grpc = config.grpc.as_ref().map(|grpc| listen("grpc", grpc.address)).transpose()?;
     Ok(())
 }
 
@@ -22,6 +23,7 @@ fn listen(setting: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grpc::GrpcSettings;
     use almanac_primitives::DurationMs;
     use std::net::Ipv4Addr;
 
@@ -43,6 +45,7 @@ mod tests {
             cache_mb: None,
             timeout_ns_per_gas: None,
             pool_max: None,
+            grpc: None,
         }
     }
 
@@ -61,5 +64,8 @@ mod tests {
         let error = check_free(&config(address, address)).unwrap_err().to_string();
         assert!(error.contains("\"rpc\""), "one address for both: {error}");
         check_free(&config(any, address)).unwrap();
+        let grpc = Some(GrpcSettings { address, tls: None });
+        let error = check_free(&NodeConfig { grpc, ..config(any, address) }).unwrap_err().to_string();
+        assert!(error.contains("\"grpc\""), "{error}");
     }
 }

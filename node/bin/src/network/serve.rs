@@ -1,7 +1,10 @@
-//! JSON-RPC and HTTP pages of a node of a network.
+//! JSON-RPC, HTTP pages and gRPC of a node of a network.
 
 use super::start::Started;
-use crate::services::{Face, Serving};
+use crate::{
+    grpc::GrpcPlace,
+    services::{Face, Serving},
+};
 use alloy_primitives::U64;
 use almanac_bft::{FinalityReader, Prover as ReplicaProver};
 use almanac_consensus::{Clock as _, ControlError, Proven, SystemClock};
@@ -18,6 +21,7 @@ use std::{future::Future, net::SocketAddr, pin::Pin, sync::Arc};
 /// Serves the same as a developer chain, without what only a developer may do.
 pub(super) async fn serve(
     address: SocketAddr,
+    grpc: Option<GrpcPlace>,
     config: ServerConfig,
     started: &Started,
 ) -> anyhow::Result<Serving> {
@@ -33,7 +37,7 @@ pub(super) async fn serve(
         role: Box::new(move || role.name(leave.borrow().as_ref())),
         counters: Box::new(move || counters.encode()),
     };
-    started.services.start(address, config, face).await
+    started.services.start(address, grpc, config, face).await
 }
 
 /// The validator's proofs as RPC asks for them.

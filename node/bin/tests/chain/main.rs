@@ -13,6 +13,7 @@ mod files;
 mod flags;
 mod fork;
 mod fuzz;
+mod grpc;
 mod index;
 mod kill;
 mod limits;
