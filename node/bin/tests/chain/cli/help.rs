@@ -4,7 +4,7 @@ use crate::support::run;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Where the generated part begins.
-const MARK: &str = "<!-- From here on: what `--help` prints. ALMANAC_BLESS=1 writes it anew. -->\n";
+const MARK: &str = "From here on this page is what `--help` prints; a test compares both.\n";
 /// Commands that the page describes, with all below them.
 const COMMANDS: [&str; 9] =
     ["schedule", "subscribe", "agenda", "account", "send", "key", "top", "doctor", "completions"];
