@@ -53,7 +53,7 @@ pub async fn start_with(limits: Limits, record: Value, called: Called, tls: Opti
         .register_method("eth_sendRawTransaction", |params, _, _| {
             let raw: String = params.one()?;
             let raw = alloy_primitives::hex::decode(raw).unwrap();
-            if raw.len() % 2 == 0 {
+            if raw.len().is_multiple_of(2) {
                 return Err(ErrorObjectOwned::owned(-32_000, "insufficient funds: made up", None::<()>));
             }
             Ok(json!(alloy_primitives::keccak256(raw)))
