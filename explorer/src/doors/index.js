@@ -26,6 +26,8 @@ export const SYSTEM = new Map([
     [cron.address, "Cron registry"],
     [callback.address, "Callback scheduler"],
     [market.address, "Scheduled transactions"],
+    ["0x000000000000000000000000000000000000a103", "Schedule service"],
+    ["0x000000000000000000000000000000000000016b", "Schedule service (HIP-1215)"],
     ["0x000000000000000000000000000000000000a104", "Accounts"],
     ["0x000000000000000000000000000000000000a105", "Parameters"],
     ["0x000000000000000000000000000000000000a1ff", "Ledger"],

@@ -3,8 +3,7 @@
 use crate::{
     abi::IScheduleService::{self, Info, SignatureEntry},
     answer::{asker, refused},
-    digest::{self, SignedFor},
-    keys,
+    digest, keys,
     limits::{CREATES_PER_SECOND_MAX, DELETES_PER_SECOND_MAX, QUERIES_PER_SECOND_MAX, SIGNS_PER_SECOND_MAX},
     proto::{
         AccountId, KeyList, ResponseCodeEnum as Code, ResponseHeader, ResponseType,
@@ -16,7 +15,11 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, Bytes};
 use alloy_sol_types::{SolCall, SolError as _};
-use almanac_primitives::{Chain, UserTransaction, addresses::SCHEDULE_SERVICE};
+use almanac_primitives::{
+    Chain, UserTransaction,
+    addresses::SCHEDULE_SERVICE,
+    transaction_body::{SignedFor, deletion_hash},
+};
 use almanac_rpc::guest::{CallError, GuestRequest, Throttle};
 use serde_json::{Value, json};
 use tonic::{Request, Response, Status};
@@ -125,7 +128,8 @@ impl ScheduleService for Schedules {
         if !signed_transaction_bytes.is_empty() {
             return submit(&asker, &signed_transaction_bytes, &calldata).await;
         }
-        let digest = (deadline > 0).then(|| digest::of_deletion(&self.chain, id, deadline));
+        let digest =
+            (deadline > 0).then(|| deletion_hash(&self.chain, almanac_primitives::ScheduleId(id), deadline));
         Ok(to_sign(calldata, digest))
     }
 
@@ -170,8 +174,8 @@ impl ScheduleService for Schedules {
 
 impl Schedules {
     fn digest(&self, create: &Creation, round: u32, deadline: u64) -> Result<B256, Status> {
-        let (payer, admin_key) = (create.payer, create.admin_key.clone());
-        let signed_for = SignedFor { payer, admin_key, round, deadline };
+        let payer = (!create.payer.is_zero()).then_some(create.payer);
+        let signed_for = SignedFor { payer, admin_key: &create.admin_key, round, deadline };
         let digest = digest::of_schedule(&self.chain, &create.transaction_body, signed_for);
         digest.ok_or_else(|| Status::invalid_argument("transactionBody is not abi.encode(Body)"))
     }

@@ -5,7 +5,8 @@
 use alloy_primitives::{Address, U256, hex};
 use alloy_sol_types::SolInterface as _;
 use almanac_primitives::addresses::{
-    ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULED_TRANSACTIONS,
+    ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, HIP1215_SERVICE, LEDGER, PARAMETERS,
+    SCHEDULE_SERVICE, SCHEDULED_TRANSACTIONS,
 };
 use interfaces::{
     IAccounts::IAccountsErrors as Accounts,
@@ -14,6 +15,7 @@ use interfaces::{
     IDeveloper::IDeveloperErrors as Developer,
     IDoor::IDoorErrors as Door,
     IParameters::IParametersErrors as Parameters,
+    IScheduleService::IScheduleServiceErrors as Signed,
     IScheduledTransactions::{IScheduledTransactionsErrors as Market, Service, Status},
 };
 
@@ -29,6 +31,7 @@ mod interfaces {
         "../../contracts/IScheduledTransactions.sol"
     );
     alloy_sol_types::sol!("../../contracts/IParameters.sol");
+    alloy_sol_types::sol!("../../contracts/IScheduleService.sol");
     alloy_sol_types::sol!("../../contracts/IDeveloper.sol");
     alloy_sol_types::sol!("../../contracts/IDoor.sol");
 }
@@ -58,6 +61,9 @@ pub(crate) fn own_error(output: &[u8]) -> Option<OwnError> {
     if let Ok(error) = Accounts::abi_decode(output) {
         return found(Accounts::name_by_selector(selector), accounts(error));
     }
+    if let Ok(error) = Signed::abi_decode(output) {
+        return found(Signed::name_by_selector(selector), signed(error));
+    }
     if let Ok(error) = Door::abi_decode(output) {
         return found(Door::name_by_selector(selector), door(error));
     }
@@ -75,6 +81,8 @@ pub(crate) fn own_contract(address: Address) -> Option<&'static str> {
         CALLBACKS => "the callback scheduler (contracts/ICallbackScheduler.sol)",
         SCHEDULED_TRANSACTIONS => "the door of scheduled transactions (contracts/IScheduledTransactions.sol)",
         ACCOUNTS => "the door of account keys (contracts/IAccounts.sol)",
+        SCHEDULE_SERVICE => "the schedule service (contracts/IScheduleService.sol)",
+        HIP1215_SERVICE => "the schedule service (contracts/IHederaScheduleService.sol)",
         PARAMETERS => "the parameters (contracts/IParameters.sol)",
         LEDGER => "the ledger, which answers no call",
         DEVELOPER_DOOR => "the developer's edits (contracts/IDeveloper.sol)",
@@ -210,6 +218,39 @@ fn market_status(status: Status) -> &'static str {
         Status::Quarantined => "put aside by a fault of the chain's own",
         Status::Unknown | Status::__Invalid => "unknown",
     }
+}
+
+/// Hedera's numbers, in words (`specs/hedera.md`).
+fn signed(error: Signed) -> String {
+    let Signed::Refused(refused) = error;
+    let words = match refused.responseCode {
+        4 => "the deadline of a signature has passed",
+        7 => "a signature is not one of its key over this schedule, or the admin key has not signed",
+        8 => "the memo is longer than 100 bytes",
+        9 => "the value does not cover the price of a schedule with a time",
+        10 => "the payer cannot pay",
+        12 => "too many in this second, or triggered by one transaction: try again",
+        13 => "not supported, or switched off",
+        16 => "a call has no target",
+        38 => "a key is malformed",
+        50 => "the body is malformed, or beyond its limits",
+        111 => "the gas limit is outside its bounds",
+        201 => "there is no such schedule",
+        202 => "it has no admin key, so nobody deletes it",
+        205 => "it has these signatures already",
+        206 => "the keys that have to sign have more than 64 leaves",
+        208 => "a key signed that does not have to",
+        212 => "it was deleted",
+        213 => "it was executed",
+        214 => "the body is too large",
+        306 => "the time is too far ahead",
+        307 => "the time is not after the block's",
+        314 => "it has expired",
+        370 => "its second has no room left",
+        10_001 => "the signature is for an earlier round: ask roundOf and sign again",
+        _ => "a fault of the chain's own",
+    };
+    format!("{words} (code {})", refused.responseCode)
 }
 
 fn accounts(error: Accounts) -> String {

@@ -5,7 +5,7 @@ use crate::{
     backup::ITEM_BYTES_MAX,
     regular_file::{
         CERTIFICATE_BYTES_MAX, CONFIG_BYTES_MAX, EVIDENCE_BYTES_MAX, GENESIS_BYTES_MAX, KEY_BYTES_MAX,
-        NOTE_BYTES_MAX, PROOF_BYTES_MAX, TRANSACTION_BYTES_MAX,
+        KEYSTORE_BYTES_MAX, NOTE_BYTES_MAX, PROOF_BYTES_MAX, TRANSACTION_BYTES_MAX,
     },
 };
 
@@ -20,6 +20,7 @@ pub(super) fn files() -> Vec<Row> {
         file("genesis", GENESIS_BYTES_MAX),
         file("configuration of a node", CONFIG_BYTES_MAX),
         file("key", KEY_BYTES_MAX),
+        file("encrypted key", KEYSTORE_BYTES_MAX),
         file("certificate chain of gRPC, or its key", CERTIFICATE_BYTES_MAX),
         file("proof", PROOF_BYTES_MAX),
         file("transaction to sign, or its calls", TRANSACTION_BYTES_MAX),

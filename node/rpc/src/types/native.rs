@@ -2,7 +2,8 @@
 //!
 //! Clients insist on a type that they know (`shown_type.rs`), a nonce that fits 53 bits, and a signature. So `nonce` is
 //! the sequence number, or 0 if there is none, and the signature is empty. A batch is shown as a call of the sender
-//! itself; `calls` has the real ones.
+//! itself; `calls` has the real ones. One call is shown by Ethereum's fields alone: a block of large ones, shown twice,
+//! would be above what an answer may have.
 
 use super::shown_type::ShownType;
 use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
@@ -34,7 +35,8 @@ pub struct RpcNativeTransaction {
     block_hash: Option<BlockHash>,
     block_number: Option<U64>,
     transaction_index: Option<U64>,
-    calls: Vec<RpcCall>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<Vec<RpcCall>>,
     replay_protector: RpcReplayProtector,
     #[serde(skip_serializing_if = "Option::is_none")]
     expiration: Option<U64>,
@@ -102,7 +104,9 @@ impl RpcNativeTransaction {
             block_hash: place.map(|(hash, ..)| hash),
             block_number: place.map(|(_, number, _)| U64::from(number)),
             transaction_index: place.map(|(.., index)| U64::from(index)),
-            calls: native.map(|native| native.calls.iter().map(RpcCall::new).collect()).unwrap_or_default(),
+            calls: native
+                .filter(|native| native.calls.len() > 1)
+                .map(|native| native.calls.iter().map(RpcCall::new).collect()),
             replay_protector,
             expiration: transaction.expiration().map(U64::from),
             signatures: native.map(|native| native.signatures.clone()).unwrap_or_default(),

@@ -50,6 +50,7 @@ fn about_schedules(job: &Value) -> Vec<Request> {
             "data": "0x01", "expiryBlocks": 3 }]),
         ),
         ("almanac_runway", json!([job])),
+        ("almanac_getRecord", json!([format!("0x{:064x}", 7)])),
         ("almanac_getParameters", json!([])),
         ("almanac_getAccount", json!([ALICE])),
         (
