@@ -39,6 +39,7 @@ const suites = {
     arc21: { command: ["node", "arc21.mjs"], runsOnNetwork: true },
     flip330: { command: ["node", "flip330.mjs"], runsOnNetwork: true },
     aip125: { command: ["node", "aip125.mjs"], runsOnNetwork: true },
+    hedera: { command: ["node", "hedera.mjs"], runsOnNetwork: true },
     "almanac-py": { command: [python, "almanac.py"], runsOnNetwork: true },
     rest: { command: [python, "rest.py"] },
     grpc: { command: [python, "grpc_services.py"], runsOnNetwork: true, almanac: ["--grpc-port", "0"] },
