@@ -14,6 +14,7 @@ const INTERFACES = [
     "ICallbackScheduler",
     "ICallbackHandler",
     "IScheduledTransactions",
+    "IScheduleService",
     "IParameters",
     "IERC20",
     "ISubscriptions",

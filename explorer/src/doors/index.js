@@ -2,10 +2,11 @@
 import * as callback from "./callback.js";
 import * as cron from "./cron.js";
 import * as market from "./market.js";
+import * as signed from "./signed.js";
 import { shortHex } from "../lib/format.js";
 import { decodeCall } from "./decode.js";
 
-export const DOORS = [cron, callback, market];
+export const DOORS = [cron, callback, market, signed];
 
 /// A door that is not known yet still shows what every schedule has.
 const unknown = {
@@ -26,7 +27,7 @@ export const SYSTEM = new Map([
     [cron.address, "Cron registry"],
     [callback.address, "Callback scheduler"],
     [market.address, "Scheduled transactions"],
-    ["0x000000000000000000000000000000000000a103", "Schedule service"],
+    [signed.address, "Schedule service"],
     ["0x000000000000000000000000000000000000016b", "Schedule service (HIP-1215)"],
     ["0x000000000000000000000000000000000000a104", "Accounts"],
     ["0x000000000000000000000000000000000000a105", "Parameters"],

@@ -32,6 +32,25 @@ export async function book(node, { owner = 0, wait, priority = 0, effort = 100, 
     return node.send({ from: account, to: CALLBACKS, value: coins(pay), data: encodeCall(callbacks.schedule, [account, data, at, BigInt(priority), BigInt(effort)]) });
 }
 
+const SERVICE = "0x000000000000000000000000000000000000a103";
+const signed = read("IScheduleService");
+
+/// A payment of two accounts to one that waits for both, ordered by a third. Returns its id.
+export async function waitForBoth(node, [first, second], heir) {
+    const calls = [first, second].map((from) => [from, heir, 5n, "0x"]);
+    const components = [
+        { type: "tuple[]", components: ["address", "address", "uint256", "bytes"].map((type) => ({ type })) },
+        ...["uint64", "uint256", "string", "uint32", "uint64", "bool"].map((type) => ({ type })),
+    ];
+    const body = encode([{ type: "tuple", components }], [[calls, 150_000n, 10n ** 12n, "rent", 1n, 0n, false]]);
+    const data = encodeCall(signed.createSchedule, [`0x${body}`, "0x", `0x${"0".repeat(40)}`, []]);
+    const receipt = await node.send({ from: node.accounts[3], to: SERVICE, data, gas: "0x1e8480" });
+    return BigInt(receipt.logs[0].topics[1]);
+}
+
+/// An account signs by calling.
+export const signBy = (node, from, id) => node.send({ from, to: SERVICE, data: encodeCall(signed.signSchedule, [id, []]), gas: "0x1e8480" });
+
 /// Deploys an example and returns its address.
 export async function deploy(node, name, inputs = [], args = [], owner = 0) {
     const { bytecode } = artifact(name);

@@ -7,7 +7,7 @@ import fs from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { accessibilityProblems } from "./axe.mjs";
-import { approve, book, callOf, deploy, job, subscribe } from "./chain.mjs";
+import { approve, book, callOf, deploy, job, signBy, subscribe, waitForBoth } from "./chain.mjs";
 import { openPage, root, startBrowser, startNode, startValidator } from "./harness.mjs";
 
 const begun = Date.now();
@@ -17,6 +17,7 @@ try {
     await step("create, run, cancel on a desktop", () => story("desktop", "light"));
     await step("create, run, cancel on a phone in the dark", () => story("phone", "dark"));
     await step("a transaction that bids, runs and is taken back", market);
+    await step("the last of two signatures pays", signatures);
     await step("subscribe, charge, fail, resume, stop", subscriptions);
     await step("text from the chain is only shown", hostile);
     await step("every page, by axe", everyPage);
@@ -154,6 +155,22 @@ async function market() {
     assert.equal((await node.call("almanac_getSchedule", id)).end.refunded, escrow);
     none(await accessibilityProblems(page), "a cancelled scheduled transaction");
     none(troubles, "market");
+    await page.close();
+}
+
+/// One has signed already; the person at the page is the last.
+async function signatures() {
+    const heir = "0x00000000000000000000000000000000000000ee";
+    const id = await waitForBoth(node, node.accounts.slice(0, 2), heir);
+    await signBy(node, node.accounts[1], id);
+    const { page, troubles } = await open(`#/schedule/${id}`);
+    await page.getByText("as soon as everyone it needs has signed").waitFor();
+    none(await accessibilityProblems(page), "a schedule that waits for signatures");
+    await page.getByRole("button", { name: "Sign", exact: true }).click();
+    await page.getByRole("button", { name: "Sign this schedule" }).click();
+    await page.getByRole("region", { name: "Runs", exact: true }).getByText("✓ ok").waitFor();
+    assert.equal(BigInt(await node.call("eth_getBalance", heir, "latest")), 10n);
+    none(troubles, "signatures");
     await page.close();
 }
 
