@@ -72,7 +72,7 @@ fn documents_name_existing_methods() {
 
 #[test]
 fn documents_name_existing_parameters() {
-    let known = names::parameters(&Repository::open().read("protocol/primitives/src/params.rs"));
+    let known = names::parameters(&Repository::open().read("protocol/primitives/src/params/governed.rs"));
     assert!(known.contains("cron_block_gas_max"), "{known:?}");
     check_documents(|_, span| names::check_parameters(span, &known));
 }
