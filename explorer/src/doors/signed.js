@@ -37,7 +37,6 @@ export function costOf(_, receipt) {
 
 export function facts({ terms }) {
     return [
-        ["First call comes from", terms.from],
         ["Gas limit of all its calls", plural(num(terms.gasLimit), "gas", "gas")],
         ["Waits above a base fee of", `${gwei(terms.maxFeePerGas)} gwei`],
         ["Round", `${num(terms.round)}: signatures of other rounds do not count`],

@@ -33,11 +33,22 @@ export async function book(node, { owner = 0, wait, priority = 0, effort = 100, 
 }
 
 const SERVICE = "0x000000000000000000000000000000000000a103";
+const ACCOUNTS = "0x000000000000000000000000000000000000a104";
 const signed = read("IScheduleService");
 
-/// A payment of two accounts to one that waits for both, ordered by a third. Returns its id.
-export async function waitForBoth(node, [first, second], heir) {
-    const calls = [first, second].map((from) => [from, heir, 5n, "0x"]);
+/// An account that two of three people hold, with a few coins. Returns its address.
+export async function heldByTwoOfThree(node, people) {
+    const key = `0x030302${people.map((one) => `01${one.slice(2)}`).join("")}`;
+    const data = encodeCall(read("IAccounts").createAccount, [key, `0x${"07".repeat(32)}`]);
+    const { logs } = await node.send({ from: node.accounts[3], to: ACCOUNTS, data, gas: "0x7a120" });
+    const account = `0x${logs[0].topics[1].slice(26)}`;
+    await node.send({ from: node.accounts[3], to: account, value: coins(1) });
+    return account;
+}
+
+/// Payments of accounts to one that wait for all of them, ordered by another. Returns its id.
+export async function waitForAll(node, payers, heir) {
+    const calls = payers.map((from) => [from, heir, 5n, "0x"]);
     const components = [
         { type: "tuple[]", components: ["address", "address", "uint256", "bytes"].map((type) => ({ type })) },
         ...["uint64", "uint256", "string", "uint32", "uint64", "bool"].map((type) => ({ type })),

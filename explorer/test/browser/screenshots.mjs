@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { openPage, root, startBrowser, startNode } from "./harness.mjs";
-import { approve, book, callOf, deploy, job, subscribe } from "./chain.mjs";
+import { approve, book, callOf, deploy, job, subscribe, heldByTwoOfThree, signBy, waitForAll } from "./chain.mjs";
 
 const folder = path.join(root, "target/screenshots");
 fs.rmSync(folder, { recursive: true, force: true });
@@ -24,6 +24,8 @@ try {
         "create-callback": "#/create?kind=callback",
         "create-market": "#/create?kind=market",
         docs: "#/docs/doors",
+        signatures: "#/signatures",
+        signed: `#/schedule/${ids.signed}`,
         subscriptions: `#/subscriptions?account=${ids.customer}`,
         merchant: `#/subscriptions?side=merchant&account=${ids.merchant}`,
         blocks: "#/blocks",
@@ -76,9 +78,14 @@ async function fill(node) {
     const cancelled = await job(node, { target: counter, data: increase, wait: 500, every: 60, runs: 5 });
     const cancelledId = cancelled.logs[0].topics[1];
     await node.send({ from: node.accounts[0], to: cancelled.to, data: `0x40e58ee5${cancelledId.slice(2)}` });
+    const treasury = await heldByTwoOfThree(node, node.accounts.slice(1, 4));
+    const signed = await waitForAll(node, [node.accounts[0], treasury], node.accounts[5]);
+    await signBy(node, node.accounts[2], signed);
+    await waitForAll(node, node.accounts.slice(1, 4), node.accounts[5]);
+    await waitForAll(node, [node.accounts[0]], node.accounts[6]);
     const { schedules } = await node.call("almanac_listSchedules", { owner: node.accounts[0], limit: 100 });
     const series = schedules.find(({ terms }) => terms?.intervalMs === "0x493e0");
     const callback = schedules.find(({ terms, status }) => terms?.door === "callback" && status === "pending") ?? schedules.find(({ terms }) => terms?.door === "callback");
     const { runs } = await node.call("almanac_getRuns", series.id, { order: "newest", limit: 1 });
-    return { counter, customer, merchant, series: series.id, callback: callback.id, cancelled: BigInt(cancelledId).toString(), run: runs[0].receipt.transactionHash, block: Number(runs[0].receipt.blockNumber) };
+    return { counter, signed, customer, merchant, series: series.id, callback: callback.id, cancelled: BigInt(cancelledId).toString(), run: runs[0].receipt.transactionHash, block: Number(runs[0].receipt.blockNumber) };
 }

@@ -7,7 +7,7 @@ import fs from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { accessibilityProblems } from "./axe.mjs";
-import { approve, book, callOf, deploy, job, signBy, subscribe, waitForBoth } from "./chain.mjs";
+import { approve, book, callOf, deploy, heldByTwoOfThree, job, signBy, subscribe, waitForAll } from "./chain.mjs";
 import { openPage, root, startBrowser, startNode, startValidator } from "./harness.mjs";
 
 const begun = Date.now();
@@ -17,7 +17,7 @@ try {
     await step("create, run, cancel on a desktop", () => story("desktop", "light"));
     await step("create, run, cancel on a phone in the dark", () => story("phone", "dark"));
     await step("a transaction that bids, runs and is taken back", market);
-    await step("the last of two signatures pays", signatures);
+    await step("three people sign, the last one pays", signatures);
     await step("subscribe, charge, fail, resume, stop", subscriptions);
     await step("text from the chain is only shown", hostile);
     await step("every page, by axe", everyPage);
@@ -158,18 +158,37 @@ async function market() {
     await page.close();
 }
 
-/// One has signed already; the person at the page is the last.
+/// A payment of an account that two of three people hold, and of a third person: one has signed already, two sign on the
+/// page of everything that waits, the last of them makes it run.
 async function signatures() {
     const heir = "0x00000000000000000000000000000000000000ee";
-    const id = await waitForBoth(node, node.accounts.slice(0, 2), heir);
-    await signBy(node, node.accounts[1], id);
-    const { page, troubles } = await open(`#/schedule/${id}`);
+    const [first, second, third] = node.accounts;
+    const treasury = await heldByTwoOfThree(node, [second, third, node.accounts[4]]);
+    const id = await waitForAll(node, [first, treasury], heir);
+    await signBy(node, second, id);
+    const { page, troubles } = await open("#/signatures");
+    const card = page.getByRole("region", { name: /^Schedule / });
+    await card.getByText("2 accounts missing").waitFor();
+    await card.getByText("1 of 2 needed, out of 3").waitFor();
+    none(await accessibilityProblems(page), "what waits for signatures");
+    await page.getByRole("button", { name: "Mine to sign (1)" }).click();
+    await card.getByRole("button", { name: /^Sign as/ }).click();
+    await page.getByText("Nothing on this page waits for your signature").waitFor();
+    await page.getByRole("button", { name: "Account that signs" }).click();
+    await page.getByRole("button", { name: "dev 2" }).click();
+    await card.getByText("1 account missing").waitFor();
+    await page.goto(`${node.url}/#/schedule/${id}`);
     await page.getByText("as soon as everyone it needs has signed").waitFor();
+    const who = page.getByRole("region", { name: "Signatures", exact: true });
+    await who.getByText("✓ agreed").waitFor();
+    await page.getByText("All of them succeed, or none of them happens").waitFor();
     none(await accessibilityProblems(page), "a schedule that waits for signatures");
     await page.getByRole("button", { name: "Sign", exact: true }).click();
     await page.getByRole("button", { name: "Sign this schedule" }).click();
     await page.getByRole("region", { name: "Runs", exact: true }).getByText("✓ ok").waitFor();
     assert.equal(BigInt(await node.call("eth_getBalance", heir, "latest")), 10n);
+    await page.getByRole("button", { name: "Account that signs" }).click();
+    await page.getByRole("button", { name: "dev 0" }).click();
     none(troubles, "signatures");
     await page.close();
 }

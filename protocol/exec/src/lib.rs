@@ -54,6 +54,7 @@ pub use output::{BlockOutput, Executed, HeaderMismatch, check_header};
 pub use place::Place;
 pub use prefetch::prefetch;
 pub use recover::{recover, recover_all, recover_sender, recover_unknown};
+pub use signed::{Agreement, Party, agreement};
 pub use simulate::{
     Call, CallResult, Refusal, SimulateError, simulate, simulate_in, simulate_step, simulate_watched,
     simulate_with,

@@ -8,7 +8,9 @@ use crate::{
     record::{Body, Broken, Record, escrow_slot, head_slot, name_slot},
 };
 use alloy_primitives::{Address, Bytes, U256};
-use almanac_primitives::{ScheduleId, Wei};
+use almanac_primitives::{
+    ScheduleId, StateKey, StateRead, StateReadError, Wei, addresses::LEDGER, state::decode_slot,
+};
 use std::collections::BTreeMap;
 
 /// The ledger account: slots, bodies, and a balance that covers every escrow.
@@ -42,6 +44,12 @@ pub trait Ledger {
 
     /// Charges for work that is done later, in a block where nobody pays.
     fn prepay(&mut self, gas: u64) -> Result<(), Self::Error>;
+}
+
+/// A slot of the ledger in a state. One that cannot be decoded counts as empty.
+pub(crate) fn read_slot(state: &dyn StateRead, slot: U256) -> Result<U256, StateReadError> {
+    let stored = state.read(StateKey::Slot(LEDGER, slot))?;
+    Ok(stored.and_then(|stored| decode_slot(&stored).ok()).unwrap_or_default())
 }
 
 /// Why an operation on a schedule failed.

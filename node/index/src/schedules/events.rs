@@ -27,11 +27,22 @@ pub(crate) fn events(events: &[LifeEvent]) -> Vec<u8> {
     for LifeEvent { index, event } in events {
         out.count(*index);
         out.u64(event.id.0);
-        // Zero is not the number of a door.
-        out.u8(event.door.map_or(0, |door| door as u8));
+        out.u8(door_number(event.door));
         write_what(&mut out, &event.what);
     }
     out.finish()
+}
+
+/// Zero is not the number of a door.
+pub(super) fn door_number(door: Option<Door>) -> u8 {
+    door.map_or(0, |door| door as u8)
+}
+
+pub(super) fn read_door(input: &mut Reader<'_>) -> Result<Option<Door>, DecodeError> {
+    match input.u8("door")? {
+        0 => Ok(None),
+        number => known("door", number, Door::from_number).map(Some),
+    }
 }
 
 fn write_what(out: &mut Writer, what: &What) {
@@ -88,10 +99,7 @@ pub(crate) fn read_events(row: &[u8]) -> Result<Vec<LifeEvent>, Fault> {
 fn read_event(input: &mut Reader<'_>) -> Result<LifeEvent, DecodeError> {
     let index = usize::try_from(input.u32("receipt index")?).expect("an index fits the memory it counts");
     let id = ScheduleId(input.u64("schedule id")?);
-    let door = match input.u8("door")? {
-        0 => None,
-        number => Some(known("door", number, Door::from_number)?),
-    };
+    let door = read_door(input)?;
     Ok(LifeEvent { index, event: Event { id, door, what: read_what(input)? } })
 }
 

@@ -95,15 +95,17 @@ pub(crate) fn find(
     Ok(page)
 }
 
-/// The schedules from an id on: of the filter's owner, else of its target, else with its status, else all.
+/// The schedules from an id on: of the filter's owner, else of its target, else of its door and status, else with its
+/// status, else all.
 fn candidates<'v>(
     view: &'v View<'_>,
     filter: &ScheduleFilter,
     from: ScheduleId,
 ) -> Box<dyn Iterator<Item = Result<ScheduleId, Fault>> + 'v> {
-    let waiting = filter.due.as_ref().map(|_| ScheduleStatus::Pending);
+    let status = filter.status.or(filter.due.as_ref().map(|_| ScheduleStatus::Pending));
     let list = filter.owner.map(List::Owner).or(filter.target.map(List::Target));
-    let list = list.or(filter.status.or(waiting).map(List::Status));
+    let list = list.or(filter.door.zip(status).map(|(door, status)| List::Door(door, status)));
+    let list = list.or(status.map(List::Status));
     let last = ScheduleId(u64::MAX);
     let rows = match list {
         Some(list) => view.range(Table::ScheduleLists, &listed(&list, from)..=&listed(&list, last)),
@@ -118,6 +120,7 @@ impl ScheduleFilter {
             && self.target.is_none_or(|target| target == schedule.target)
             && self.status.is_none_or(|status| status == schedule.status())
             && self.lane.is_none_or(|lane| lane == schedule.lane)
+            && self.door.is_none_or(|door| Some(door) == schedule.door)
     }
 
     fn matches_due(&self, known: &KnownSchedule) -> bool {

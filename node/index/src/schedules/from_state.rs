@@ -45,6 +45,7 @@ pub(crate) fn add_living(
         owner: record.body.owner,
         target: record.body.call().to,
         lane: record.head.lane,
+        door: Some(record.body.door()),
         first_due: record.head.due,
         runs: record.head.runs.into(),
         runs_failed: u64::from(status == Status::Failed),

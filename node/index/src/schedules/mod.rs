@@ -21,7 +21,7 @@ use almanac_primitives::{Lane, ScheduleId, TimestampMs, Wei};
 use almanac_schedule::{
     Record,
     decide::End,
-    record::{Body, LastRun},
+    record::{Body, Door, LastRun},
 };
 use std::ops::RangeInclusive;
 
@@ -36,6 +36,8 @@ pub struct Schedule {
     pub target: Address,
     /// The lane of its runs.
     pub lane: Lane,
+    /// The door through which it was made; `None` if a fault had broken its record by then.
+    pub door: Option<Door>,
     /// When its first run is due, if a time triggers it.
     pub first_due: Option<TimestampMs>,
     /// Number of runs.
@@ -172,6 +174,8 @@ pub struct ScheduleFilter {
     pub status: Option<ScheduleStatus>,
     /// The lane of their runs.
     pub lane: Option<Lane>,
+    /// The door through which they were made.
+    pub door: Option<Door>,
     /// When their next run is due; excludes schedules without one.
     pub due: Option<RangeInclusive<TimestampMs>>,
 }

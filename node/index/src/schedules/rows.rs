@@ -10,7 +10,7 @@
 
 use super::{
     EndReason, Ending, PastRun, Schedule, ScheduleStatus,
-    events::{known, read_due, read_end, read_reason},
+    events::{door_number, known, read_door, read_due, read_end, read_reason},
 };
 use crate::{block::Location, error::Fault, rows};
 use alloy_primitives::Address;
@@ -18,7 +18,7 @@ use almanac_primitives::{
     Lane, ScheduleId, Wei,
     codec::{DecodeError, Reader, Writer},
 };
-use almanac_schedule::record::LastRun;
+use almanac_schedule::record::{Door, LastRun};
 
 /// Tags that distinguish the kinds of end.
 const NO_END: u8 = 0;
@@ -34,6 +34,8 @@ pub(super) enum List {
     Target(Address),
     /// The same status.
     Status(ScheduleStatus),
+    /// The same door and status.
+    Door(Door, ScheduleStatus),
 }
 
 /// The key of a schedule in a list.
@@ -50,6 +52,11 @@ pub(super) fn listed(list: &List, id: ScheduleId) -> Vec<u8> {
         }
         List::Status(status) => {
             out.u8(2);
+            out.u8(*status as u8);
+        }
+        List::Door(door, status) => {
+            out.u8(3);
+            out.u8(*door as u8);
             out.u8(*status as u8);
         }
     }
@@ -87,6 +94,7 @@ pub(super) fn schedule(schedule: &Schedule) -> Vec<u8> {
     out.address(schedule.owner);
     out.address(schedule.target);
     out.u8(schedule.lane as u8);
+    out.u8(door_number(schedule.door));
     out.u8(schedule.first_due.is_some().into());
     out.u64(schedule.first_due.map_or(0, |due| due.0));
     out.u64(schedule.runs);
@@ -124,6 +132,7 @@ pub(super) fn read_schedule(id: ScheduleId, row: &[u8]) -> Result<Schedule, Faul
             owner,
             target,
             lane: known("lane", lane, Lane::from_number)?,
+            door: read_door(input)?,
             first_due: read_due(input)?,
             runs: input.u64("runs")?,
             runs_failed: input.u64("failed runs")?,
@@ -176,6 +185,7 @@ mod tests {
         fn a_schedule_survives_its_row(
             people: [[u8; 20]; 2],
             lane in 0..4u8,
+            door in proptest::option::of(0..4u8),
             numbers: [u64; 3],
             first_due in proptest::option::of(any::<u64>()),
             quarantine in any_ending(),
@@ -189,6 +199,7 @@ mod tests {
                 owner,
                 target,
                 lane,
+                door: door.map(|n| Door::ALL[usize::from(n)]),
                 first_due: first_due.map(TimestampMs),
                 runs,
                 runs_failed,

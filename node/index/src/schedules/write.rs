@@ -135,6 +135,7 @@ fn apply(known: &mut Option<Schedule>, event: &Event, location: Location) {
                 owner: *owner,
                 target: *target,
                 lane: *lane,
+                door: event.door,
                 first_due: *due,
                 runs: 0,
                 runs_failed: 0,
@@ -176,10 +177,11 @@ pub(super) fn replace(batch: &mut Batch, old: Option<&Schedule>, new: Option<&Sc
 }
 
 fn lists(schedule: Option<&Schedule>) -> Vec<(List, ScheduleId)> {
-    let of = |schedule: &Schedule| {
-        let lists =
-            [List::Owner(schedule.owner), List::Target(schedule.target), List::Status(schedule.status())];
-        lists.map(|list| (list, schedule.id))
+    let of = |schedule: &Schedule| -> Vec<(List, ScheduleId)> {
+        let status = schedule.status();
+        let lists = [List::Owner(schedule.owner), List::Target(schedule.target), List::Status(status)];
+        let of_door = schedule.door.map(|door| List::Door(door, status));
+        lists.into_iter().chain(of_door).map(|list| (list, schedule.id)).collect()
     };
-    schedule.map(of).into_iter().flatten().collect()
+    schedule.map(of).unwrap_or_default()
 }

@@ -4,8 +4,10 @@ use crate::support::{Chain, Plan, apply, keeping, key, schedules::paged, someone
 use alloy_primitives::{Address, B256};
 use almanac_index::{
     ApplyError, IndexConfig, LogFilter, LogsError, OpenError, Parties, RevertError, ScheduleFilter,
+    ScheduleStatus,
 };
 use almanac_primitives::{Lane, ScheduleId, StateChange, StateDiff, StateRead as _, TimestampMs};
+use almanac_schedule::record::Door;
 use std::sync::Arc;
 
 fn write(n: u8, new: Option<u8>) -> Plan {
@@ -320,6 +322,17 @@ fn a_page_of_schedules_looks_at_so_many_and_says_from_where_to_go_on() {
         assert_eq!(first.next.is_some(), looked_at_max < 5, "{looked_at_max}");
         assert_eq!(paged(&index, &by_lane, 10), []);
     }
+    let index = chain.rebuilt(keeping(u64::MAX));
+    let of_door = |door| ScheduleFilter {
+        door: Some(door),
+        status: Some(ScheduleStatus::Pending),
+        ..ScheduleFilter::default()
+    };
+    assert_eq!(paged(&index, &of_door(Door::Cron), 2).len(), 5);
+    assert_eq!(paged(&index, &ScheduleFilter { status: None, ..of_door(Door::Signed) }, 2), []);
+    // A door has a list of its own: those of others are not even looked at.
+    let index = chain.rebuilt(IndexConfig { search_rows_max: 1, ..keeping(u64::MAX) });
+    assert_eq!(index.schedules(&of_door(Door::Signed), None, 10).unwrap().next, None);
     let index = chain.rebuilt(keeping(u64::MAX));
     let last = index.schedules(&ScheduleFilter::default(), None, 10).unwrap().schedules[4].schedule.id;
     assert_eq!(index.schedules(&ScheduleFilter::default(), Some(last), 10).unwrap().schedules, []);

@@ -129,6 +129,7 @@ fn created(id: ScheduleId, n: u8) -> Schedule {
         owner: someone(n),
         target: someone(n / 2),
         lane: Lane::Cron,
+        door: Some(Door::Cron),
         first_due: Some(TimestampMs(1_000 * u64::from(n))),
         runs: 0,
         runs_failed: 0,

@@ -4,6 +4,7 @@ use crate::{bounds::ALMANAC_PAGE_MAX, error, types::Number};
 use almanac_index::ScheduleStatus;
 use almanac_primitives::{ScheduleId, TimestampMs};
 pub use almanac_proof::LaneName;
+use almanac_schedule::record::Door;
 use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
@@ -63,6 +64,19 @@ pub(super) fn limit(given: Option<Number>) -> RpcResult<usize> {
 /// A time in milliseconds.
 pub(super) fn time(given: Number) -> TimestampMs {
     TimestampMs(given.get())
+}
+
+/// A door by its name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DoorName(pub(super) Door);
+
+impl<'de> Deserialize<'de> for DoorName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = String::deserialize(deserializer)?;
+        let found = Door::ALL.into_iter().find(|door| door.name() == given);
+        let names = || Door::ALL.map(Door::name).join(", ");
+        found.map(Self).ok_or_else(|| de::Error::custom(format!("no door {given:?}: there are {}", names())))
+    }
 }
 
 /// A status by its name.

@@ -2,7 +2,7 @@
 
 use super::{
     market::{MarketView, RpcMarket},
-    params::{self, Id, LaneName, StatusName},
+    params::{self, DoorName, Id, LaneName, StatusName},
 };
 use crate::{
     error,
@@ -10,11 +10,13 @@ use crate::{
     view::View,
 };
 use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
-use almanac_index::{Ending, KnownSchedule, Location, ScheduleFilter};
+use almanac_exec::{Agreement, Party, agreement};
+use almanac_index::{Ending, HistoricalState, KnownSchedule, Location, ScheduleFilter};
 use almanac_primitives::{ScheduleId, TimestampMs};
 use almanac_schedule::{
+    Record,
     doors::Fact,
-    record::{Body, LastRun, Trigger},
+    record::{Body, Call, LastRun, Trigger},
 };
 use jsonrpsee::core::RpcResult;
 use serde::{Deserialize, Serialize};
@@ -45,7 +47,29 @@ pub(crate) struct RpcSchedule {
     escrow: U256,
     /// Of a scheduled transaction that has not run.
     market: Option<RpcMarket>,
+    /// Of a transaction that waits for signatures.
+    signatures: Option<RpcAgreement>,
     end: Option<RpcEnding>,
+}
+
+/// Whose agreement a schedule needs, and what it has.
+#[derive(Clone, Debug, Serialize)]
+struct RpcAgreement {
+    parties: Vec<RpcParty>,
+    /// When it ends without them; where it waits for its time, when it runs.
+    until: Option<RpcTime>,
+    /// What is recorded, as `getScheduleInfo` shows it.
+    signers: Vec<Bytes>,
+}
+
+/// An account that must agree.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RpcParty {
+    account: Address,
+    /// The bytes of its key tree.
+    key: Bytes,
+    has_agreed: bool,
 }
 
 /// The immutable part of a schedule.
@@ -59,10 +83,28 @@ struct Terms {
     from: Address,
     value: U256,
     input: Bytes,
+    /// All of its calls, where there are several. The fields above are those of the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<RpcCall>,
     gas_limit: U64,
     /// The terms of its door.
     #[serde(flatten)]
     of_door: BTreeMap<&'static str, RpcFact>,
+}
+
+/// A call of a schedule.
+#[derive(Clone, Debug, Serialize)]
+struct RpcCall {
+    from: Address,
+    to: Address,
+    value: U256,
+    input: Bytes,
+}
+
+impl RpcCall {
+    fn new(call: &Call) -> Self {
+        Self { from: call.from, to: call.to, value: call.value.0, input: call.input.clone() }
+    }
 }
 
 /// One of the terms of a door.
@@ -97,7 +139,12 @@ struct RpcEnding {
 
 impl RpcSchedule {
     /// Builds the answer for a schedule.
-    fn new(view: &View, known: &KnownSchedule, market: &MarketView<'_>) -> RpcResult<Self> {
+    fn new(
+        view: &View,
+        state: &HistoricalState,
+        known: &KnownSchedule,
+        market: &MarketView<'_>,
+    ) -> RpcResult<Self> {
         let KnownSchedule { schedule, body, record, last_run: last } = known;
         let waiting = record.as_ref().filter(|record| record.head.status.awaits_run());
         let end = schedule.end.as_ref().or(schedule.quarantine.as_ref());
@@ -109,8 +156,8 @@ impl RpcSchedule {
             target: schedule.target,
             terms: body.as_ref().map(Terms::new),
             created: RpcPlace::new(view, schedule.created())?,
-            first_run: schedule.first_due.map(RpcTime::new),
-            next_run: waiting.and_then(|record| record.head.due).map(RpcTime::new),
+            first_run: schedule.first_due.filter(|_| has_time(body.as_ref())).map(RpcTime::new),
+            next_run: waiting.and_then(next_run).map(RpcTime::new),
             runs: U64::from(schedule.runs),
             runs_failed: U64::from(schedule.runs_failed),
             // The record of a callback stays readable for a while after its end.
@@ -122,8 +169,26 @@ impl RpcSchedule {
             fees_total: schedule.fees.0,
             escrow: record.as_ref().map_or(U256::ZERO, |record| record.escrow.0),
             market: record.as_ref().map(|record| market.of(record)).transpose()?.flatten(),
+            signatures: waiting.map(|record| RpcAgreement::of(state, record)).transpose()?.flatten(),
             end: end.map(|ending| RpcEnding::new(view, ending)).transpose()?,
         })
+    }
+}
+
+impl RpcAgreement {
+    fn of(state: &HistoricalState, record: &Record) -> RpcResult<Option<Self>> {
+        let found = agreement(state, record).map_err(error::internal)?;
+        Ok(found.map(|Agreement { parties, signers }| Self {
+            parties: parties.into_iter().map(RpcParty::from).collect(),
+            until: record.head.due.map(RpcTime::new),
+            signers: signers.iter().map(|signer| signer.shown().into()).collect(),
+        }))
+    }
+}
+
+impl From<Party> for RpcParty {
+    fn from(Party { account, key, has_agreed }: Party) -> Self {
+        Self { account, key: key.encoded().clone(), has_agreed }
     }
 }
 
@@ -141,6 +206,11 @@ impl Terms {
             from: call.from,
             value: call.value.0,
             input: call.input.clone(),
+            calls: if body.calls.len() > 1 {
+                body.calls.iter().map(RpcCall::new).collect()
+            } else {
+                Vec::new()
+            },
             gas_limit: U64::from(body.gas_limit.0),
             of_door: body.terms.facts().into_iter().map(|(name, fact)| (name, fact.into())).collect(),
         }
@@ -192,6 +262,15 @@ impl RpcEnding {
     }
 }
 
+/// When a schedule runs next, if a time says so: what only waits for signatures has one at which it ends.
+fn next_run(record: &Record) -> Option<TimestampMs> {
+    record.head.due.filter(|_| has_time(Some(&record.body)))
+}
+
+fn has_time(body: Option<&Body>) -> bool {
+    body.is_none_or(|body| body.trigger != Trigger::Signatures)
+}
+
 fn last_run(last: LastRun) -> Option<String> {
     match last {
         LastRun::None => None,
@@ -209,6 +288,7 @@ pub(super) struct Wanted {
     target: Option<Address>,
     status: Option<StatusName>,
     lane: Option<LaneName>,
+    door: Option<DoorName>,
     due_from: Option<Number>,
     due_to: Option<Number>,
     cursor: Option<Id>,
@@ -226,7 +306,7 @@ pub(crate) struct SchedulesPage {
 pub(super) fn one(view: &View, id: ScheduleId) -> RpcResult<Option<RpcSchedule>> {
     let Some(known) = view.index.schedule(id).map_err(error::internal)? else { return Ok(None) };
     let (tip, state) = view.state(None)?;
-    RpcSchedule::new(view, &known, &MarketView::new(view, &tip, &state)).map(Some)
+    RpcSchedule::new(view, &state, &known, &MarketView::new(view, &tip, &state)).map(Some)
 }
 
 /// A page of schedules.
@@ -237,13 +317,14 @@ pub(super) fn list(view: &View, wanted: &Wanted) -> RpcResult<SchedulesPage> {
         target: wanted.target,
         status: wanted.status.map(Into::into),
         lane: wanted.lane.map(Into::into),
+        door: wanted.door.map(|DoorName(door)| door),
         due: times(wanted.due_from, wanted.due_to)?,
     };
     let after = wanted.cursor.map(|Id(id)| id);
     let page = view.index.schedules(&filter, after, limit).map_err(error::internal)?;
     let (tip, state) = view.state(None)?;
     let market = MarketView::new(view, &tip, &state);
-    let schedules = page.schedules.iter().map(|known| RpcSchedule::new(view, known, &market));
+    let schedules = page.schedules.iter().map(|known| RpcSchedule::new(view, &state, known, &market));
     Ok(SchedulesPage {
         schedules: schedules.collect::<RpcResult<_>>()?,
         cursor: page.next.map(|id| id.to_string()),

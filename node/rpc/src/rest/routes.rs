@@ -78,6 +78,7 @@ pub(crate) struct Field {
 }
 
 pub(super) const LANES: &[&str] = &["reserved", "cron", "market", "spare", "signed"];
+pub(super) const DOORS: &[&str] = &["cron", "callback", "market", "signed"];
 pub(super) const STATUSES: &[&str] =
     &["pending", "quarantined", "succeeded", "failed", "cancelled", "exhausted"];
 
@@ -165,6 +166,7 @@ pub(crate) const ROUTES: &[Route] = &[
             field("target", "target", Form::Hex(20), "What it calls"),
             field("status", "status", Form::Choice(STATUSES), "How it stands"),
             field("lane", "lane", Form::Choice(LANES), "In which lane it runs"),
+            field("door", "door", Form::Choice(DOORS), "Through which door it was made"),
             field("due_from", "dueFrom", ANY, "Due at this millisecond or later"),
             field("due_to", "dueTo", ANY, "Due at this millisecond or earlier"),
             CURSOR,
@@ -322,6 +324,7 @@ mod tests {
     use super::*;
     use crate::almanac::LaneName;
     use almanac_primitives::Lane;
+    use almanac_schedule::record::Door;
 
     fn asked(path: &str) -> (&'static str, Vec<Value>) {
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
@@ -382,8 +385,9 @@ mod tests {
 
     /// The words of this table are those of JSON-RPC.
     #[test]
-    fn lanes_are_those_of_the_chain() {
+    fn lanes_and_doors_are_those_of_the_chain() {
         let names = Lane::ALL.map(|lane| serde_json::to_value(LaneName::from(lane)).unwrap());
         assert_eq!(json!(names), json!(LANES));
+        assert_eq!(Door::ALL.map(Door::name)[..], *DOORS);
     }
 }

@@ -7,6 +7,7 @@
 //!                  `take_up`     marks what waited for its second, which then runs in the reserved lane
 //! ```
 
+mod agreement;
 mod calls;
 mod expire;
 mod keys;
@@ -14,6 +15,7 @@ mod payment;
 mod run;
 mod timed;
 
+pub use agreement::{Agreement, Party, agreement};
 pub(crate) use calls::CallsHandler;
 pub(crate) use expire::expire;
 pub(crate) use keys::{Keys, count, is_in_force, load_parties};

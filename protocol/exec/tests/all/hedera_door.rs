@@ -6,12 +6,13 @@ use crate::{
 };
 use alloy_primitives::{Address, Bytes, U256, address};
 use alloy_sol_types::{SolCall as _, SolEvent as _};
+use almanac_exec::agreement;
 use almanac_primitives::{
     Genesis, Outcome, ScheduleId, TimestampMs, UserTransaction,
     addresses::{LEDGER, SCHEDULE_SERVICE},
     params::{SIGNED_BODY_BYTES_MAX, SIGNED_RUN_GAS_MAX},
 };
-use almanac_schedule::signed::Code;
+use almanac_schedule::{Record, signed::Code};
 
 /// One call of one person.
 fn single(n: u64) -> Wish {
@@ -47,6 +48,28 @@ fn hedera_03_the_creator_signs_by_creating() {
     assert_eq!(signed.key, Bytes::from(caller.clone()));
     assert_eq!(chain.info(id).1.signers, [Bytes::from(caller)]);
     assert_eq!(run_codes(&chain.serve(person(2), signing(id, vec![]))), [(id.0, 22)], "so does who signs");
+}
+
+/// HEDERA-03: whoever only looks sees who is missing, by present keys, as the door judges it.
+#[test]
+fn hedera_03_who_is_missing_can_be_seen() {
+    let mut chain = TestChain::new();
+    let wish = both();
+    let (id, _) = chain.create(person(0), &wish, vec![wish.signed(person(1))]);
+    let seen = |chain: &TestChain| {
+        let record = Record::read(&chain.state, id).unwrap().unwrap();
+        agreement(&chain.state, &record).unwrap().unwrap()
+    };
+    let who =
+        |chain: &TestChain| seen(chain).parties.into_iter().map(|party| (party.account, party.has_agreed));
+    let [one, two] = [1, 2].map(|n| person(n).address);
+    assert_eq!(who(&chain).collect::<Vec<_>>(), [(one, true), (two, false)]);
+    assert_eq!(seen(&chain).parties[1].key.encoded(), &Key::from(person(2)).encoded());
+    // A rotation voids what the old key signed.
+    let key = Key::from(person(7));
+    chain.produce(vec![rotating(person(1), 0, &key.encoded(), 1, std::slice::from_ref(&key))]);
+    assert_eq!(who(&chain).collect::<Vec<_>>(), [(one, false), (two, false)]);
+    assert_eq!((seen(&chain).parties[0].key.encoded(), seen(&chain).signers.len()), (&key.encoded(), 1));
 }
 
 /// HEDERA-03: a key that nobody asked for is an error, on create as on sign.

@@ -5,11 +5,11 @@
 
 use crate::{
     doors::Door,
-    ledger::Ledger,
+    ledger::{Ledger, read_slot},
     record::{Record, epoch_slot},
 };
 use alloy_primitives::{Address, U256};
-use almanac_primitives::{StateKey, StateRead, StateReadError, addresses::LEDGER, state::decode_slot};
+use almanac_primitives::{StateRead, StateReadError};
 
 /// The epoch of a door's owner.
 pub fn epoch<L: Ledger>(ledger: &mut L, door: Door, owner: Address) -> Result<u64, L::Error> {
@@ -34,7 +34,6 @@ pub fn is_stale<L: Ledger>(ledger: &mut L, record: &Record) -> Result<bool, L::E
 /// The same, from a state. A slot that cannot be decoded has cancelled nothing.
 pub fn read_is_stale(state: &dyn StateRead, record: &Record) -> Result<bool, StateReadError> {
     let Some(born) = record.body.terms.epoch() else { return Ok(false) };
-    let stored = state.read(StateKey::Slot(LEDGER, epoch_slot(record.body.door(), record.body.owner)))?;
-    let epoch: u64 = stored.and_then(|stored| decode_slot(&stored).ok()).unwrap_or_default().saturating_to();
+    let epoch: u64 = read_slot(state, epoch_slot(record.body.door(), record.body.owner))?.saturating_to();
     Ok(epoch > born)
 }

@@ -33,6 +33,14 @@ impl PartyKey {
         *account
     }
 
+    /// The key itself.
+    pub fn into_key(self) -> KeyTree {
+        match self {
+            Self::Own(account) => KeyTree::single(Leaf::Secp256k1(account)),
+            Self::Recorded(_, key) => key,
+        }
+    }
+
     /// How many leaves it has.
     pub fn leaves(&self) -> usize {
         match self {

@@ -25,7 +25,7 @@ pub use code::Code;
 pub use consent::{Consent, Counted, PartyKey, consent, is_required, parties};
 pub use fund::{fund, fund_slot, give, take};
 pub use identity::{Identity, identity_slot, is_identity_slot};
-pub use signer::{Added, Signer, add, signer_slots, signers};
+pub use signer::{Added, Signer, add, read_signers, signer_slots, signers};
 pub use tally::Tally;
 pub use terms::SignedTerms;
 pub use throttle::{Bucket, Busy, Share};

@@ -1,9 +1,12 @@
 //! Recorded signatures.
 
 use super::Tally;
-use crate::{ledger::Ledger, record::SIGNER_KIND};
+use crate::{
+    ledger::{Ledger, read_slot},
+    record::SIGNER_KIND,
+};
 use alloy_primitives::{Address, B256, U256};
-use almanac_primitives::{ScheduleId, keys::Leaf, params::SIGNED_SIGNERS_MAX};
+use almanac_primitives::{ScheduleId, StateRead, StateReadError, keys::Leaf, params::SIGNED_SIGNERS_MAX};
 
 const SECP256K1: u8 = 1;
 const ED25519: u8 = 2;
@@ -113,14 +116,24 @@ pub fn signers<L: Ledger>(
     id: ScheduleId,
     tally: &Tally,
 ) -> Result<Vec<Option<Signer>>, L::Error> {
-    (0..bounded(tally)).map(|n| signer(ledger, id, n)).collect()
+    (0..bounded(tally)).map(|n| signer(|slot| ledger.load(slot), id, n)).collect()
 }
 
-fn signer<L: Ledger>(ledger: &mut L, id: ScheduleId, n: u64) -> Result<Option<Signer>, L::Error> {
+/// The same, from a state.
+pub fn read_signers(state: &dyn StateRead, id: ScheduleId) -> Result<Vec<Signer>, StateReadError> {
+    let count = bounded(&Tally::read(state, id)?);
+    (0..count).filter_map(|n| signer(|slot| read_slot(state, slot), id, n).transpose()).collect()
+}
+
+fn signer<E>(
+    mut load: impl FnMut(U256) -> Result<U256, E>,
+    id: ScheduleId,
+    n: u64,
+) -> Result<Option<Signer>, E> {
     let [slot, key_slot] = signer_slots(id, n);
-    let word = ledger.load(slot)?;
+    let word = load(slot)?;
     let is_keyed = word.to_be_bytes::<32>()[0] == ED25519;
-    let key = if is_keyed { ledger.load(key_slot)? } else { U256::ZERO };
+    let key = if is_keyed { load(key_slot)? } else { U256::ZERO };
     Ok(Signer::from_words(word, || key))
 }
 

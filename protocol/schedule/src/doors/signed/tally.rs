@@ -2,11 +2,11 @@
 
 use super::Consent;
 use crate::{
-    ledger::Ledger,
+    ledger::{Ledger, read_slot},
     record::{TALLY_FIELD, slot},
 };
 use alloy_primitives::U256;
-use almanac_primitives::{ScheduleId, TimestampMs};
+use almanac_primitives::{ScheduleId, StateRead, StateReadError, TimestampMs};
 
 const CREATED_NESTED: u64 = 1;
 /// First of the bits that mark accounts which agreed by nested calls only.
@@ -28,13 +28,22 @@ pub struct Tally {
 impl Tally {
     /// Reads the tally of a schedule.
     pub fn load<L: Ledger>(ledger: &mut L, id: ScheduleId) -> Result<Self, L::Error> {
-        let [signers, flags, ended, _] = ledger.load(slot(id, TALLY_FIELD))?.into_limbs();
-        Ok(Self {
+        ledger.load(slot(id, TALLY_FIELD)).map(Self::from_word)
+    }
+
+    /// The same, from a state.
+    pub fn read(state: &dyn StateRead, id: ScheduleId) -> Result<Self, StateReadError> {
+        read_slot(state, slot(id, TALLY_FIELD)).map(Self::from_word)
+    }
+
+    fn from_word(word: U256) -> Self {
+        let [signers, flags, ended, _] = word.into_limbs();
+        Self {
             signers,
             is_created_nested: flags & CREATED_NESTED != 0,
             nested: u16::try_from((flags >> NESTED_SHIFT) & u64::from(u16::MAX)).expect("masked to 16 bits"),
             ended: (ended > 0).then_some(TimestampMs(ended)),
-        })
+        }
     }
 
     /// Writes it.

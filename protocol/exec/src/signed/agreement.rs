@@ -1,0 +1,44 @@
+//! Who a schedule waits for, for those who only look: the rules are the door's.
+
+use super::keys::{count, load_parties};
+use crate::{error::StateFault, state::BlockState};
+use alloy_primitives::Address;
+use almanac_primitives::{StateRead, keys::KeyTree};
+use almanac_schedule::{
+    Record,
+    signed::{Consent, PartyKey, Signer, consent, parties, read_signers},
+};
+
+/// Whose agreement a schedule needs, and what it has.
+#[derive(Clone, Debug)]
+pub struct Agreement {
+    /// The accounts that must agree, in the order in which the schedule names them.
+    pub parties: Vec<Party>,
+    /// What is recorded, in the order in which it came; a key that was replaced since then among them.
+    pub signers: Vec<Signer>,
+}
+
+/// An account that must agree.
+#[derive(Clone, Debug)]
+pub struct Party {
+    /// The account.
+    pub account: Address,
+    /// Its present key.
+    pub key: KeyTree,
+    /// Whether what is recorded satisfies that key.
+    pub has_agreed: bool,
+}
+
+/// Whose agreement a schedule needs by the present keys of a state; `None` for one that no signature triggers.
+pub fn agreement(state: &dyn StateRead, record: &Record) -> Result<Option<Agreement>, StateFault> {
+    let Some(terms) = record.body.terms.signed() else { return Ok(None) };
+    let signers = read_signers(state, record.id)?;
+    let mut keys = BlockState::new(state);
+    let counted = count(&mut keys, signers.iter())?;
+    let parties = load_parties(&mut keys, parties(terms, &record.body))?;
+    let look = |party: PartyKey| {
+        let has_agreed = consent(&party, &counted) != Consent::Missing;
+        Party { account: party.account(), key: party.into_key(), has_agreed }
+    };
+    Ok(Some(Agreement { parties: parties.into_iter().map(look).collect(), signers }))
+}
