@@ -15,7 +15,7 @@ use crate::support::{
     cron::*,
     market::{self, IScheduledTransactions, ScheduledTransaction, TransactionScheduledEvent},
     native::*,
-    signed::{self, Wish, deleting, service_call, signing},
+    signed::{self, ServiceCall, Wish, deleting, service_call, signing},
     *,
 };
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, address, hex};
@@ -25,10 +25,10 @@ use almanac_exec::{
     prefetch, simulate, simulate_in,
 };
 use almanac_primitives::{
-    Gas, RecoveredTransaction, StateKey, StateRead, StateReadError,
+    Gas, RecoveredTransaction, ScheduleId, StateKey, StateRead, StateReadError,
     addresses::{
-        ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, LEDGER, PARAMETERS, SCHEDULE_SERVICE,
-        SCHEDULED_TRANSACTIONS,
+        ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, HIP1215_SERVICE, LEDGER, PARAMETERS,
+        SCHEDULE_SERVICE, SCHEDULED_TRANSACTIONS,
     },
     params::BLOCK_GAS_MAX,
 };
@@ -38,6 +38,8 @@ use commonware_runtime::{Runner as _, tokio};
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
 alloy_sol_types::sol!("../../contracts/IAccounts.sol");
+alloy_sol_types::sol!("../../contracts/IHederaScheduleService.sol");
+use IHederaScheduleService as hip1215;
 alloy_sol_types::sol!("../../contracts/IDeveloper.sol");
 
 /// Ethereum's ecMul: the precompile that borrows its input and charges first, as all should.
@@ -73,7 +75,11 @@ fn with_data(name: &'static str, fill: [u8; 32], head: impl Fn(usize) -> Vec<u8>
 
 /// An order whose data is as long as wanted, less the data.
 fn order_head<C: SolCall>(call: &C, data_bytes: usize) -> Vec<u8> {
-    let mut encoded = call.abi_encode();
+    with_length(call.abi_encode(), data_bytes)
+}
+
+/// Arguments that end with bytes, of which there are none yet, as if there were so many.
+fn with_length(mut encoded: Vec<u8>, data_bytes: usize) -> Vec<u8> {
     // The data was empty, so the last word is its length.
     let place = encoded.len() - 32;
     encoded[place..].copy_from_slice(&U256::from(data_bytes).to_be_bytes::<32>());
@@ -425,14 +431,16 @@ fn attack_27_every_entry_is_worth_its_gas() {
 /// The table of `make bench-prices`. A line is the time for its gas in a loop, over a store on disk, against the median
 /// of plain work.
 fn table(median: f64) -> Vec<(String, f64)> {
-    let (chain, id) = chain_with_job(wide_chain());
+    let (mut chain, id) = chain_with_job(wide_chain());
     let mut entries = other_entries();
     entries.extend(cron_entries(&chain, id));
     entries.extend(callback_entries(&chain, id));
     entries.extend(market_entries(&chain));
     entries.extend(parameter_entries());
     entries.extend(account_entries());
-    entries.extend(signed_entries());
+    let id = waiting_schedule(&mut chain);
+    entries.extend(signed_entries(id));
+    entries.extend(hip1215_entries(&chain, id));
     let mut measured = measure_all(chain, &entries, median);
     let mut genesis = developer_genesis();
     genesis.parameters.insert("block_gas_max".into(), 120_000_000);
@@ -515,10 +523,24 @@ fn attack_27_input_is_paid_for_before_it_is_touched() {
 /// call of it costs but nothing for the input.
 #[test]
 fn attack_27_schedulers_pay_for_input_before_it_is_touched() {
+    let (chain, id) = chain_with_job(wide_chain());
+    let entries = callback_entries(&chain, id).into_iter().chain(market_entries(&chain));
+    check_input_is_paid_for(&chain, 1_000, entries);
+}
+
+/// The same for HIP-1215, whose answers to long inputs are codes.
+#[test]
+fn attack_27_hip1215_pays_for_input_before_it_is_touched() {
+    let mut chain = wide_chain();
+    let id = waiting_schedule(&mut chain);
+    check_input_is_paid_for(&chain, 100, hip1215_entries(&chain, id));
+}
+
+/// Each call asks for `least` gas and what its input costs, and takes no time without them.
+fn check_input_is_paid_for(chain: &TestChain, least: u64, entries: impl IntoIterator<Item = Entry>) {
     // The memory takes 8.6 M of it.
     const GAS: u64 = 9_500_000;
     const FLAT_GAS: u64 = 1_000;
-    let (chain, id) = chain_with_job(wide_chain());
     let largest = |entry: &Entry| entry.inputs.last().unwrap().1.clone();
     let looper = |entry: &Entry, gas| Looper {
         scheme: Scheme::Call,
@@ -527,15 +549,15 @@ fn attack_27_schedulers_pay_for_input_before_it_is_touched() {
         value: entry.value,
         gas,
     };
-    let fair = time_per_gas(&chain, &looper(&plain("ecMul", EC_MUL, vec![]), 0), GAS);
-    for entry in callback_entries(&chain, id).into_iter().chain(market_entries(&chain)) {
+    let fair = time_per_gas(chain, &looper(&plain("ecMul", EC_MUL, vec![]), 0), GAS);
+    for entry in entries {
         let input_gas = 12 * largest(&entry).length.div_ceil(32) as u64;
         // A call with value brings gas of its own.
         let stipend = if entry.value.is_zero() { 0 } else { 2_300 };
-        let needed = gas_needed(&chain, &looper(&entry, 0)) + stipend;
-        assert!(needed >= FLAT_GAS + input_gas, "{} asks for {needed} gas", entry.name);
+        let needed = gas_needed(chain, &looper(&entry, 0)) + stipend;
+        assert!(needed >= least + input_gas, "{} asks for {needed} gas", entry.name);
         for gas in [0, FLAT_GAS] {
-            let ratio = time_per_gas(&chain, &looper(&entry, gas), GAS) / fair;
+            let ratio = time_per_gas(chain, &looper(&entry, gas), GAS) / fair;
             println!("{}, {gas} gas: {ratio:.1} x ecMul", entry.name);
             assert!(ratio < 5.0, "{} with {gas} gas takes {ratio:.0} times as long as ecMul", entry.name);
         }
@@ -623,8 +645,34 @@ fn attack_27_a_read_is_paid_for_before_it_is_made() {
     }
 }
 
-/// Every method of the schedule service, with as many signatures as a call may bring.
-fn signed_entries() -> Vec<Entry> {
+/// A schedule that is as dear to read as can be: a long body, and all of eight signatures but the last.
+fn waiting_wish() -> Wish {
+    let call = |n| ServiceCall {
+        data: vec![7; 1_500].into(),
+        ..service_call(Key::from(ed_person(n)).address(), contracts::COUNTER)
+    };
+    let admin_key = threshold(1, &(0..32).map(|n| Key::from(ed_person(n)).encoded()).collect::<Vec<_>>());
+    let mut wish = Wish { admin_key, ..Wish::new((0..8).map(call).collect()) };
+    wish.body.gasLimit = 5_000_000;
+    wish
+}
+
+/// Creates it, and fills the fund of the contract that calls.
+fn waiting_schedule(chain: &mut TestChain) -> ScheduleId {
+    let wish = waiting_wish();
+    let caller = person(5).address.create(chain.nonce(person(5).address));
+    let nonce = chain.nonce(person(0).address);
+    let entries = (0..7).map(|n| wish.signed(ed_person(n))).collect();
+    let create = call(person(0), nonce, SCHEDULE_SERVICE, wish.create(entries), 10_000_000);
+    let produced = chain.produce(vec![create, signed::funding(person(0), nonce + 1, caller, 10u64.pow(18))]);
+    let outcomes: Vec<_> = produced.output.receipts.iter().map(|receipt| &receipt.outcome).collect();
+    assert!(outcomes.iter().all(|outcome| outcome.is_success()), "{outcomes:?}");
+    signed::created(produced.receipt(0))
+}
+
+/// Every method of the schedule service, with as many signatures as a call may bring, for a schedule that waits and for
+/// none.
+fn signed_entries(id: ScheduleId) -> Vec<Entry> {
     let leaves: Vec<Key> = (0..32).map(|n| ed_person(n).into()).collect();
     let calls: Vec<_> =
         leaves[..8].iter().map(|key| service_call(key.address(), contracts::COUNTER)).collect();
@@ -633,14 +681,24 @@ fn signed_entries() -> Vec<Entry> {
         ..Wish::new(calls)
     };
     let entries: Vec<_> = leaves[..8].iter().map(|key| wish.signed(*key)).collect();
-    let unknown = almanac_primitives::ScheduleId(7);
+    let unknown = ScheduleId(7);
     let (body, key, account) = (wish.bytes(), wish.admin_key.clone(), person(0).address);
-    let methods: [(&str, Vec<u8>); 9] = [
+    let waiting = waiting_wish();
+    let known: Vec<_> = (0..7).map(|n| waiting.signed(ed_person(n))).collect();
+    // The last of them is of another round, so all are checked for nothing.
+    let stale = Wish { round: 1, ..waiting.clone() }.signed(ed_person(6));
+    let wrong: Vec<_> = known[..6].iter().cloned().chain([stale]).collect();
+    let methods: [(&str, Vec<u8>); 14] = [
         ("createSchedule", wish.create(vec![])),
         ("createSchedule, signed", wish.create(entries.clone())),
+        ("createSchedule, pending", waiting.create(known.clone())),
         ("signSchedule, unknown", signing(unknown, entries.clone())),
+        ("signSchedule, nothing new", signing(id, known)),
+        ("signSchedule, the last is wrong", signing(id, wrong.clone())),
         ("deleteSchedule, unknown", deleting(unknown, entries)),
+        ("deleteSchedule, wrong", deleting(id, wrong)),
         ("getScheduleInfo, unknown", signed::getScheduleInfoCall { scheduleID: 7 }.abi_encode()),
+        ("getScheduleInfo", signed::getScheduleInfoCall { scheduleID: id.0 }.abi_encode()),
         (
             "roundOf",
             signed::roundOfCall { transactionBody: body, adminKey: key, payer: Address::ZERO }.abi_encode(),
@@ -652,8 +710,73 @@ fn signed_entries() -> Vec<Entry> {
         ("fundOf", signed::fundOfCall { account }.abi_encode()),
         ("withdraw", signed::withdrawCall { amount: U256::ONE }.abi_encode()),
     ];
-    methods.into_iter().map(|(name, head)| plain(name, SCHEDULE_SERVICE, head)).collect()
+    let fund = plain("fund, paid", SCHEDULE_SERVICE, signed::fundCall { account }.abi_encode());
+    let no_method = plain("schedule service, no method", SCHEDULE_SERVICE, vec![1, 2, 3, 4]);
+    let methods = methods.into_iter().map(|(name, head)| plain(name, SCHEDULE_SERVICE, head));
+    methods.chain([Entry { value: U256::ONE, ..fund }, no_method]).collect()
 }
+
+/// Every method of HIP-1215, by a contract with a fund; the facades at a schedule's address, and where there is none.
+fn hip1215_entries(chain: &TestChain, id: ScheduleId) -> Vec<Entry> {
+    let second = U256::from(chain.next_seconds() + HOUR);
+    let (to, payer) = (contracts::COUNTER, person(0).address);
+    let (gas, value, data) = (U256::from(100_000), 0, Bytes::new());
+    let schedule = Address::from_word(U256::from(id.0).into());
+    let order =
+        hip1215::scheduleCallCall { to, expirySecond: second, gasLimit: gas, value, callData: data.clone() };
+    let for_payer = hip1215::scheduleCallWithPayerCall {
+        to,
+        payer,
+        expirySecond: second,
+        gasLimit: gas,
+        value,
+        callData: data.clone(),
+    };
+    let on_signature = hip1215::executeCallOnPayerSignatureCall {
+        to,
+        payer,
+        expirySecond: second,
+        gasLimit: gas,
+        value,
+        callData: data.clone(),
+    };
+    let named = |name, entry: Entry| Entry { name, to: HIP1215_SERVICE, ..entry };
+    let native = hip1215::scheduleNativeCall { systemContractAddress: to, callData: data.clone(), payer };
+    let capacity = hip1215::hasScheduleCapacityCall { expirySecond: second, gasLimit: gas };
+    let own: [(&str, Vec<u8>); 9] = [
+        ("0x16b, no input", vec![]),
+        ("0x16b, no method", vec![1, 2, 3, 4]),
+        ("0x16b deleteSchedule", hip1215::deleteSchedule_0Call { scheduleAddress: schedule }.abi_encode()),
+        (
+            "0x16b deleteSchedule, unknown",
+            hip1215::deleteSchedule_0Call { scheduleAddress: payer }.abi_encode(),
+        ),
+        ("0x16b deleteSchedule()", hip1215::deleteSchedule_1Call {}.abi_encode()),
+        ("0x16b hasScheduleCapacity", capacity.abi_encode()),
+        ("0x16b authorizeSchedule", hip1215::authorizeScheduleCall { schedule }.abi_encode()),
+        ("0x16b signSchedule()", hip1215::signSchedule_0Call {}.abi_encode()),
+        ("0x16b signSchedule", hip1215::signSchedule_1Call { schedule, signatureMap: data }.abi_encode()),
+    ];
+    let with_bytes = |name, call: Vec<u8>| {
+        let head = move |bytes| with_length(call.clone(), bytes);
+        named(name, with_data("", [7; 32], head))
+    };
+    let mut entries = vec![
+        with_bytes("0x16b scheduleCall", order.abi_encode()),
+        with_bytes("0x16b scheduleCallWithPayer", for_payer.abi_encode()),
+        with_bytes("0x16b executeCallOnPayerSignature", on_signature.abi_encode()),
+        plain("0x16b scheduleNative", HIP1215_SERVICE, native.abi_encode()),
+    ];
+    entries.extend(own.into_iter().map(|(name, head)| plain(name, HIP1215_SERVICE, head)));
+    for (name, at) in [("a facade", schedule), ("a facade of nobody", NO_SCHEDULE)] {
+        entries.push(plain(name, at, hip1215::deleteSchedule_1Call {}.abi_encode()));
+    }
+    entries.push(plain("signSchedule() of a facade", schedule, hip1215::signSchedule_0Call {}.abi_encode()));
+    entries
+}
+
+/// An address that could be a schedule's.
+const NO_SCHEDULE: Address = address!("0x000000000000000000000000ffffffffffffffff");
 
 /// A call of each method of the schedule service that reads something, by person 0, who has created one.
 fn signed_calls(chain: &mut TestChain) -> Vec<(Address, U256, Bytes)> {
@@ -674,7 +797,42 @@ fn signed_calls(chain: &mut TestChain) -> Vec<(Address, U256, Bytes)> {
         signed::getScheduleInfoCall { scheduleID: id.0 }.abi_encode(),
         signed::fundOfCall { account }.abi_encode(),
     ];
-    inputs.into_iter().map(|input| (SCHEDULE_SERVICE, U256::ZERO, input.into())).collect()
+    let calls = inputs.into_iter().map(|input| (SCHEDULE_SERVICE, U256::ZERO, input.into()));
+    calls.chain(hip1215_calls(chain, id)).collect()
+}
+
+/// A call of each method of HIP-1215 that reads something, by person 0, who has a fund.
+fn hip1215_calls(chain: &mut TestChain, id: ScheduleId) -> Vec<(Address, U256, Bytes)> {
+    let nonce = chain.nonce(person(0).address);
+    chain.produce(vec![signed::funding(person(0), nonce, person(0).address, 10u64.pow(18))]);
+    let (second, gas) = (U256::from(chain.next_seconds() + HOUR), U256::from(100_000));
+    let schedule = Address::from_word(U256::from(id.0).into());
+    let order = hip1215::scheduleCallCall {
+        to: contracts::COUNTER,
+        expirySecond: second,
+        gasLimit: gas,
+        value: 0,
+        callData: Bytes::new(),
+    };
+    let on_signature = hip1215::executeCallOnPayerSignatureCall {
+        to: contracts::COUNTER,
+        payer: person(1).address,
+        expirySecond: second,
+        gasLimit: gas,
+        value: 0,
+        callData: Bytes::new(),
+    };
+    let capacity = hip1215::hasScheduleCapacityCall { expirySecond: second, gasLimit: gas };
+    let calls = [
+        (HIP1215_SERVICE, order.abi_encode()),
+        (HIP1215_SERVICE, on_signature.abi_encode()),
+        (HIP1215_SERVICE, hip1215::deleteSchedule_0Call { scheduleAddress: schedule }.abi_encode()),
+        (HIP1215_SERVICE, capacity.abi_encode()),
+        (HIP1215_SERVICE, hip1215::authorizeScheduleCall { schedule }.abi_encode()),
+        (schedule, hip1215::signSchedule_0Call {}.abi_encode()),
+        (schedule, hip1215::deleteSchedule_1Call {}.abi_encode()),
+    ];
+    calls.into_iter().map(|(to, input)| (to, U256::ZERO, input.into())).collect()
 }
 
 /// Every method of the scheduled transactions.
