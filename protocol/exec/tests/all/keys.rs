@@ -17,7 +17,7 @@ use almanac_primitives::{
 sol!("../../contracts/IAccounts.sol");
 use IAccounts::{
     AccountCreated, AccountTaken, KeyRefused, KeyRotated, NotTopLevel, ProofMissing, addressOfKeyCall,
-    createAccountCall, isSatisfiedCall, keyOfCall, rotateKeyCall, rotationDigestCall,
+    createAccountCall, isSatisfiedCall, keyOfCall, rotationDigestCall,
 };
 
 fn call_of(sender: Address, nonce: u64, target: Address) -> NativeTransaction {
@@ -27,8 +27,7 @@ fn call_of(sender: Address, nonce: u64, target: Address) -> NativeTransaction {
 
 /// Calldata that rotates the key of `account` for the n-th time, with proofs of `keys`.
 fn rotation(account: Address, key: &Bytes, number: u64, keys: &[Key]) -> Bytes {
-    let digest = rotation_digest(&CHAIN, account, key, number);
-    rotateKeyCall { key: key.clone(), proofs: sign_all(keys, digest) }.abi_encode().into()
+    rotation_on(&CHAIN, account, key, number, keys)
 }
 
 /// An ordinary transaction of an account with its own key that rotates to `key`.

@@ -5,6 +5,7 @@
 
 pub mod contracts;
 pub mod native;
+pub mod signed;
 
 use crate::{
     addresses::DEVELOPER,

@@ -3,11 +3,17 @@
 use super::{CHAIN, Person};
 use crate::{
     chain::Chain,
-    keys::{KeyTree, Leaf, SecretKey},
+    keys::{KeyTree, Leaf, SecretKey, rotation_digest},
     native::{Kind, NativeCall, NativeTransaction},
     transaction::UserTransaction,
 };
+use accounts::IAccounts::rotateKeyCall;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use alloy_sol_types::SolCall as _;
+
+mod accounts {
+    alloy_sol_types::sol!("../../contracts/IAccounts.sol");
+}
 
 /// Somebody with an Ed25519 key.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +93,12 @@ pub fn sign_all(keys: &[Key], digest: B256) -> Vec<Bytes> {
     let mut keys = keys.to_vec();
     keys.sort_by_key(Key::leaf);
     keys.iter().map(|key| key.sign(digest)).collect()
+}
+
+/// Calldata that rotates the key of `account` for the n-th time, with proofs of `keys`.
+pub fn rotation_on(chain: &Chain, account: Address, key: &Bytes, number: u64, keys: &[Key]) -> Bytes {
+    let digest = rotation_digest(chain, account, key, number);
+    rotateKeyCall { key: key.clone(), proofs: sign_all(keys, digest) }.abi_encode().into()
 }
 
 pub fn native_call(to: Address, value: u64, input: impl Into<Bytes>) -> NativeCall {
