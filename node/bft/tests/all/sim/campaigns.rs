@@ -52,6 +52,7 @@ impl Campaign {
             Mark::Overload,
             Mark::Copied,
             Mark::LateCrash,
+            Mark::SpentSignature,
         ];
         Self { name: "swarm", draw: Scenario::swarm, seeds: 60, marks }
     }

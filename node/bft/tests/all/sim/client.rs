@@ -1,6 +1,13 @@
 //! A client that has a job and sends transfers to one validator until they are final.
 
-use crate::sim::{machine::Machine, market, opened::Store, orderless, orders::Orders};
+use crate::sim::{
+    machine::Machine,
+    market,
+    opened::Store,
+    orderless,
+    orders::Orders,
+    signed::{self, Party},
+};
 use alloy_primitives::{Address, U256};
 use almanac_bft::Replica;
 use almanac_consensus::Admission;
@@ -49,12 +56,15 @@ pub struct Client {
     pub has_market: bool,
     /// Orderless transactions that its validator's pool gets again and again.
     pub orderless: Arc<Vec<RecoveredTransaction>>,
+    /// Who makes and signs schedules that wait for signatures, if anybody does.
+    pub signed: Option<Arc<signed::Group>>,
 }
 
 impl Client {
     pub async fn run(self, context: Machine) {
         let mut orders = Orders::new(self.index, self.run_gas);
         let mut signed = BTreeMap::new();
+        let mut party = self.signed.clone().map(|group| Party::new(self.index, group));
         for round in 1.. {
             let elsewhere = self.elsewhere(round);
             if let Some(order) = orders.next(&context, &self.replica, &self.archive).await {
@@ -64,6 +74,10 @@ impl Client {
                 for order in market::orders(self.index, &self.replica).await {
                     self.submit(&order, elsewhere.as_ref());
                 }
+            }
+            if let Some(party) = &mut party {
+                let next = party.next(&context, &self.replica, &self.archive).await;
+                next.iter().flatten().for_each(|transaction| self.submit(transaction, elsewhere.as_ref()));
             }
             self.transfer(&mut signed, elsewhere.as_ref()).await;
             let now = context.current().duration_since(UNIX_EPOCH).expect("simulated time starts there");

@@ -1,11 +1,11 @@
 //! Work that the chain runs by itself: each client has a series of calls, and none may be lost or done twice.
 
-use crate::sim::{market, opened::Store};
+use crate::sim::{market, opened::Store, signed};
 use alloy_primitives::{Address, Bytes, TxKind, U256};
 use alloy_sol_types::{SolCall as _, SolEvent as _};
 use almanac_bft::Replica;
 use almanac_primitives::{
-    ScheduleId, ScheduleRef, StateKey, TimestampMs, UserTransaction,
+    Receipt, ScheduleId, ScheduleRef, StateKey, TimestampMs, UserTransaction,
     addresses::CRON_REGISTRY,
     state::decode_slot,
     testing::{Person, contracts::COUNTER, eip1559, sign},
@@ -57,7 +57,12 @@ pub fn schedule(owner: Person, nonce: u64, first: u64, run_gas: u64) -> UserTran
 
 /// How many runs the contract that they call has counted. `None` where the chain moves on while it is read.
 pub async fn counted(replica: &Replica<Store>) -> Option<U256> {
-    let slot = StateKey::Slot(COUNTER, CRON_REGISTRY.into_word().into());
+    calls_of(replica, CRON_REGISTRY).await
+}
+
+/// How many calls of an account that contract has counted.
+pub async fn calls_of(replica: &Replica<Store>, caller: Address) -> Option<U256> {
+    let slot = StateKey::Slot(COUNTER, caller.into_word().into());
     let stored = replica.tip().state.get_many(&[slot]).await.ok()?.remove(0);
     Some(stored.map_or(U256::ZERO, |bytes| decode_slot(&bytes).unwrap()))
 }
@@ -127,7 +132,8 @@ pub fn scheduled(chain: &[ArchivedBlock]) -> BTreeMap<ScheduleId, Job> {
 fn runs(chain: &[ArchivedBlock]) -> Result<BTreeMap<ScheduleRef, usize>, String> {
     let mut runs = BTreeMap::new();
     for (position, archived) in chain.iter().enumerate() {
-        let of_jobs = archived.receipts.iter().filter(|receipt| !market::is_run(receipt));
+        let is_job = |receipt: &&Receipt| !market::is_run(receipt) && !signed::is_run(receipt);
+        let of_jobs = archived.receipts.iter().filter(is_job);
         for run in of_jobs.filter_map(|receipt| receipt.schedule_ref) {
             if let Some(before) = runs.insert(run, position) {
                 return Err(format!("{run:?} happened in blocks {before} and {position}"));

@@ -66,6 +66,8 @@ pub enum Mark {
     LateCrash,
     /// A proposer lied.
     Told(Lie),
+    /// A signature was refused since its round had passed.
+    SpentSignature,
     /// Two votes that conflict were reported.
     Evidence,
     /// A validator proposed two blocks in one view.

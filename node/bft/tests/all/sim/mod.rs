@@ -34,6 +34,7 @@ mod orders;
 mod properties;
 mod run;
 mod scenario;
+mod signed;
 mod tamper;
 mod times;
 mod troubles;

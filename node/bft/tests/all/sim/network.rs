@@ -14,7 +14,7 @@ use crate::sim::{
     market,
     marks::{Mark, Marks},
     node::{self, Node},
-    opened, orderless, orders,
+    opened, orderless, orders, signed,
     twins::Half,
     votes::Votes,
     witness::Log,
@@ -66,6 +66,8 @@ pub struct Network {
     pub transfers_ahead: u64,
     /// Whether clients have scheduled transactions, beside their jobs.
     pub has_market: bool,
+    /// Whether clients have schedules that wait for signatures.
+    pub has_signed: bool,
     /// Orderless transactions that every pool gets again and again.
     pub orderless: Arc<Vec<RecoveredTransaction>>,
     /// Simulated time that a transaction takes to execute.
@@ -139,9 +141,14 @@ impl Network {
         for client in 0..size {
             let funded = genesis.allocations[&person(client).address].clone();
             genesis.allocations.insert(orders::owner(client).address, funded.clone());
+            genesis.allocations.insert(signed::relay(client as usize).address, funded.clone());
             if has_market {
                 genesis.allocations.insert(market::owner(client).address, funded);
             }
+        }
+        let funded = genesis.allocations[&person(0).address].clone();
+        for account in [signed::treasury(), signed::creator()] {
+            genesis.allocations.insert(account.address, funded.clone());
         }
         genesis.parameters.insert(CRON_INTERVAL_SECONDS_MIN.name.to_owned(), 1);
         let marks = Marks::default();
@@ -167,6 +174,7 @@ impl Network {
             transfers: 20,
             transfers_ahead: 3,
             has_market,
+            has_signed: false,
             orderless: Arc::default(),
             transaction_time: Duration::ZERO,
             run_time: Duration::ZERO,

@@ -16,6 +16,7 @@ use crate::sim::{
     network::Network,
     opened::{Opened, Place, Store},
     run::milliseconds,
+    signed,
     twins::Half,
     wire::{WireReceiver, WireSender},
     witness::Witness,
@@ -372,6 +373,7 @@ impl Surroundings {
                 run_gas: network.run_gas(),
                 has_market: network.has_market,
                 orderless: network.orderless.clone(),
+                signed: network.has_signed.then(|| Arc::new(signed::Group::of(&network))),
             };
             context.child("client").spawn(|context| client.run(context));
         }

@@ -5,7 +5,7 @@ use crate::sim::{
     jobs, market,
     network::Network,
     node::Node,
-    orderless,
+    orderless, signed,
 };
 use alloy_primitives::U256;
 use almanac_bft::certificate;
@@ -66,6 +66,10 @@ impl ExitCondition<PublicKey, Node> for Finished {
                 }
                 let runs = U256::from(self.network.participants().count() as u64 * jobs::RUNS);
                 if jobs::counted(&replica).await.is_none_or(|counted| counted < runs) {
+                    return Ok(false);
+                }
+                let is_signed = signed::executed(&replica).await >= Some(signed::EXECUTIONS);
+                if self.network.has_signed && !is_signed {
                     return Ok(false);
                 }
             }
@@ -142,6 +146,10 @@ impl Agreement {
         if self.network.has_market {
             market::check(&self.chain.lock().unwrap(), self.network.participants().count())?;
         }
+        if self.network.has_signed {
+            let group = signed::Group::of(&self.network);
+            signed::check(&self.chain.lock().unwrap(), &group, &self.network.marks)?;
+        }
         orderless::check(&self.chain.lock().unwrap(), &self.network.orderless)?;
         self.check_count(&nodes, runs).await
     }
@@ -166,6 +174,10 @@ impl Agreement {
             let counted = jobs::counted(&replica).await.ok_or("the chain moved on")?;
             if counted != U256::from(runs) {
                 return Err(format!("validator {}: {counted} runs instead of {runs}", node.index));
+            }
+            let executed = signed::executed(&replica).await.ok_or("the chain moved on")?;
+            if self.network.has_signed && executed != signed::EXECUTIONS {
+                return Err(format!("validator {}: {executed} executions of what was signed", node.index));
             }
         }
         Ok(())

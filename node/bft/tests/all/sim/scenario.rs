@@ -30,6 +30,7 @@ impl Scenario {
     fn new(draw: &mut Draw) -> Self {
         let mut network = Network::new(draw.one_of(&[4, 4, 4, 7]));
         network.transfers = 10;
+        network.has_signed = true;
         network.unsynced = draw.one_of(&[Unsynced::Lost, Unsynced::Kept, Unsynced::Prefix, Unsynced::Subset]);
         Self { network, links: good(), faults: Faults::default(), height: HEIGHT }
     }
