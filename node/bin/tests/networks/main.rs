@@ -12,6 +12,7 @@ mod network_faults;
 mod overload;
 mod pool;
 mod proofs;
+mod signed;
 mod soak;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,8 +1,11 @@
 //! Four validators as real processes on loopback.
 
-use crate::support::{
-    network::{agree_at, new_network, start, transfer_seen_by_all},
-    *,
+use crate::{
+    signed::{made_and_signed, shown_by_all},
+    support::{
+        network::{agree_at, new_network, start, transfer_seen_by_all},
+        *,
+    },
 };
 use alloy_primitives::hex;
 use almanac_bft::{Finality, Namespace, ValidatorSet};
@@ -32,6 +35,7 @@ fn check_finality(node: &Node, genesis: &Path, height: u64) {
     assert_eq!(node.result("almanac_getFinality", json!(["0xffffffff"])), Value::Null, "not there yet");
 }
 
+/// What was executed once when all had signed (HEDERA-07) shows the same everywhere, after a restart too.
 #[test]
 fn four_processes_agree_and_survive_kill_9() {
     machine::alone();
@@ -43,6 +47,8 @@ fn four_processes_agree_and_survive_kill_9() {
     for (nonce, sender) in (0..4).enumerate() {
         transfer_seen_by_all(&nodes, sender, nonce as u64);
     }
+    let executed = made_and_signed(&nodes);
+    shown_by_all(&nodes, &executed);
     let refused = nodes[0].call("anvil_mine", json!([]));
     assert_eq!(refused["error"]["code"], -32601, "no developer's controls: {refused}");
     assert_eq!(nodes[0].result("eth_accounts", json!([])), json!([]), "no keys of anybody");
@@ -96,6 +102,7 @@ fn four_processes_agree_and_survive_kill_9() {
     for number in 1..=height {
         agree_at(&nodes, number);
     }
+    shown_by_all(&nodes, &executed);
     for node in &mut nodes {
         node.signal("-TERM");
         assert!(node.wait().success(), "a validator stops in good order");
