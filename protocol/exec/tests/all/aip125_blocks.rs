@@ -323,19 +323,6 @@ fn aip125_13_finding_the_ready_ones_does_not_depend_on_what_is_pending() {
     assert!(counts[2] <= counts[0] + 12, "{counts:?}");
 }
 
-/// Counts reads.
-struct Counting<'s> {
-    state: &'s MapState,
-    reads: std::sync::atomic::AtomicUsize,
-}
-
-impl almanac_primitives::StateRead for Counting<'_> {
-    fn read(&self, key: StateKey) -> Result<Option<Bytes>, almanac_primitives::StateReadError> {
-        self.reads.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        self.state.read(key)
-    }
-}
-
 /// The vector of the specification, through the door.
 #[test]
 fn aip125_14_the_vector() {

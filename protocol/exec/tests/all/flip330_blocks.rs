@@ -432,18 +432,3 @@ fn support_reads(chain: &TestChain) -> usize {
     almanac_exec::execute(&counting, &*chain.agenda, &chain.input(), &mut source).unwrap();
     counting.reads.load(std::sync::atomic::Ordering::Relaxed)
 }
-
-struct Counting<'s> {
-    state: &'s MapState,
-    reads: std::sync::atomic::AtomicUsize,
-}
-
-impl almanac_primitives::StateRead for Counting<'_> {
-    fn read(
-        &self,
-        key: almanac_primitives::StateKey,
-    ) -> Result<Option<Bytes>, almanac_primitives::StateReadError> {
-        self.reads.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        self.state.read(key)
-    }
-}

@@ -19,6 +19,7 @@ mod flip330_examples;
 mod flip330_model;
 mod hedera_door;
 mod hedera_hip1215;
+mod hedera_load;
 mod hedera_model;
 mod hedera_runs;
 mod hedera_timed;

@@ -23,7 +23,13 @@ use almanac_primitives::{
     state::{decode_slot, encode_slot},
 };
 use almanac_schedule::{Agenda, CalendarAgenda, Record, testing as schedules};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 /// The byte of code of a system account: STOP, or INVALID where nothing answers yet.
 pub fn system_code(address: Address) -> u8 {
@@ -94,6 +100,19 @@ impl MapState {
             .filter(|(key, _)| matches!(key, StateKey::Account(_)))
             .map(|(_, bytes)| Account::decode(bytes).unwrap().balance)
             .sum()
+    }
+}
+
+/// Counts what is read of a state.
+pub struct Counting<'s> {
+    pub state: &'s MapState,
+    pub reads: AtomicUsize,
+}
+
+impl StateRead for Counting<'_> {
+    fn read(&self, key: StateKey) -> Result<Option<Bytes>, StateReadError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.state.read(key)
     }
 }
 
