@@ -64,6 +64,8 @@ interface IScheduleService {
     }
 
     event ScheduleCreated(uint64 indexed id, address indexed creator, address payer, uint32 round);
+    /// createSchedule found this one pending already: the same body, adminKey and payer.
+    event ScheduleFound(uint64 indexed id, address indexed creator);
     event ScheduleSigned(uint64 indexed id, bytes key);
     /// All have signed: it runs directly after this transaction.
     event ScheduleTriggered(uint64 indexed id);

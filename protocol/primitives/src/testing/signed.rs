@@ -18,7 +18,7 @@ alloy_sol_types::sol!(
 );
 pub use IScheduleService::{
     Body, Call as ServiceCall, Info, Refused, ScheduleCreated, ScheduleDeleted, ScheduleExecuted,
-    ScheduleExpired, ScheduleSigned, ScheduleTriggered, SignatureEntry, createScheduleCall,
+    ScheduleExpired, ScheduleFound, ScheduleSigned, ScheduleTriggered, SignatureEntry, createScheduleCall,
     deleteScheduleCall, fundCall, fundOfCall, getScheduleInfoCall, hasScheduleCapacityCall, roundOfCall,
     signScheduleCall, withdrawCall,
 };

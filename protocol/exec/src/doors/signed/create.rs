@@ -64,7 +64,12 @@ pub(super) fn create(
         Pays::FromFund => take_from_fund(call, fee)?,
     }
     let record = match found {
-        Some(record) => record,
+        Some(record) => {
+            // Who sends a transaction sees its logs, not the answer.
+            let found = IScheduleService::ScheduleFound { id: record.id.0, creator: call.caller() };
+            call.emit_from(SCHEDULE_SERVICE, &found)?;
+            record
+        }
         None => {
             let terms = SignedTerms {
                 payer,
