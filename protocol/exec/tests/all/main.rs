@@ -18,6 +18,7 @@ mod flip330_door;
 mod flip330_examples;
 mod flip330_model;
 mod hedera_door;
+mod hedera_examples;
 mod hedera_hip1215;
 mod hedera_load;
 mod hedera_model;
