@@ -20,8 +20,10 @@ if not is_almanac:
 
 SERVICE = Web3.to_checksum_address("0x000000000000000000000000000000000000a103")
 BOB = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+BOB_KEY = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 w3 = Web3(HTTPProvider(url))
 alice = Account.from_key(ALICE_KEY)
+bob = Account.from_key(BOB_KEY)
 sign_locally(w3)
 channel = grpc.insecure_channel(os.environ["CLIENT_TEST_GRPC"])
 reflection = ProtoReflectionDescriptorDatabase(channel)
@@ -95,6 +97,50 @@ def _():
     amounts = {"0x" + one.accountID.address.hex(): one.amount for one in record.transferList.accountAmounts}
     equal(amounts, {one["accountID"]: one["amount"] for one in expected["transferList"]})
     equal(amounts[BOB.lower()], "7")
+
+
+def transact(request, name, signer, nonce, **changes):
+    """Asks what to sign for a body, signs a transaction with it, and submits it."""
+    calldata = call("ScheduleService", name, request).calldata
+    fees = {"maxFeePerGas": 5_000_000_000, "maxPriorityFeePerGas": 1, "gas": 800_000, "chainId": w3.eth.chain_id}
+    signed = signer.sign_transaction({"to": SERVICE, "data": calldata, "nonce": nonce, "value": 0, **fees, **changes})
+    submitted = type(request)()
+    submitted.CopyFrom(request)
+    submitted.signedTransactionBytes = bytes(signed.raw_transaction)
+    equal(code_of(call("ScheduleService", name, submitted).nodeTransactionPrecheckCode), "OK")
+    receipt = w3.eth.wait_for_transaction_receipt(signed.hash, timeout=10, poll_latency=0.02)
+    equal(receipt.status, 1)
+    return receipt
+
+
+@check("a signed schedule leaves its records")
+def _():
+    heir = "0x00000000000000000000000000000000000000d7"
+    types = ["((address,address,uint256,bytes)[],uint64,uint256,string,uint32,uint64,bool)"]
+    body = ([(bob.address, heir, 5, b"")], 60_000, 10**12, "rent", 77, 0, False)
+    create = message("Transaction")()
+    create.scheduleCreate.transactionBody = w3.codec.encode(types, [body])
+    nonce = lambda account: w3.eth.get_transaction_count(account.address)
+    created = [transact(create, "createSchedule", alice, nonce(alice)) for _ in range(2)]
+    records = [call("RecordService", "getRecord", query(bytes(one.transactionHash))) for one in created]
+    first, same = (record.receipt.scheduleID.scheduleNum for record in records)
+    assert first > 0
+    equal(same, first)
+    sign = message("Transaction")()
+    sign.scheduleSign.scheduleID.scheduleNum = first
+    trigger = transact(sign, "signSchedule", bob, nonce(bob))
+    hashes = w3.eth.get_block(trigger.blockNumber).transactions
+    run_hash = hashes[hashes.index(trigger.transactionHash) + 1]
+    signing, run = (call("RecordService", "getRecord", query(bytes(one))) for one in [trigger.transactionHash, run_hash])
+    equal(run.consensusTimestamp.nanos - signing.consensusTimestamp.nanos, 1)
+    equal((code_of(run.receipt.status), run.memo, run.scheduleRef.scheduleNum), ("SUCCESS", "rent", first))
+    equal(signing.HasField("scheduleRef"), False)
+    inherited = run.transactionID
+    equal((inherited.scheduled, inherited.nonce, inherited.accountID.address), (True, 77, bytes.fromhex(alice.address[2:])))
+    equal(inherited.transactionValidStart, records[0].consensusTimestamp)
+    amounts = {one.accountID.address: int(one.amount) for one in run.transferList.accountAmounts}
+    paid, given = (bytes.fromhex(one.address[2:]) for one in [alice, bob])
+    equal(amounts, {paid: -int(run.transactionFee), given: -5, bytes.fromhex(heir[2:]): 5})
 
 
 @check("wrong questions have a status and words")

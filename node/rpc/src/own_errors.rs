@@ -19,7 +19,8 @@ use interfaces::{
     IScheduledTransactions::{IScheduledTransactionsErrors as Market, Service, Status},
 };
 
-mod interfaces {
+/// Their interfaces.
+pub(crate) mod interfaces {
     alloy_sol_types::sol!("../../contracts/IAccounts.sol");
     alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
     alloy_sol_types::sol!(

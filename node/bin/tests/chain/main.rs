@@ -20,6 +20,7 @@ mod limits;
 mod native;
 mod packaging;
 mod record;
+mod record_signed;
 mod rest;
 mod send;
 mod settings;

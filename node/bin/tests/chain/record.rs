@@ -13,12 +13,12 @@ use alloy_primitives::{U256, hex};
 use almanac_primitives::testing::native::orderless;
 use serde_json::{Value, json};
 
-const LEDGER: &str = "0x000000000000000000000000000000000000a1ff";
+pub(crate) const LEDGER: &str = "0x000000000000000000000000000000000000a1ff";
 /// Logs that 0x11 sent 5 tokens to 0x22, then stops.
 const TOKEN: &str = "0x60055f5260226011\
     7fddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef60205fa300";
 
-fn record(node: &Node, hash: &Value) -> Value {
+pub(crate) fn record(node: &Node, hash: &Value) -> Value {
     let record = node.result("almanac_getRecord", json!([hash]));
     assert_eq!(record["transactionHash"], *hash, "{record}");
     // One shape of the answer, whoever asks.
@@ -42,7 +42,7 @@ fn of_run(node: &Node, id: &Value) -> (Value, Value) {
     (receipt, record)
 }
 
-fn balance_at(node: &Node, account: &str, block: u64) -> U256 {
+pub(crate) fn balance_at(node: &Node, account: &str, block: u64) -> U256 {
     let block = format!("{block:#x}");
     node.result("eth_getBalance", json!([account, block])).as_str().unwrap().parse().unwrap()
 }
@@ -77,7 +77,7 @@ fn fee(receipt: &Value) -> U256 {
 }
 
 /// The timestamp of what ran in a block at an index that counts the hidden prologue.
-fn timestamp(node: &Node, block: &Value, index: u64) -> Value {
+pub(crate) fn timestamp(node: &Node, block: &Value, index: u64) -> Value {
     let block = node.result("eth_getBlockByNumber", json!([block, false]));
     let ms = number(&block["timestampMs"]);
     json!({ "seconds": (ms / 1_000).to_string(), "nanos": ms % 1_000 * 1_000_000 + index })

@@ -1,17 +1,22 @@
 //! `almanac_getRecord`: what became of a transaction or a run, with the fields of Hedera's `TransactionRecord`
 //! (HEDERA-12, -13). REST and gRPC answer with the same.
 
+mod parties;
 mod status;
 mod transfers;
 
 pub use status::ReceiptStatus;
 
-use crate::{answer::Answer, error, retrace::Retrace, types::RpcScheduleRef, view::View};
+use crate::{
+    answer::Answer, error, own_errors::interfaces::IScheduleService::ScheduleFound, retrace::Retrace,
+    types::RpcScheduleRef, view::View,
+};
 use alloy_primitives::{Address, TxHash};
+use alloy_sol_types::SolEvent as _;
 use almanac_index::{IndexedBlock, KnownSchedule, Location};
-use almanac_primitives::{Receipt, ScheduleId, ScheduleRef, TimestampMs};
+use almanac_primitives::{Receipt, ScheduleId, ScheduleRef, TimestampMs, addresses::SCHEDULE_SERVICE};
 use almanac_proof::RpcScheduleId;
-use almanac_schedule::life::What;
+use almanac_schedule::{life::What, signed::SignedTerms};
 use almanac_trace::{BalanceChanges, TraceError};
 use jsonrpsee::{core::RpcResult, proc_macros::rpc};
 use serde::Serialize;
@@ -51,7 +56,7 @@ pub(crate) struct RpcRecord {
 struct RecordReceipt {
     status: &'static str,
     code: u32,
-    /// The first schedule that it created.
+    /// The first schedule that it created, or that a creation found pending already (HEDERA-04).
     #[serde(rename = "scheduleID")]
     schedule_id: Option<RpcScheduleId>,
 }
@@ -108,7 +113,7 @@ fn record(view: &View, block: &IndexedBlock, location: Location) -> RpcResult<Rp
         receipt: RecordReceipt {
             status: status.name(),
             code: status as u32,
-            schedule_id: created(block, location.index).map(RpcScheduleId::new),
+            schedule_id: created(block, location.index).or_else(|| found(receipt)).map(RpcScheduleId::new),
         },
         transaction_hash: receipt.transaction_hash,
         consensus_timestamp,
@@ -121,10 +126,12 @@ fn record(view: &View, block: &IndexedBlock, location: Location) -> RpcResult<Rp
                 nonce: 0,
             },
         },
-        // No door that is built has one.
-        memo: String::new(),
+        memo: run
+            .as_ref()
+            .and_then(|(_, known)| terms(known))
+            .map_or_else(String::new, |one| one.memo.clone()),
         transaction_fee: fee(block, location.index, receipt),
-        transfer_list: transfers(view, block, location, run.as_ref())?,
+        transfer_list: transfers(view, block, location, receipt, run.as_ref())?,
         token_transfer_list: transfers::of_tokens(&receipt.logs),
         schedule_ref: receipt.schedule_ref.map(RpcScheduleRef::new),
     })
@@ -148,9 +155,15 @@ impl TransactionId {
             transaction_valid_start: place.map(|place| Timestamp::new(place.timestamp, created.index)),
             account: known.schedule.owner,
             scheduled: true,
-            nonce: run.number,
+            // Of a body that was signed: what makes it differ from equal ones (HEDERA-13).
+            nonce: terms(known).map_or(run.number, |terms| terms.nonce.into()),
         })
     }
+}
+
+/// What the parties of a schedule signed, if it waited for signatures.
+fn terms(known: &KnownSchedule) -> Option<&SignedTerms> {
+    known.body.as_ref().and_then(|body| body.terms.signed())
 }
 
 /// The first schedule that a transaction created.
@@ -158,6 +171,12 @@ fn created(block: &IndexedBlock, index: usize) -> Option<ScheduleId> {
     let events = block.events.iter().filter(|one| one.index == index);
     let mut created = events.filter(|one| matches!(one.event.what, What::Created { .. }));
     created.next().map(|one| one.event.id)
+}
+
+/// The first schedule that a creation found pending already.
+fn found(receipt: &Receipt) -> Option<ScheduleId> {
+    let logs = receipt.logs.iter().filter(|log| log.address == SCHEDULE_SERVICE);
+    logs.filter_map(|log| ScheduleFound::decode_log(log).ok()).map(|log| ScheduleId(log.id)).next()
 }
 
 /// What a transaction cost its sender or fee payer, and a run its schedule.
@@ -179,6 +198,7 @@ fn transfers(
     view: &View,
     block: &IndexedBlock,
     location: Location,
+    receipt: &Receipt,
     run: Option<&(ScheduleRef, KnownSchedule)>,
 ) -> RpcResult<Option<Vec<AccountAmount>>> {
     let changes = match view.retrace_one(block, &BalanceChanges, location) {
@@ -189,6 +209,11 @@ fn transfers(
     let mut sums = Sums::of_balances(&changes);
     if let Some((run, known)) = run {
         sums.add_ledger(run.schedule, location.index, known, &block.events);
+        if parties::is_paid(receipt) {
+            let Some(state) = view.index.state_at(location.number) else { return Ok(None) };
+            let added = parties::add(&mut sums, run.schedule, location.index, known, &block.events, &state);
+            added.map_err(error::internal)?;
+        }
     }
     Ok(Some(sums.list()))
 }

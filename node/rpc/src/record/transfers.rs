@@ -4,7 +4,7 @@
 
 use alloy_primitives::{Address, B256, Log, U256, U512, aliases::I512, b256};
 use almanac_index::KnownSchedule;
-use almanac_primitives::{ScheduleId, addresses::LEDGER};
+use almanac_primitives::{ScheduleId, Wei, addresses::LEDGER};
 use almanac_schedule::life::{LifeEvent, What};
 use almanac_trace::BalanceChange;
 use serde::Serialize;
@@ -78,6 +78,12 @@ impl Sums {
                 | What::Quarantined { .. } => {}
             }
         }
+    }
+
+    /// Moves an amount from one account to another.
+    pub(super) fn pay(&mut self, from: Address, to: Address, amount: Wei) {
+        self.take(from, amount.0);
+        self.add(to, amount.0);
     }
 
     fn add(&mut self, account: Address, amount: U256) {

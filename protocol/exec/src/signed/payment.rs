@@ -7,50 +7,35 @@ use crate::{
     error::StateFault,
     ledger::{ScheduleFault, SystemLedger},
 };
-use alloy_primitives::{Address, U256};
+use alloy_primitives::Address;
 use almanac_primitives::{Wei, addresses::LEDGER};
 use almanac_schedule::{
     Ledger as _, Record,
     decide::Moment,
-    signed::{self, SignedTerms, Tally, parties},
+    signed::{self, Payer, SignedTerms, Tally, loans},
 };
 
 /// What a run costs its parties.
 #[derive(Clone, Debug)]
 pub(super) struct Payment {
-    payer: Debit,
+    payer: Payer,
+    /// What the payer is debited.
+    amount: Wei,
     /// Value that accounts are lent from their funds.
     loans: Vec<(Address, Wei)>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Debit {
-    account: Address,
-    amount: Wei,
-    is_from_fund: bool,
 }
 
 impl Payment {
     /// What the run of a schedule costs.
     pub(super) fn of(record: &Record, terms: &SignedTerms, tally: &Tally, moment: Moment) -> Self {
-        let parties = parties(terms, &record.body);
-        let place = |account| parties.iter().position(|party| *party == account);
-        let account = terms.payer.unwrap_or(record.body.owner);
-        let is_from_fund = if account == record.body.owner {
-            tally.is_created_nested
-        } else {
-            place(account).is_some_and(|party| tally.is_nested(party))
-        };
+        let payer = Payer::of(terms, &record.body, tally);
         // What was booked is paid; another payer than the creator returns that to it.
         let amount = match terms.booked {
             None => record.body.gas_limit.cost(moment.base_fee),
-            Some(_) if account == record.body.owner => Wei::ZERO,
+            Some(_) if payer.account == record.body.owner => Wei::ZERO,
             Some(_) => record.escrow,
         };
-        let nested = parties.iter().enumerate().filter(|(party, _)| tally.is_nested(*party));
-        let lent = nested.map(|(_, from)| (*from, value_from(record, *from)));
-        let loans = lent.filter(|(_, value)| *value > Wei::ZERO).collect();
-        Self { payer: Debit { account, amount, is_from_fund }, loans }
+        Self { payer, amount, loans: loans(terms, &record.body, tally) }
     }
 
     /// Takes what the run costs, or nothing of it. Returns what the escrow gets of it, or `None` if somebody has too
@@ -61,7 +46,7 @@ impl Payment {
         record: &Record,
         terms: &SignedTerms,
     ) -> Result<Option<Wei>, StateFault> {
-        let Debit { account, amount, is_from_fund } = self.payer;
+        let (Payer { account, is_from_fund }, amount) = (self.payer, self.amount);
         for (from, needed) in self.fund_debits() {
             if signed::fund(ledger, from)? < needed {
                 return Ok(None);
@@ -91,7 +76,7 @@ impl Payment {
 
     /// What is taken from each fund: an account may be payer and sender.
     fn fund_debits(&self) -> Vec<(Address, Wei)> {
-        let Debit { account, amount, is_from_fund } = self.payer;
+        let (Payer { account, is_from_fund }, amount) = (self.payer, self.amount);
         let mut taken = self.loans.clone();
         match taken.iter_mut().find(|(from, _)| is_from_fund && *from == account) {
             Some((_, needed)) => *needed = Wei(needed.0.saturating_add(amount.0)),
@@ -114,7 +99,7 @@ impl Payment {
             }
         }
         let Some((to, amount)) = returned.filter(|(_, amount)| *amount > Wei::ZERO) else { return Ok(()) };
-        let Debit { account, is_from_fund, .. } = self.payer;
+        let Payer { account, is_from_fund } = self.payer;
         // What was prepaid returns to the creator, to whom its payer has returned it already.
         if to != account {
             ledger.take_back(to, amount)?;
@@ -132,10 +117,4 @@ fn to_fund(ledger: &mut SystemLedger<'_, '_>, account: Address, amount: Wei) -> 
         signed::give(ledger, account, amount)?;
     }
     Ok(())
-}
-
-/// Value that the calls of one account take along. A sum that overflows is more than there is.
-fn value_from(record: &Record, from: Address) -> Wei {
-    let values = record.body.calls.iter().filter(|call| call.from == from).map(|call| call.value.0);
-    Wei(values.fold(U256::ZERO, U256::saturating_add))
 }
