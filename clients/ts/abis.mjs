@@ -9,6 +9,7 @@ const interfaces = {
     marketAbi: "IScheduledTransactions",
     callbacksAbi: "ICallbackScheduler",
     accountsAbi: "IAccounts",
+    signedAbi: "IScheduleService",
     parametersAbi: "IParameters",
 };
 const parts = Object.entries(interfaces).map(([name, contract]) => {

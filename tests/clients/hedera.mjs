@@ -1,4 +1,5 @@
-// Transactions that wait for signatures, with viem: wallets sign typed data, and cast reads what became of it.
+// Transactions that wait for signatures, with viem: wallets sign typed data, and cast reads what became of it. The
+// examples follow in hedera-examples.mjs.
 
 import assert from "node:assert/strict";
 import { concat, createPublicClient, createWalletClient, defineChain, encodeAbiParameters, http, numberToHex, parseEventLogs, parseSignature, zeroAddress } from "viem";
@@ -98,4 +99,5 @@ await onlyAlmanac("a caller signs by calling, and strangers are refused", async 
     await send("signSchedule", [id, [await signature(bob, body, 0)]]);
     assert.equal(await client.getBalance({ address: heir }), 7n);
 });
+await import("./hedera-examples.mjs");
 finish();

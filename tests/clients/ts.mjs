@@ -1,4 +1,4 @@
-// clients/ts: its types, its encoding against the vectors of specs/, and the examples of its README.
+// clients/ts: its types, its encoding against the vectors of specs/, and the examples of its README and of docs/signatures.md.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -12,12 +12,17 @@ fs.rmSync(copy, { recursive: true, force: true });
 fs.cpSync(path.join(root, "clients/ts"), copy, { recursive: true, filter: (from) => !/node_modules|dist/.test(from) });
 const tsc = path.join(home, "node_modules/typescript/bin/tsc");
 
-/** The examples as one program, and what they say that they print. */
-const readme = fs.readFileSync(path.join(copy, "README.md"), "utf8");
-const examples = [...readme.matchAll(/```ts\n([^]*?)```/g)].map(([, block]) => block).join("\n");
-const expected = [...examples.matchAll(/console\.log\(.*\); \/\/ → (.*)$/gm)].map(([, printed]) => printed);
-const program = examples.replace(/"viem-almanac"/g, '"./index.js"').replaceAll("http://127.0.0.1:8545", url);
-fs.writeFileSync(path.join(copy, "src/examples.ts"), program);
+/** The examples of a page as one program, and what they say that they print. */
+function examplesOf(page, name) {
+    const text = fs.readFileSync(path.join(root, page), "utf8");
+    const examples = [...text.matchAll(/```ts\n([^]*?)```/g)].map(([, block]) => block).join("\n");
+    const expected = [...examples.matchAll(/console\.log\(.*\); \/\/ → (.*)$/gm)].map(([, printed]) => printed);
+    const program = examples.replace(/"viem-almanac"/g, '"./index.js"').replaceAll("http://127.0.0.1:8545", url);
+    fs.writeFileSync(path.join(copy, `src/${name}.ts`), program);
+    return { name, expected };
+}
+const readme = examplesOf("clients/ts/README.md", "examples");
+const signatures = examplesOf("docs/signatures.md", "signatures");
 
 await check("the ABIs are those of contracts/artifacts", () => run("node", [path.join(root, "clients/ts/abis.mjs"), "--check"]));
 // Before its check, which may take less time than a busy machine needs to compile.
@@ -46,10 +51,12 @@ await check("bytes, hashes and digests are those of the specification", () => {
     }
 });
 
-await onlyAlmanac("the README's examples print what they say", async () => {
-    assert.ok(isAlmanac && expected.length >= 8, `${expected.length} lines to compare`);
-    const printed = await run("node", [path.join(copy, "dist/examples.js")]);
+async function prints({ name, expected }, least) {
+    assert.ok(isAlmanac && expected.length >= least, `${expected.length} lines to compare`);
+    const printed = await run("node", [path.join(copy, `dist/${name}.js`)], { cwd: root });
     assert.deepEqual(printed.trim().split("\n"), expected);
-});
+}
+await onlyAlmanac("the README's examples print what they say", () => prints(readme, 8));
+await onlyAlmanac("the examples of docs/signatures.md print what they say", () => prints(signatures, 5));
 
 finish();

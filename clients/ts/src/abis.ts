@@ -2622,6 +2622,443 @@ export const accountsAbi = [
  }
 ] as const;
 
+/** ABI of contracts/IScheduleService.sol. */
+export const signedAbi = [
+ {
+  "inputs": [
+   {
+    "internalType": "int64",
+    "name": "responseCode",
+    "type": "int64"
+   }
+  ],
+  "name": "Refused",
+  "type": "error"
+ },
+ {
+  "anonymous": false,
+  "inputs": [
+   {
+    "indexed": true,
+    "internalType": "uint64",
+    "name": "id",
+    "type": "uint64"
+   },
+   {
+    "indexed": true,
+    "internalType": "address",
+    "name": "creator",
+    "type": "address"
+   },
+   {
+    "indexed": false,
+    "internalType": "address",
+    "name": "payer",
+    "type": "address"
+   },
+   {
+    "indexed": false,
+    "internalType": "uint32",
+    "name": "round",
+    "type": "uint32"
+   }
+  ],
+  "name": "ScheduleCreated",
+  "type": "event"
+ },
+ {
+  "anonymous": false,
+  "inputs": [
+   {
+    "indexed": true,
+    "internalType": "uint64",
+    "name": "id",
+    "type": "uint64"
+   }
+  ],
+  "name": "ScheduleDeleted",
+  "type": "event"
+ },
+ {
+  "anonymous": false,
+  "inputs": [
+   {
+    "indexed": true,
+    "internalType": "uint64",
+    "name": "id",
+    "type": "uint64"
+   },
+   {
+    "indexed": false,
+    "internalType": "int64",
+    "name": "code",
+    "type": "int64"
+   }
+  ],
+  "name": "ScheduleExecuted",
+  "type": "event"
+ },
+ {
+  "anonymous": false,
+  "inputs": [
+   {
+    "indexed": true,
+    "internalType": "uint64",
+    "name": "id",
+    "type": "uint64"
+   }
+  ],
+  "name": "ScheduleExpired",
+  "type": "event"
+ },
+ {
+  "anonymous": false,
+  "inputs": [
+   {
+    "indexed": true,
+    "internalType": "uint64",
+    "name": "id",
+    "type": "uint64"
+   },
+   {
+    "indexed": true,
+    "internalType": "address",
+    "name": "creator",
+    "type": "address"
+   }
+  ],
+  "name": "ScheduleFound",
+  "type": "event"
+ },
+ {
+  "anonymous": false,
+  "inputs": [
+   {
+    "indexed": true,
+    "internalType": "uint64",
+    "name": "id",
+    "type": "uint64"
+   },
+   {
+    "indexed": false,
+    "internalType": "bytes",
+    "name": "key",
+    "type": "bytes"
+   }
+  ],
+  "name": "ScheduleSigned",
+  "type": "event"
+ },
+ {
+  "anonymous": false,
+  "inputs": [
+   {
+    "indexed": true,
+    "internalType": "uint64",
+    "name": "id",
+    "type": "uint64"
+   }
+  ],
+  "name": "ScheduleTriggered",
+  "type": "event"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "bytes",
+    "name": "transactionBody",
+    "type": "bytes"
+   },
+   {
+    "internalType": "bytes",
+    "name": "adminKey",
+    "type": "bytes"
+   },
+   {
+    "internalType": "address",
+    "name": "payer",
+    "type": "address"
+   },
+   {
+    "components": [
+     {
+      "internalType": "bytes",
+      "name": "key",
+      "type": "bytes"
+     },
+     {
+      "internalType": "bytes",
+      "name": "signature",
+      "type": "bytes"
+     },
+     {
+      "internalType": "uint64",
+      "name": "deadline",
+      "type": "uint64"
+     }
+    ],
+    "internalType": "struct IScheduleService.SignatureEntry[]",
+    "name": "sigMap",
+    "type": "tuple[]"
+   }
+  ],
+  "name": "createSchedule",
+  "outputs": [
+   {
+    "internalType": "uint64",
+    "name": "scheduleID",
+    "type": "uint64"
+   }
+  ],
+  "stateMutability": "payable",
+  "type": "function"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "uint64",
+    "name": "scheduleID",
+    "type": "uint64"
+   },
+   {
+    "components": [
+     {
+      "internalType": "bytes",
+      "name": "key",
+      "type": "bytes"
+     },
+     {
+      "internalType": "bytes",
+      "name": "signature",
+      "type": "bytes"
+     },
+     {
+      "internalType": "uint64",
+      "name": "deadline",
+      "type": "uint64"
+     }
+    ],
+    "internalType": "struct IScheduleService.SignatureEntry[]",
+    "name": "sigMap",
+    "type": "tuple[]"
+   }
+  ],
+  "name": "deleteSchedule",
+  "outputs": [],
+  "stateMutability": "nonpayable",
+  "type": "function"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "address",
+    "name": "account",
+    "type": "address"
+   }
+  ],
+  "name": "fund",
+  "outputs": [],
+  "stateMutability": "payable",
+  "type": "function"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "address",
+    "name": "account",
+    "type": "address"
+   }
+  ],
+  "name": "fundOf",
+  "outputs": [
+   {
+    "internalType": "uint256",
+    "name": "amount",
+    "type": "uint256"
+   }
+  ],
+  "stateMutability": "view",
+  "type": "function"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "uint64",
+    "name": "scheduleID",
+    "type": "uint64"
+   }
+  ],
+  "name": "getScheduleInfo",
+  "outputs": [
+   {
+    "internalType": "int64",
+    "name": "responseCode",
+    "type": "int64"
+   },
+   {
+    "components": [
+     {
+      "internalType": "uint64",
+      "name": "scheduleID",
+      "type": "uint64"
+     },
+     {
+      "internalType": "address",
+      "name": "creatorAccountID",
+      "type": "address"
+     },
+     {
+      "internalType": "address",
+      "name": "payerAccountID",
+      "type": "address"
+     },
+     {
+      "internalType": "bytes",
+      "name": "transactionBody",
+      "type": "bytes"
+     },
+     {
+      "internalType": "bytes[]",
+      "name": "signers",
+      "type": "bytes[]"
+     },
+     {
+      "internalType": "bytes",
+      "name": "adminKey",
+      "type": "bytes"
+     },
+     {
+      "internalType": "uint32",
+      "name": "round",
+      "type": "uint32"
+     },
+     {
+      "internalType": "uint64",
+      "name": "expiresAt",
+      "type": "uint64"
+     },
+     {
+      "internalType": "uint8",
+      "name": "ended",
+      "type": "uint8"
+     },
+     {
+      "internalType": "uint64",
+      "name": "endedAt",
+      "type": "uint64"
+     }
+    ],
+    "internalType": "struct IScheduleService.Info",
+    "name": "info",
+    "type": "tuple"
+   }
+  ],
+  "stateMutability": "view",
+  "type": "function"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "uint256",
+    "name": "second",
+    "type": "uint256"
+   },
+   {
+    "internalType": "uint256",
+    "name": "gasLimit",
+    "type": "uint256"
+   }
+  ],
+  "name": "hasScheduleCapacity",
+  "outputs": [
+   {
+    "internalType": "bool",
+    "name": "hasCapacity",
+    "type": "bool"
+   }
+  ],
+  "stateMutability": "view",
+  "type": "function"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "bytes",
+    "name": "transactionBody",
+    "type": "bytes"
+   },
+   {
+    "internalType": "bytes",
+    "name": "adminKey",
+    "type": "bytes"
+   },
+   {
+    "internalType": "address",
+    "name": "payer",
+    "type": "address"
+   }
+  ],
+  "name": "roundOf",
+  "outputs": [
+   {
+    "internalType": "uint32",
+    "name": "round",
+    "type": "uint32"
+   }
+  ],
+  "stateMutability": "view",
+  "type": "function"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "uint64",
+    "name": "scheduleID",
+    "type": "uint64"
+   },
+   {
+    "components": [
+     {
+      "internalType": "bytes",
+      "name": "key",
+      "type": "bytes"
+     },
+     {
+      "internalType": "bytes",
+      "name": "signature",
+      "type": "bytes"
+     },
+     {
+      "internalType": "uint64",
+      "name": "deadline",
+      "type": "uint64"
+     }
+    ],
+    "internalType": "struct IScheduleService.SignatureEntry[]",
+    "name": "sigMap",
+    "type": "tuple[]"
+   }
+  ],
+  "name": "signSchedule",
+  "outputs": [],
+  "stateMutability": "nonpayable",
+  "type": "function"
+ },
+ {
+  "inputs": [
+   {
+    "internalType": "uint256",
+    "name": "amount",
+    "type": "uint256"
+   }
+  ],
+  "name": "withdraw",
+  "outputs": [],
+  "stateMutability": "nonpayable",
+  "type": "function"
+ }
+] as const;
+
 /** ABI of contracts/IParameters.sol. */
 export const parametersAbi = [
  {

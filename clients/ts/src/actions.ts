@@ -1,14 +1,13 @@
 // Everything as actions of a client: `client.extend(almanacActions())`.
 
-import { type Address, type Client, type Hash, type Hex, encodeFunctionData } from "viem";
+import { type Address, type Client, type Hash, type Hex, encodeFunctionData, zeroHash } from "viem";
 import { readContract } from "viem/actions";
 import { accountsAbi, callbacksAbi, cronAbi, marketAbi } from "./abis.js";
 import { type MarketKey, calendarActions } from "./calendar.js";
 import { doors } from "./chain.js";
-import { type NativeRequest, accountOf, prepareNative, sendNative } from "./native.js";
+import { type NativeRequest, type Sending, accountOf, prepareNative, sendNative } from "./native.js";
+import { signedActions } from "./signed.js";
 
-/** How a transaction is sent; what it calls follows from the action. */
-export type Sending = Omit<NativeRequest, "calls">;
 
 export type CronJob = {
     target: Address;
@@ -63,6 +62,7 @@ export function almanacActions() {
             sendNative(client, { ...sending, calls: [{ to, value, data }] });
         return {
             ...calendarActions(client),
+            ...signedActions(client),
             prepareNative: (request: NativeRequest) => prepareNative(client, request),
             sendNative: (request: NativeRequest) => sendNative(client, request),
 
@@ -123,6 +123,11 @@ export function almanacActions() {
             getRotationDigest: (account: Address, key: Hex): Promise<Hash> => {
                 const args = [account, key] as const;
                 return readContract(client, { address: doors.accounts, abi: accountsAbi, functionName: "rotationDigest", args });
+            },
+            /** Makes an account that belongs to a key tree; `createdAccountOf` finds its address in the receipt. */
+            createAccount: (key: Hex, salt: Hash = zeroHash, sending?: Sending) => {
+                const call = encodeFunctionData({ abi: accountsAbi, functionName: "createAccount", args: [key, salt] });
+                return send(doors.accounts, call, 0n, sending);
             },
             /** Gives the account another key; `proofs` are signatures of the new one. */
             rotateKey: (key: Hex, proofs: readonly Hex[], sending?: Sending) => {

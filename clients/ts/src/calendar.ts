@@ -6,7 +6,7 @@ import type { Address, Client, Hash, Hex } from "viem";
 export type ScheduleId = string | bigint;
 
 export type Status = "pending" | "quarantined" | "succeeded" | "failed" | "cancelled" | "exhausted";
-export type Lane = "reserved" | "cron" | "market" | "spare";
+export type Lane = "reserved" | "cron" | "market" | "spare" | "signed";
 
 /** The key by which the market's contract knows a scheduled transaction. */
 export type MarketKey = { time: bigint; gasPriority: bigint; txnId: Hash };
@@ -48,6 +48,26 @@ export type Preview = {
     escrowSuffices: boolean;
 };
 
+/** What became of a transaction or a run, as Hedera's records have it. Amounts are wei. */
+export type TransactionRecord = {
+    /** `SUCCESS`, or another name of Hedera's codes. */
+    status: string;
+    code: number;
+    /** The schedule that it created, or found pending already. */
+    createdId: bigint | null;
+    /** Nanoseconds. */
+    consensusTimestamp: bigint;
+    /** Of a run: those of the transaction that created its schedule. */
+    transactionId: { validStart: bigint | null; account: Address; scheduled: boolean; nonce: number };
+    memo: string;
+    fee: bigint;
+    /** null where the node does not keep the state before the block. */
+    transfers: { account: Address; amount: bigint }[] | null;
+    tokenTransfers: { token: Address; transfers: { account: Address; amount: bigint }[] }[];
+    /** Of a run: its schedule. */
+    scheduleRef: bigint | null;
+};
+
 type Json = Record<string, any>;
 type Request = (args: { method: string; params: unknown[] }) => Promise<any>;
 
@@ -87,6 +107,27 @@ const run = (found: Json): Run => ({
     hash: found.receipt.transactionHash,
 });
 
+const nanoseconds = ({ seconds, nanos }: Json): bigint => BigInt(seconds) * 1_000_000_000n + BigInt(nanos);
+const amounts = (list: Json[]) => list.map(({ accountID, amount }) => ({ account: accountID as Address, amount: BigInt(amount) }));
+const idNumber = (name: Json): bigint => BigInt(name.idNumber);
+
+function record(found: Json): TransactionRecord {
+    const { receipt, transactionID, memo } = found;
+    const { accountID: account, scheduled, nonce } = transactionID;
+    return {
+        status: receipt.status,
+        code: receipt.code,
+        createdId: orNull(receipt.scheduleID, idNumber),
+        consensusTimestamp: nanoseconds(found.consensusTimestamp),
+        transactionId: { validStart: orNull(transactionID.transactionValidStart, nanoseconds), account, scheduled, nonce },
+        memo,
+        fee: BigInt(found.transactionFee),
+        transfers: orNull(found.transferList, amounts),
+        tokenTransfers: (found.tokenTransferList as Json[]).map(({ token, transfers }) => ({ token, transfers: amounts(transfers) })),
+        scheduleRef: orNull(found.scheduleRef, idNumber),
+    };
+}
+
 /** The reading actions of this package. */
 export function calendarActions(client: Client) {
     const ask = (method: string, ...params: unknown[]) => (client.request as unknown as Request)({ method, params });
@@ -106,6 +147,8 @@ export function calendarActions(client: Client) {
         },
         /** A page of what has run, with what each cost. */
         getRuns,
+        /** What became of a transaction or a run; null where no block has it. */
+        getRecord: async (hash: Hash): Promise<TransactionRecord | null> => orNull(await ask("almanac_getRecord", hash), record),
         /** What is due next, by time. */
         getAgenda: async (span: { from?: Date; to?: Date; lanes?: Lane[]; cursor?: string; limit?: number } = {}) => {
             const { from, to, ...rest } = span;

@@ -3,8 +3,10 @@
 export * from "./abis.js";
 export * from "./actions.js";
 export * from "./calendar.js";
+export * from "./keys.js";
 export { almanacDev, doors, genesisHash } from "./chain.js";
-export { type NativeRequest, prepareNative, sendNative, signNativeRequest } from "./native.js";
+export { type NativeRequest, type Sending, prepareNative, sendNative, signNativeRequest } from "./native.js";
+export * from "./signed.js";
 export {
     type NativeRole,
     nativeDigest,
@@ -14,5 +16,6 @@ export {
     orderSignatures,
     payFeeTypes,
     signNative,
+    signTyped,
 } from "./sign.js";
 export * from "./transaction.js";

@@ -44,6 +44,9 @@ export type NativeRequest = {
     maxPriorityFeePerGas?: bigint | undefined;
 };
 
+/** How a transaction is sent, where its calls follow from what it is for. */
+export type Sending = Omit<NativeRequest, "calls">;
+
 /** Who signs. */
 export function accountOf(client: Client, given: NativeRequest["account"]): Account {
     const account = given ?? client.account;

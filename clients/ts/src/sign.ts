@@ -77,7 +77,11 @@ export async function signNative(
     genesis: Hash,
     role: NativeRole = "sender",
 ): Promise<Hex> {
-    const data = nativeTypedData(transaction, genesis, role) as TypedDataDefinition;
+    return signTyped(client, account, nativeTypedData(transaction, genesis, role) as TypedDataDefinition);
+}
+
+/** Signs typed data, in the form that the chain takes. */
+export async function signTyped(client: Client, account: Account, data: TypedDataDefinition): Promise<Hex> {
     const signature =
         account.type === "local"
             ? await (account as LocalAccount).signTypedData(data)
