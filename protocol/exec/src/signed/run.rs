@@ -91,6 +91,9 @@ fn start(
     let tally = Tally::load(ledger, id)?;
     let payment = Payment::of(&record, terms, &tally, moment);
     let paid = payment.collect(ledger, &record, terms)?;
+    if paid.is_none() {
+        Tally { is_unpaid: true, ..tally }.store(ledger, id)?;
+    }
     if let Some(amount) = paid.filter(|amount| *amount > Wei::ZERO) {
         life::top_up(ledger, Door::Signed, id, amount)
             .map_err(|_| ScheduleFault::Broken(Broken::Changed { id }))?;

@@ -41,8 +41,8 @@ fn close<L: Ledger>(ledger: &mut L, record: &Record, end: End, moment: Moment) -
     ended.escrow = Wei::ZERO;
     save(ledger, &ended)?;
     let Some(identity) = record.body.terms.identity() else { return Ok(()) };
-    signed::leave(ledger, identity, end)?;
     let tally = Tally { ended: Some(moment.now), ..Tally::load(ledger, record.id)? };
+    signed::leave(ledger, identity, end, tally.is_unpaid)?;
     tally.store(ledger, record.id)
 }
 

@@ -9,6 +9,7 @@ use alloy_primitives::U256;
 use almanac_primitives::{ScheduleId, StateRead, StateReadError, TimestampMs};
 
 const CREATED_NESTED: u64 = 1;
+const UNPAID: u64 = 2;
 /// First of the bits that mark accounts which agreed by nested calls only.
 const NESTED_SHIFT: u32 = 8;
 
@@ -21,6 +22,8 @@ pub struct Tally {
     pub is_created_nested: bool,
     /// When it is triggered: a bit for each of its parties that agreed by a nested call only and pays from its fund.
     pub nested: u16,
+    /// Whether its run was not made because somebody could not pay.
+    pub is_unpaid: bool,
     /// When it ended.
     pub ended: Option<TimestampMs>,
 }
@@ -41,6 +44,7 @@ impl Tally {
         Self {
             signers,
             is_created_nested: flags & CREATED_NESTED != 0,
+            is_unpaid: flags & UNPAID != 0,
             nested: u16::try_from((flags >> NESTED_SHIFT) & u64::from(u16::MAX)).expect("masked to 16 bits"),
             ended: (ended > 0).then_some(TimestampMs(ended)),
         }
@@ -48,8 +52,9 @@ impl Tally {
 
     /// Writes it.
     pub fn store<L: Ledger>(&self, ledger: &mut L, id: ScheduleId) -> Result<(), L::Error> {
-        let flags =
-            (u64::from(self.is_created_nested) * CREATED_NESTED) | (u64::from(self.nested) << NESTED_SHIFT);
+        let flags = (u64::from(self.is_created_nested) * CREATED_NESTED)
+            | (u64::from(self.is_unpaid) * UNPAID)
+            | (u64::from(self.nested) << NESTED_SHIFT);
         let ended = self.ended.map_or(0, |ended| ended.0);
         ledger.store(slot(id, TALLY_FIELD), U256::from_limbs([self.signers, flags, ended, 0]))
     }
