@@ -338,14 +338,15 @@ impl Walk {
         events: &mut Vec<Event>,
     ) -> Result<ControlFlow<()>, WalkError> {
         match if running.contains(&entry) { judge(execution, entry)? } else { None } {
-            Some(Judged { run, .. }) if !self.take_room(run.gas_limit) => {
+            Some(Judged { room, .. }) if !self.take_room(room) => {
                 // FLIP330-13: what is left goes to the oldest that fit. In every other lane nobody overtakes.
                 if self.lane != Lane::Spare {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            Some(Judged { run, is_marked, is_signed }) => {
+            Some(Judged { run, is_marked, is_signed, .. }) => {
                 if is_marked && !mark_taken_up(execution, entry, events)? {
+                    // What was kept to judge signatures is used up.
                     self.budget.give_back(run.gas_limit);
                 } else {
                     self.runs_left -= 1;
@@ -451,6 +452,8 @@ fn is_waiting<'a, I: Inspector<EvmContext<'a>>>(
 /// A due schedule that runs.
 struct Judged {
     run: RunTransaction,
+    /// Gas that the block keeps for it.
+    room: Gas,
     /// Whether its door wants it marked before anything of the block runs.
     is_marked: bool,
     /// Whether it needs signatures.
@@ -466,9 +469,14 @@ fn judge<'a, I: Inspector<EvmContext<'a>>>(
     match execution.act(|ledger| read(ledger, entry)) {
         Ok(record) => {
             let Decision::Run { price, .. } = decide(&record, moment) else { return Ok(None) };
-            let is_signed = record.body.door() == Door::Signed;
-            let run = if is_signed { signed::run_transaction(&record, price) } else { record.run(price) };
-            Ok(Some(Judged { run, is_marked: record.body.terms.is_processed(), is_signed }))
+            let signed = record.body.terms.signed();
+            let run = match signed {
+                Some(_) => signed::run_transaction(&record, price),
+                None => record.run(price),
+            };
+            let room = signed.map_or(run.gas_limit, |terms| terms.room(&record.body));
+            let is_signed = signed.is_some();
+            Ok(Some(Judged { run, room, is_marked: record.body.terms.is_processed(), is_signed }))
         }
         Err(ScheduleFault::Broken(_)) => Ok(None),
         Err(ScheduleFault::Block(error)) => Err(error),

@@ -13,6 +13,9 @@ use almanac_primitives::{
 
 const COIN: u64 = 1_000_000_000_000_000_000;
 
+/// Gas that is booked to judge an account with one leaf: its key, a signature and a call.
+const JUDGING_GAS: u64 = 9 * EFFORT_GAS;
+
 /// One call of person 1 at a second.
 fn at(second: u64) -> Wish {
     let mut wish = Wish::new(vec![service_call(person(1).address, COUNTER)]);
@@ -21,8 +24,10 @@ fn at(second: u64) -> Wish {
     wish
 }
 
-/// What a Medium callback of as much gas costs: five times its gas at the floor of a gwei.
-fn fee(gas: u64) -> U256 {
+/// What a Medium callback of as much gas costs, with that of judging so many accounts of one leaf each: five times its
+/// gas at the floor of a gwei.
+fn fee(gas: u64, accounts: u64) -> U256 {
+    let gas = gas + accounts * JUDGING_GAS;
     U256::from(gas.div_ceil(EFFORT_GAS) * EFFORT_GAS) * U256::from(5_000_000_000u64)
 }
 
@@ -61,7 +66,7 @@ fn hedera_20_it_runs_at_its_second_if_all_have_signed() {
     let paid = produced.receipt(0).gas_used.cost(produced.receipt(0).effective_gas_price).0;
     assert_eq!(
         before - chain.balance(person(0).address) - paid,
-        fee(200_000),
+        fee(200_000, 2),
         "the creator prepays, the rest returns"
     );
     assert_eq!(chain.add(person(1), id, vec![wish.signed(person(2))]), 22);
@@ -88,7 +93,7 @@ fn hedera_20_it_expires_if_a_signature_is_missing() {
     let before = chain.balance(person(0).address);
     let produced = produce_at(&mut chain, second);
     assert_eq!(ScheduleExpired::decode_log(&produced.output.receipts[0].logs[0]).unwrap().id, id.0);
-    assert_eq!(chain.balance(person(0).address) - before, fee(200_000) / U256::from(2));
+    assert_eq!(chain.balance(person(0).address) - before, fee(200_000, 1) / U256::from(2));
     assert_eq!((chain.info(id).0, chain.info(id).1.ended, chain.round_of(&at(second))), (212, 3, 0));
     chain.replay();
 }
@@ -115,7 +120,7 @@ fn hedera_21_a_deletion_frees_the_room() {
     let id = booked(&mut chain, &wish);
     let before = chain.balance(person(0).address);
     assert_eq!(chain.delete(person(5), id, vec![]), 22);
-    assert_eq!(chain.balance(person(0).address) - before, fee(200_000) / U256::from(2));
+    assert_eq!(chain.balance(person(0).address) - before, fee(200_000, 1) / U256::from(2));
     chain.replay();
 }
 
@@ -124,9 +129,9 @@ fn hedera_21_a_deletion_frees_the_room() {
 fn hedera_21_both_sides_of_the_fee() {
     let mut chain = TestChain::new();
     let second = chain.input().timestamp.seconds() + 60;
-    let short = book(&mut chain, &at(second), fee(200_000) - U256::ONE);
+    let short = book(&mut chain, &at(second), fee(200_000, 1) - U256::ONE);
     assert_eq!(code(short.receipt(0)), 9);
-    let exact = book(&mut chain, &at(second), fee(200_000));
+    let exact = book(&mut chain, &at(second), fee(200_000, 1));
     assert_eq!(code(exact.receipt(0)), 22);
     let again = book(&mut chain, &at(second), U256::ZERO);
     assert_eq!(code(again.receipt(0)), 22, "what is there already is paid");
@@ -150,12 +155,12 @@ fn hedera_21_a_full_second_is_busy() {
         (wish.body.gasLimit, wish.body.nonce) = (gas, nonce);
         wish
     };
-    assert!(has(&chain, second, 100 * EFFORT_GAS) && !has(&chain, second, 100 * EFFORT_GAS + 1));
-    booked(&mut chain, &gas(60 * EFFORT_GAS, 0));
-    assert!(has(&chain, second, 40 * EFFORT_GAS) && !has(&chain, second, 40 * EFFORT_GAS + 1));
-    let full = book(&mut chain, &gas(40 * EFFORT_GAS + 1, 1), U256::from(COIN));
+    assert!(has(&chain, second, 91 * EFFORT_GAS) && !has(&chain, second, 91 * EFFORT_GAS + 1));
+    booked(&mut chain, &gas(51 * EFFORT_GAS, 0));
+    assert!(has(&chain, second, 31 * EFFORT_GAS) && !has(&chain, second, 31 * EFFORT_GAS + 1));
+    let full = book(&mut chain, &gas(31 * EFFORT_GAS + 1, 1), U256::from(COIN));
     assert_eq!(code(full.receipt(0)), 370);
-    booked(&mut chain, &gas(40 * EFFORT_GAS, 2));
+    booked(&mut chain, &gas(31 * EFFORT_GAS, 2));
     assert!(!has(&chain, second, 21_000) && has(&chain, second + 1, 21_000));
     let now = chain.input().timestamp.seconds();
     assert!(!has(&chain, now, 21_000) && !has(&chain, now + 62 * 86_400 + 1, 21_000));
@@ -177,14 +182,14 @@ fn hedera_21_a_foreign_payer_reimburses_at_the_run() {
     let produced = produce_at(&mut chain, second);
     assert_eq!(run_codes(&produced), [(id.0, 22)]);
     let after = [0, 6].map(|n| chain.balance(person(n).address));
-    assert_eq!((after[0] - before[0], before[1] - after[1]), (fee(200_000), fee(200_000)));
+    assert_eq!((after[0] - before[0], before[1] - after[1]), (fee(200_000, 2), fee(200_000, 2)));
     chain.replay();
 }
 
 /// HEDERA-21: a run that the chain itself made late is free, for whoever pays for it in the end.
 #[test]
 fn hedera_21_a_late_run_returns_the_fee_to_its_payer() {
-    for payer in [None, Some(person(6).address)] {
+    for (payer, accounts) in [(None, 1), (Some(person(6).address), 2)] {
         let mut chain = TestChain::new();
         let second = chain.input().timestamp.seconds() + 10;
         let wish = Wish { payer, ..at(second) };
@@ -196,7 +201,7 @@ fn hedera_21_a_late_run_returns_the_fee_to_its_payer() {
         let produced = produce_at(&mut chain, second + 3_600);
         assert_eq!(run_codes(&produced), [(id.0, 22)]);
         let after = [0, 6].map(|n| chain.balance(person(n).address));
-        assert_eq!((after[0] - before[0], after[1]), (fee(200_000), before[1]), "{payer:?}");
+        assert_eq!((after[0] - before[0], after[1]), (fee(200_000, accounts), before[1]), "{payer:?}");
         chain.replay();
     }
 }
@@ -226,5 +231,30 @@ fn hedera_20_a_timed_run_triggers_in_its_own_gas() {
     assert_eq!(run_codes(&produced), [(id.0, 22), (inner_id.0, 22)]);
     let gas: u64 = produced.output.receipts.iter().map(|receipt| receipt.gas_used.0).sum();
     assert_eq!((produced.output.gas_used.0, produced.output.reserved_gas_used.0), (0, gas));
+    chain.replay();
+}
+
+/// As many signatures are recorded as were booked to be judged: each leaf may sign and call. What was not booked is
+/// refused, also after a rotation.
+#[test]
+fn hedera_20_both_sides_of_the_signatures_that_were_booked() {
+    let mut chain = TestChain::new();
+    let second = chain.input().timestamp.seconds() + 100;
+    let mut wish = at(second);
+    // No rest of effort that has room for one more.
+    wish.body.gasLimit = 100 * EFFORT_GAS;
+    let id = booked(&mut chain, &wish);
+    assert_eq!(chain.add(person(1), id, vec![wish.signed(person(1))]), 22, "it signs and calls");
+    assert_eq!(chain.info(id).1.signers.len(), 2);
+    let key = Key::from(ed_person(1));
+    chain.produce(vec![rotating(person(1), 1, &key.encoded(), 1, &[key])]);
+    assert_eq!(chain.add(person(9), id, vec![wish.signed(key)]), 206);
+    // Another schedule has room for the new key.
+    let mut other = wish.clone();
+    (other.body.nonce, other.body.executionTime) = (1, second + 1);
+    let id = booked(&mut chain, &other);
+    assert_eq!(chain.add(person(9), id, vec![other.signed(key)]), 22);
+    let produced = produce_at(&mut chain, second + 1);
+    assert_eq!(run_codes(&produced), [(id.0, 22)]);
     chain.replay();
 }

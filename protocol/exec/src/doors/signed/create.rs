@@ -4,33 +4,25 @@ use super::{
     DoorCall, DoorError, IScheduleService, Pays, SignatureEntry, body, check_service, gather, identity_of,
     read, refused, some, throttle, thrown, transaction_body,
 };
-use crate::{
-    doors::schedules::take_exactly,
-    native::gas::{key_record, list},
-    signed::load_parties,
-    validate::least_gas,
-};
+use crate::{doors::schedules::take_exactly, native::gas::list, signed::load_parties, validate::least_gas};
 use alloy_primitives::{Address, Bytes};
 use almanac_primitives::{
     Gas, Lane, ScheduleId, Wei,
     addresses::SCHEDULE_SERVICE,
-    keys::{KEY_BYTES_MAX, KEY_LEAVES_MAX, KeyTree},
+    keys::{KEY_BYTES_MAX, KeyTree},
     params::KEY_BYTE_GAS,
     transaction_body::{BodyCall, TransactionBody},
 };
 use almanac_schedule::{
-    Failure, Ledger as _, Record,
-    callback::Priority,
+    Failure, Record,
+    callback::{CallbackTerms, Priority},
     decide::End,
     life::{self, NewSchedule},
     record::{Body, Call, Status, Terms, Trigger},
-    signed::{self, Admitted, Code, Identity, Order, SignedTerms, Tally, admit, book, parties},
+    signed::{
+        self, Admitted, Code, Identity, Order, SignedTerms, Tally, admit, book, readiness_gas, required,
+    },
 };
-
-/// Leaves of the largest key.
-const KEY_LEAVES: u8 = 32;
-
-const _: () = assert!(KEY_LEAVES as usize == KEY_LEAVES_MAX, "a count of leaves has a byte");
 
 pub(super) fn create(
     call: &mut DoorCall<'_, '_>,
@@ -47,30 +39,23 @@ pub(super) fn create(
     let intrinsic_gas = Gas(least_gas(&list(body.calls.iter().map(|call| (call.value, &call.data)))));
     let order = Order { body: &body, body_bytes: encoded.len(), intrinsic_gas, payer };
     let admitted = admit(order, call.parameters(), call.moment()).map_err(refused)?;
-    let booked = match body.wait_for_expiry {
-        true => Some(
-            book(body.execution_time, body.gas_limit, call.parameters(), call.moment()).map_err(refused)?,
-        ),
-        false => None,
-    };
     throttle::take(call, throttle::CREATE)?;
     let identity = identity_of(call, encoded, payer, admin_key)?;
     let known = Identity::load(call, identity)?;
     let found = pending(call, known, encoded, payer, admin_key)?;
-    // Only what waits for its second is prepaid; otherwise whoever pays does so when it runs.
-    let fee = booked.filter(|_| found.is_none()).map_or(Wei::ZERO, |(_, fee)| fee);
-    match pays {
-        Pays::WithValue => take_exactly(call, fee, |_, _| refused(Code::InsufficientFee))?,
-        Pays::FromFund => take_from_fund(call, fee)?,
-    }
     let record = match found {
         Some(record) => {
+            take_fee(call, Wei::ZERO, pays)?;
             // Who sends a transaction sees its logs, not the answer.
             let found = IScheduleService::ScheduleFound { id: record.id.0, creator: call.caller() };
             call.emit_from(SCHEDULE_SERVICE, &found)?;
             record
         }
         None => {
+            let booked = check_parties(call, &body, payer)?;
+            // Only what waits for its second is prepaid; otherwise whoever pays does so when it runs.
+            let fee = booked.map_or(Wei::ZERO, |(_, fee)| fee);
+            take_fee(call, fee, pays)?;
             let terms = SignedTerms {
                 payer,
                 admin_key: admin_key.clone(),
@@ -88,6 +73,30 @@ pub(super) fn create(
     let id = record.id;
     gather::gather(call, record, entries)?;
     Ok(id)
+}
+
+/// Whether the keys that must sign can be collected, and the room of what waits for its second, with its price.
+fn check_parties(
+    call: &mut DoorCall<'_, '_>,
+    body: &TransactionBody,
+    payer: Option<Address>,
+) -> Result<Option<(CallbackTerms, Wei)>, DoorError> {
+    let accounts = required(body.calls.iter().map(|call| call.from), payer, call.caller());
+    let needed = load_parties(call, accounts)?;
+    let leaves = gather::check_leaves(&needed)?;
+    if !body.wait_for_expiry {
+        return Ok(None);
+    }
+    let (readiness, moment) = (readiness_gas(needed.len(), leaves), call.moment());
+    let booked = book(body.execution_time, body.gas_limit, readiness, call.parameters(), moment);
+    booked.map(Some).map_err(refused)
+}
+
+fn take_fee(call: &mut DoorCall<'_, '_>, fee: Wei, pays: Pays) -> Result<(), DoorError> {
+    match pays {
+        Pays::WithValue => take_exactly(call, fee, |_, _| refused(Code::InsufficientFee)),
+        Pays::FromFund => take_from_fund(call, fee),
+    }
 }
 
 fn take_from_fund(call: &mut DoorCall<'_, '_>, fee: Wei) -> Result<(), DoorError> {
@@ -161,17 +170,10 @@ fn store(
         terms: Terms::Signed(terms),
         calls: calls.collect(),
     };
-    let accounts = body.terms.signed().map(|terms| parties(terms, &body)).unwrap_or_default();
-    let needed = load_parties(call, accounts)?;
-    gather::check_leaves(&needed)?;
     let (lane, priority) = match is_timed {
         true => (Lane::Reserved, Priority::Medium.rank()),
         false => (Lane::Signed, 0),
     };
-    if is_timed {
-        // At its second, keys of any size may have to be read, and nobody pays then.
-        call.prepay(needed.len() as u64 * key_record(KEY_LEAVES))?;
-    }
     let id = call.next_id()?;
     let new = NewSchedule { body, lane, due: Some(admitted.expires), priority, escrow: fee };
     let shares = call.moment().shares;

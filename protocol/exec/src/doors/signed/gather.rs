@@ -13,7 +13,7 @@ use almanac_primitives::{
     transaction_body::{SignedFor, TransactionBody},
 };
 use almanac_schedule::{
-    Ledger as _, Record, life,
+    Record, life,
     signed::{
         self, Added, Code, Consent, PartyKey, SignedTerms, Signer, Tally, consent, is_required, parties,
         signers,
@@ -23,9 +23,6 @@ use revm::context::{ContextTr as _, JournalTr as _};
 
 /// Slot of the ledger's transient storage that counts what a transaction has triggered.
 const TRIGGERED_SLOT: U256 = U256::from_limbs([1, 0, 0, 0]);
-
-/// Gas of reading a signature and the record of its account once more, in a block where nobody pays.
-const RECOUNT_GAS: u64 = 6_300;
 
 impl Keys for DoorCall<'_, '_> {
     type Error = DoorError;
@@ -47,10 +44,10 @@ pub(super) struct Gathered {
     pub(super) is_triggered: bool,
 }
 
-/// Whether the keys have few enough leaves to be collected (HEDERA-01).
-pub(super) fn check_leaves(parties: &[PartyKey]) -> Result<(), DoorError> {
+/// How many leaves the keys have, if they are few enough to be collected (HEDERA-01).
+pub(super) fn check_leaves(parties: &[PartyKey]) -> Result<usize, DoorError> {
     let leaves: usize = parties.iter().map(PartyKey::leaves).sum();
-    if leaves > SIGNED_LEAVES_MAX { Err(refused(Code::TooManySigners)) } else { Ok(()) }
+    if leaves > SIGNED_LEAVES_MAX { Err(refused(Code::TooManySigners)) } else { Ok(leaves) }
 }
 
 /// Takes the signatures of a call into a schedule, its caller's own among them, and triggers it if it is ready.
@@ -64,17 +61,14 @@ pub(super) fn gather(
     let new = verify(call, &record, &terms, &parties, entries)?;
     let mut tally = Tally::load(call, record.id)?;
     let mut recorded = signers(call, record.id, &tally)?;
-    let mut is_new = false;
+    let (mut is_new, most) = (false, terms.signers_max(&record.body));
     for signer in new.into_iter().chain(caller_of(call, &parties)?) {
-        match signed::add(call, record.id, &mut tally, &mut recorded, signer)? {
+        match signed::add(call, record.id, &mut tally, &mut recorded, signer, most)? {
             Added::New => {
                 is_new = true;
                 let key = signer.shown().into();
                 let signed = IScheduleService::ScheduleSigned { id: record.id.0, key };
                 call.emit_from(SCHEDULE_SERVICE, &signed)?;
-                if terms.booked.is_some() {
-                    call.prepay(RECOUNT_GAS)?;
-                }
             }
             Added::Known => {}
             Added::Full => return Err(refused(Code::TooManySigners)),

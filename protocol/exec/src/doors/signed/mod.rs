@@ -32,7 +32,7 @@ use almanac_schedule::{
     decide::End,
     life::{self, Event, What},
     record::{Door, Status},
-    signed::{Code, Identity, SignedTerms, book},
+    signed::{Code, Identity, SignedTerms, book, readiness_gas},
 };
 use std::convert::Infallible;
 
@@ -122,7 +122,9 @@ fn has_capacity(call: &mut DoorCall<'_, '_>, second: U256, gas_limit: U256) -> R
     if check_service(call).is_err() || gas_limit > parameters.get(SIGNED_RUN_GAS_MAX) {
         return Ok(false);
     }
-    let Ok((terms, _)) = book(second, gas_limit, parameters, moment) else { return Ok(false) };
+    // For the calls of one account with a key of one leaf, as contracts have.
+    let booked = book(second, gas_limit, readiness_gas(1, 1), parameters, moment);
+    let Ok((terms, _)) = booked else { return Ok(false) };
     Ok(capacity::available(call, moment.shares, second, Class::Medium)? >= terms.effort)
 }
 

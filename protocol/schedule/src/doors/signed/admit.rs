@@ -58,15 +58,17 @@ pub fn admit(order: Order<'_>, parameters: &Parameters, moment: Moment) -> Resul
     Ok(Admitted { expires: expiry(body, parameters, moment.now)? })
 }
 
-/// What room in a second costs, as a Medium callback (HEDERA-21).
+/// What room in a second costs, as a Medium callback of the gas of the run and of judging its signatures (HEDERA-21).
 pub fn book(
     second: u64,
     gas_limit: u64,
+    readiness_gas: u64,
     parameters: &Parameters,
     moment: Moment,
 ) -> Result<(CallbackTerms, Wei), Code> {
     check_second(second, moment.now)?;
-    let effort = gas_limit.div_ceil(EFFORT_GAS).max(parameters.get(CALLBACK_EFFORT_MIN));
+    let gas = gas_limit.saturating_add(readiness_gas);
+    let effort = gas.div_ceil(EFFORT_GAS).max(parameters.get(CALLBACK_EFFORT_MIN));
     let (data_bytes, intrinsic_gas, priority) = (0, Gas::ZERO, Priority::Medium);
     let order = callback::Order { data_bytes, intrinsic_gas, timestamp: second, priority, effort };
     let admitted = callback::admit(order, parameters, moment).map_err(|error| match error {

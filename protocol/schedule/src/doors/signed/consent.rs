@@ -7,9 +7,18 @@ use almanac_primitives::keys::{KeyTree, Leaf};
 
 /// The accounts that must agree: where the calls come from, in order, and the payer unless it is the creator.
 pub fn parties(terms: &SignedTerms, body: &Body) -> Vec<Address> {
-    let payer = terms.payer.filter(|payer| *payer != body.owner);
+    required(body.calls.iter().map(|call| call.from), terms.payer, body.owner)
+}
+
+/// The same for a schedule that is not made yet.
+pub fn required(
+    senders: impl Iterator<Item = Address>,
+    payer: Option<Address>,
+    creator: Address,
+) -> Vec<Address> {
+    let payer = payer.filter(|payer| *payer != creator);
     let mut parties: Vec<Address> = Vec::new();
-    for account in body.calls.iter().map(|call| call.from).chain(payer) {
+    for account in senders.chain(payer) {
         if !parties.contains(&account) {
             parties.push(account);
         }

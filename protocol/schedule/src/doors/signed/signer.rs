@@ -148,20 +148,21 @@ pub enum Added {
     Full,
 }
 
-/// Records a signature. `recorded` and the tally follow; the caller stores the tally.
+/// Records a signature, of which there may be `most`. `recorded` and the tally follow; the caller stores the tally.
 pub fn add<L: Ledger>(
     ledger: &mut L,
     id: ScheduleId,
     tally: &mut Tally,
     recorded: &mut Vec<Option<Signer>>,
     new: Signer,
+    most: usize,
 ) -> Result<Added, L::Error> {
     if recorded.iter().flatten().any(|old| new.is_covered_by(old)) {
         return Ok(Added::Known);
     }
     let place = recorded.iter().position(|old| old.is_some_and(|old| new.replaces(&old)));
     let place = place.unwrap_or(recorded.len());
-    if place >= SIGNED_SIGNERS_MAX {
+    if place >= most.min(SIGNED_SIGNERS_MAX) {
         return Ok(Added::Full);
     }
     let [slot, key_slot] = signer_slots(id, place as u64);
@@ -216,7 +217,7 @@ mod tests {
     fn added(ledger: &mut MemoryLedger, new: Signer) -> bool {
         let Ok(mut tally) = Tally::load(ledger, ID);
         let Ok(mut recorded) = signers(ledger, ID, &tally);
-        let Ok(added) = add(ledger, ID, &mut tally, &mut recorded, new);
+        let Ok(added) = add(ledger, ID, &mut tally, &mut recorded, new, usize::MAX);
         let Ok(()) = tally.store(ledger, ID);
         let Ok(stored) = signers(ledger, ID, &tally);
         assert_eq!(stored, recorded);
