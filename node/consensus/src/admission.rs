@@ -4,8 +4,8 @@ use crate::application::MadeBlock;
 use alloy_primitives::{Address, KECCAK256_EMPTY, TxHash};
 use almanac_exec::{
     BlockError, BlockOutput, Executed, Rules, Sender, StateFault, TransactionError, check_enabled,
-    check_expiration, check_floor, check_parties, check_submission, environment::read_parameters,
-    recover_sender,
+    check_expiration, check_floor, check_parties, check_signatures, check_submission,
+    environment::read_parameters, recover_sender,
 };
 use almanac_mempool::{Insertion, Pool, PoolError, SenderState};
 use almanac_primitives::{
@@ -324,9 +324,11 @@ impl Admission {
         }
         let rules = Rules::read(self.chain, &*state)?;
         drop(state);
-        // A native transaction names its sender, who must have the money before up to 64 signatures are recovered.
+        // A native transaction names its sender, who must have the money before up to 64 signatures are recovered. Anyone
+        // can name a stranger who has: the signatures must look like those of the stranger's key too.
         if let Some(native) = transaction.native() {
             self.account(&transaction, native.sender, floor)?;
+            check_signatures(&*self.state.tip_state(), &transaction)??;
         }
         effort.recoveries += transaction.signature_count().max(1);
         let signed = recover_sender(transaction, &rules)?;

@@ -47,7 +47,7 @@ pub use error::{BlockError, Fault, StateFault};
 pub use footprint::Footprint;
 pub use machine::EvmContext;
 pub use native::{
-    rules::{check_enabled, check_expiration, check_parties},
+    rules::{check_enabled, check_expiration, check_parties, check_signatures},
     simulated::{NativeParts, native_transaction},
 };
 pub use output::{BlockOutput, Executed, HeaderMismatch, check_header};

@@ -64,6 +64,40 @@ async fn signatures_of_a_sender_who_cannot_pay_are_not_recovered() {
     assert_eq!(submitted.effort.recoveries, 1);
 }
 
+/// A rich stranger's account has one key: more signatures, or one that names another key, are refused before any of them
+/// is recovered. The same holds for whoever is to pay the fee.
+#[tokio::test]
+async fn orderless_12_signatures_that_cannot_be_a_strangers_are_not_recovered() {
+    let running = start(Mode::Manual, nothing());
+    let call = native_call(person(9).address, 1, Bytes::new());
+    let many: Vec<Key> = (0..32).map(|n| person(n).into()).collect();
+    let of = |sender: &[Key], payer: &[Key]| {
+        let fee_payer = (!payer.is_empty()).then(|| person(2).address);
+        let transaction = NativeTransaction {
+            gas_limit: 300_000,
+            fee_payer,
+            ..orderless(person(0).address, 1, START.seconds() + 50, vec![call.clone()])
+        };
+        let signed = sign_native_on(&chain_of(&running), transaction, sender, payer);
+        running.admission.submit_counted(signed.encoded())
+    };
+    let (own, named) = ([person(0).into()], [ed_person(1).into()]);
+    let is_superfluous = |error: &SubmitError, named| {
+        matches!(error, SubmitError::Invalid(TransactionError::SignatureSuperfluous { account, index: 1 })
+            if *account == named)
+    };
+    for (submitted, account) in [(of(&many, &[]), person(0).address), (of(&own, &many), person(2).address)] {
+        assert_eq!(submitted.effort.recoveries, 0);
+        let refused = submitted.outcome.unwrap_err();
+        assert!(is_superfluous(&refused, account), "{refused}");
+    }
+    let submitted = of(&named, &[]);
+    assert_eq!(submitted.effort.recoveries, 0);
+    let refused = submitted.outcome.unwrap_err();
+    assert!(matches!(refused, SubmitError::Invalid(TransactionError::KeyNotSatisfied { .. })), "{refused}");
+    assert_eq!(of(&own, &[person(2).into()]).effort.recoveries, 2, "these are theirs");
+}
+
 #[tokio::test]
 async fn orderless_03_a_clock_refuses_what_expires_too_late_or_has_expired() {
     let running = start(Mode::Manual, nothing());

@@ -2,8 +2,8 @@
 
 use super::gas;
 use crate::{error::StateFault, state::BlockState, validate::TransactionError};
-use alloy_primitives::Address;
-use almanac_primitives::keys::{Leaf, StoredKey, Unproven};
+use alloy_primitives::{Address, Bytes};
+use almanac_primitives::keys::{Leaf, StoredKey, Unproven, named_leaf};
 
 /// Why an account's key was not satisfied.
 pub(crate) enum AuthError {
@@ -35,11 +35,33 @@ pub(crate) fn authenticate(
         }
         None => (own_key(account, proven), 0),
     };
-    result.map(|()| gas).map_err(|unproven| {
-        AuthError::Rule(match unproven {
-            Unproven::NotSatisfied => TransactionError::KeyNotSatisfied { account },
-            Unproven::Superfluous(index) => TransactionError::SignatureSuperfluous { account, index },
-        })
+    result.map(|()| gas).map_err(|unproven| refused(account, unproven))
+}
+
+/// Checks whether signatures could be those of `account`, by their number and kind and by the keys that they name. None
+/// is recovered.
+pub(crate) fn check_named(
+    state: &mut BlockState<'_>,
+    account: Address,
+    signatures: &[Bytes],
+) -> Result<(), AuthError> {
+    let named: Vec<_> = signatures.iter().map(|signature| named_leaf(signature)).collect();
+    let result = match stored_key(state, account)? {
+        Some(stored) => state.stored_key(account, stored)?.check_named(&named),
+        None if !named.iter().any(|leaf| leaf.is_none_or(|leaf| leaf.account() == account)) => {
+            Err(Unproven::NotSatisfied)
+        }
+        // One key has the address.
+        None if named.len() > 1 => Err(Unproven::Superfluous(1)),
+        None => Ok(()),
+    };
+    result.map_err(|unproven| refused(account, unproven))
+}
+
+fn refused(account: Address, unproven: Unproven) -> AuthError {
+    AuthError::Rule(match unproven {
+        Unproven::NotSatisfied => TransactionError::KeyNotSatisfied { account },
+        Unproven::Superfluous(index) => TransactionError::SignatureSuperfluous { account, index },
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     gas,
-    keys::{AuthError, authenticate},
+    keys::{AuthError, authenticate, check_named},
 };
 use crate::{
     error::StateFault,
@@ -35,6 +35,27 @@ pub fn check_expiration(transaction: &UserTransaction, now: TimestampMs) -> Resu
         return Err(TransactionError::ExpirationTooFar { given, now, max_ms: ORDERLESS_AHEAD_MS_MAX });
     }
     Ok(())
+}
+
+/// Whether the signatures of a native transaction could be those of its sender and fee payer, in a state, before any is
+/// recovered: anyone can name somebody who can pay. Other kinds pass.
+pub fn check_signatures(
+    state: &dyn StateRead,
+    transaction: &UserTransaction,
+) -> Result<Result<(), TransactionError>, StateFault> {
+    let Some(native) = transaction.native() else { return Ok(Ok(())) };
+    let mut state = BlockState::new(state);
+    let parties =
+        [(Some(native.sender), &native.signatures), (native.fee_payer, &native.fee_payer_signatures)];
+    for (account, signatures) in parties {
+        let Some(account) = account else { continue };
+        match check_named(&mut state, account, signatures) {
+            Ok(()) => {}
+            Err(AuthError::Rule(error)) => return Ok(Err(error)),
+            Err(AuthError::State(fault)) => return Err(fault),
+        }
+    }
+    Ok(Ok(()))
 }
 
 /// Whether sender and fee payer of a native transaction have signed it and can pay, and its nonce is free, in a state.

@@ -16,7 +16,7 @@ pub use ed25519::is_usable as is_usable_ed25519;
 pub use record::{KeyRecord, StoredKey, hash_start};
 pub use secret::{SecretKey, SecretKeyError};
 pub(crate) use signature::check_form;
-pub use signature::{ProofError, SIGNATURES_MAX, SignatureFault, prove, recover_leaf};
+pub use signature::{ProofError, SIGNATURES_MAX, SignatureFault, named_leaf, prove, recover_leaf};
 pub use tree::{KEY_BYTES_MAX, KEY_DEPTH_MAX, KEY_LEAVES_MAX, KeyError, KeyFault, KeyTree, Unproven};
 
 use crate::{addresses::ACCOUNTS, chain::Chain, typed_data::Words};

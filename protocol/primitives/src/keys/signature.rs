@@ -83,6 +83,13 @@ pub(crate) fn check_form(signature: &[u8]) -> Result<(), SignatureFault> {
     }
 }
 
+/// The leaf that a signature names, if it is valid: an Ed25519 one has its key in front, a secp256k1 one must be recovered
+/// first.
+pub fn named_leaf(signature: &[u8]) -> Option<Leaf> {
+    let key = signature.first_chunk::<32>().filter(|_| signature.len() == ED25519_BYTES)?;
+    Some(Leaf::Ed25519(key.into()))
+}
+
 /// The leaf that one signature over `digest` proves.
 pub fn recover_leaf(digest: B256, signature: &[u8]) -> Result<Leaf, SignatureFault> {
     check_form(signature)?;

@@ -149,22 +149,49 @@ impl KeyTree {
         superfluous.map_or(Ok(()), |index| Err(Unproven::Superfluous(index)))
     }
 
-    /// The most signatures that satisfy the key without one that can be left out.
-    pub fn signatures_max(&self) -> u8 {
-        self.node_signatures_max(&mut 0)
+    /// Checks whether signatures could satisfy the key, without the price of recovering them. Each is the leaf that it
+    /// names, or `None` for one of secp256k1, which may be any of those leaves.
+    pub fn check_named(&self, named: &[Option<Leaf>]) -> Result<(), Unproven> {
+        let is_secp256k1 = |leaf: &Leaf| matches!(leaf, Leaf::Secp256k1(_));
+        let has_unnamed = named.contains(&None);
+        let could_prove =
+            |leaf: Leaf| if is_secp256k1(&leaf) { has_unnamed } else { named.contains(&Some(leaf)) };
+        if named.len() < usize::from(self.signatures_min()) || !self.is_satisfied(could_prove) {
+            return Err(Unproven::NotSatisfied);
+        }
+        let most = usize::from(self.signatures_max());
+        if named.len() > most {
+            return Err(Unproven::Superfluous(most));
+        }
+        let mut unnamed_left = self.leaves().filter(is_secp256k1).count();
+        let stranger = named.iter().position(|leaf| match leaf {
+            Some(leaf) => !self.leaves().any(|known| known == *leaf),
+            None => unnamed_left.checked_sub(1).map(|left| unnamed_left = left).is_none(),
+        });
+        stranger.map_or(Ok(()), |index| Err(Unproven::Superfluous(index)))
     }
 
-    /// The depth is bounded by the decoder.
-    fn node_signatures_max(&self, next: &mut usize) -> u8 {
+    /// The most signatures that satisfy the key without one that can be left out.
+    pub fn signatures_max(&self) -> u8 {
+        self.node_signatures(&mut 0, |children| children.sort_unstable_by(|a, b| b.cmp(a)))
+    }
+
+    /// The fewest signatures that satisfy the key.
+    pub fn signatures_min(&self) -> u8 {
+        self.node_signatures(&mut 0, <[u8]>::sort_unstable)
+    }
+
+    /// How many signatures satisfy a node if its first children do, in this order. The depth is bounded by the decoder.
+    fn node_signatures(&self, next: &mut usize, order: fn(&mut [u8])) -> u8 {
         let node = self.nodes[*next];
         *next += 1;
         match node {
             Node::Leaf(_) => 1,
             Node::Threshold { count, needed } => {
-                let mut children: Vec<u8> = (0..count).map(|_| self.node_signatures_max(next)).collect();
-                children.sort_unstable();
+                let mut children: Vec<u8> = (0..count).map(|_| self.node_signatures(next, order)).collect();
+                order(&mut children);
                 // No more than the leaves, of which there are at most 32.
-                children.iter().rev().take(usize::from(needed)).sum()
+                children.iter().take(usize::from(needed)).sum()
             }
         }
     }

@@ -119,10 +119,15 @@ enum Plain {
 
 impl Plain {
     fn encode(&self) -> Vec<u8> {
+        self.encode_with(leaf)
+    }
+
+    fn encode_with(&self, leaf: fn(u8) -> Leaf) -> Vec<u8> {
         match self {
-            Self::Leaf(n) => single(*n),
+            Self::Leaf(n) => KeyTree::single(leaf(*n)).encoded().to_vec(),
             Self::Threshold(needed, children) => {
-                threshold(*needed, &children.iter().map(Self::encode).collect::<Vec<_>>())
+                let children: Vec<_> = children.iter().map(|child| child.encode_with(leaf)).collect();
+                threshold(*needed, &children)
             }
         }
     }
@@ -145,6 +150,47 @@ impl Plain {
             }
             Self::Threshold(_, children) => children.iter_mut().for_each(|child| child.number(next)),
         }
+    }
+}
+
+fn of_either_curve(n: u8) -> Leaf {
+    if n.is_multiple_of(2) { Leaf::Ed25519(B256::repeat_byte(n)) } else { leaf(n) }
+}
+
+/// What signatures of these leaves show before they are recovered.
+fn named(leaves: &[Leaf]) -> Vec<Option<Leaf>> {
+    leaves.iter().map(|leaf| Some(*leaf).filter(|leaf| matches!(leaf, Leaf::Ed25519(_)))).collect()
+}
+
+/// Signatures that cannot be those of a key are refused by their number, their kind and the keys that they name.
+#[test]
+fn orderless_12_signatures_that_cannot_satisfy_a_key_are_refused_unrecovered() {
+    let [secp, other] = [1, 3].map(of_either_curve);
+    let [ed, foreign] = [2, 4].map(of_either_curve);
+    let encoded = |leaf: Leaf| KeyTree::single(leaf).encoded().to_vec();
+    let key = |needed| {
+        let children = [secp, other, ed].map(encoded);
+        KeyTree::decode_stored(&threshold(needed, &children)).unwrap()
+    };
+    let (missing, superfluous) = (Err(Unproven::NotSatisfied), |index| Err(Unproven::Superfluous(index)));
+    let (unknown, known, stranger) = (None, Some(ed), Some(foreign));
+    let table = [
+        (1, vec![], missing),
+        (1, vec![unknown], Ok(())),
+        (1, vec![known], Ok(())),
+        (1, vec![stranger], missing),
+        (1, vec![unknown, known], superfluous(1)),
+        (2, vec![unknown], missing),
+        (2, vec![unknown, known], Ok(())),
+        (2, vec![unknown, unknown], Ok(())),
+        (2, vec![known, stranger], missing),
+        (2, vec![unknown, stranger], superfluous(1)),
+        (2, vec![unknown, unknown, known], superfluous(2)),
+        (3, vec![unknown, unknown, unknown], missing),
+        (3, vec![unknown, unknown, known], Ok(())),
+    ];
+    for (needed, signatures, expected) in table {
+        assert_eq!(key(needed).check_named(&signatures), expected, "{needed} of 3 by {signatures:?}");
     }
 }
 
@@ -190,6 +236,27 @@ proptest! {
         });
         let largest = sets.filter(|set| key.check(set).is_ok()).map(|set| set.len()).max();
         prop_assert_eq!(Some(usize::from(key.signatures_max())), largest);
+    }
+
+    /// What is refused before a signature is recovered would be refused afterwards.
+    #[test]
+    fn orderless_12_signatures_that_satisfy_a_key_look_like_it(mut tree in plain()) {
+        let mut count = 0;
+        tree.number(&mut count);
+        prop_assume!(count <= 10);
+        let key = KeyTree::decode_stored(&tree.encode_with(of_either_curve)).unwrap();
+        let mut fewest = usize::MAX;
+        for mask in 0u32..1 << count {
+            let signed = (1..=count).filter(|n| mask >> (n - 1) & 1 == 1);
+            let mut set: Vec<Leaf> = signed.map(of_either_curve).collect();
+            set.sort_unstable();
+            let refused = key.check(&set);
+            if refused.is_ok() {
+                fewest = fewest.min(set.len());
+                prop_assert_eq!(key.check_named(&named(&set)), Ok(()));
+            }
+        }
+        prop_assert_eq!(usize::from(key.signatures_min()), fewest);
     }
 
     #[test]
