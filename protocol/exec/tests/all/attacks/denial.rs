@@ -4,20 +4,22 @@
 //! Whoever builds a lane or a door adds its rows to [`rows`].
 
 use crate::attacks::{LEAST_RUN_GAS, NOBODY, cheap_order, flood, largest_chain, wide_chain};
-use crate::support::{callbacks, cron::*, market, *};
+use crate::support::{callbacks, cron::*, market, native::Key, signed as signatures, *};
 use alloy_primitives::U256;
+use alloy_sol_types::SolEvent as _;
 use almanac_primitives::{
-    Gas, GasPrice, Lane,
+    Gas, GasPrice, Lane, Receipt, ScheduleId, TimestampMs,
     params::{
         BASE_FEE_FLOOR_WEI, BLOCK_GAS_MAX, CALLBACK_EFFORT_MIN, CALLBACK_FEE_FLOOR_WEI,
         CALLBACK_HIGH_PERCENT, CALLBACK_LOW_EFFORT_MAX, CALLBACK_LOW_PERCENT, CALLBACK_MEDIUM_PERCENT,
         CALLBACK_REFUND_BPS, CRON_BLOCK_EXHAUSTIONS_MAX, CRON_BLOCK_GAS_MAX, CRON_RUN_GAS_LARGEST,
-        CRON_RUN_GAS_MIN, EFFORT_GAS, MARKET_LOOKS_MAX, MARKET_READY_MAX, MARKET_RUN_GAS_LEAST, Parameters,
-        SECOND_HIGH_EFFORT, SECOND_MEDIUM_EFFORT, SECOND_SHARED_EFFORT, SPARE_BLOCK_GAS_MAX,
+        CRON_RUN_GAS_MIN, EFFORT_GAS, MARKET_LOOKS_MAX, MARKET_READY_MAX, MARKET_RUN_GAS_LEAST, Parameter,
+        Parameters, SECOND_HIGH_EFFORT, SECOND_MEDIUM_EFFORT, SECOND_SHARED_EFFORT,
+        SIGNED_CREATES_PER_SECOND, SIGNED_DELETES_PER_SECOND, SIGNED_SIGNS_PER_SECOND, SPARE_BLOCK_GAS_MAX,
         SPARE_BLOCK_LOOKS_MAX,
     },
 };
-use almanac_schedule::{Budget, looks_max, runs_max};
+use almanac_schedule::{Budget, looks_max, runs_max, signed::Bucket};
 use std::{fs, path::PathBuf};
 
 /// The lowest price that gas can have.
@@ -171,6 +173,7 @@ fn denying_a_lane_costs_at_least_half_of_filling_it() {
     computed += &closing_table();
     computed += &callback_table();
     computed += &market_table();
+    computed += &signatures_table();
     let page = fs::read_to_string(path()).expect("docs/denial-prices.md is part of the repository");
     let (head, rest) = page.split_once(BEGIN).expect("the table has a beginning");
     let (recorded, tail) = rest.split_once(END).expect("the table has an end");
@@ -316,6 +319,12 @@ fn holds(parameters: &Parameters) -> Vec<Hold> {
             ),
         ),
     ];
+    holds.push(hold(
+        "one second's Medium, by transactions that wait for it and that nobody signs",
+        (medium + shared) * medium_percent * kept / 10_000,
+        (medium + shared) * medium_percent,
+        "and the gas of creating them; unlike a cancelled one, each holds its room until its second",
+    ));
     let low = parameters.get(CALLBACK_LOW_EFFORT_MAX);
     let least = parameters.get(CALLBACK_EFFORT_MIN);
     let spare = parameters.get(SPARE_BLOCK_GAS_MAX) / EFFORT_GAS;
@@ -449,6 +458,122 @@ fn market_creation_gas() -> Gas {
     let receipt = chain.send(sender(), deposit(&asked), call);
     // Many in one transaction read the slots of the lane and of the epoch once.
     Gas(receipt.gas_used.0 - 21_000 - 16 * bytes - 3 * 2_100)
+}
+
+/// An operation of the schedule service with a rate.
+struct Throttled {
+    what: &'static str,
+    rate: Parameter,
+    /// Extra gas when the bucket is short, times what is gone of it to what is left.
+    base_gas: u64,
+    /// Gas of one, without that of the transaction around it and without the extra.
+    gas: Gas,
+    note: &'static str,
+}
+
+/// Prices of the throttles of the schedule service: all of an operation's rate, for one second and for one day, against
+/// others who use as much of it. Nobody gets a place for less gas than anybody else.
+fn signatures_table() -> String {
+    let mut out = String::from(
+        "Transactions that wait for signatures, all operations of a second:\n\n\
+         | way | base fee | gas lost per second | denial per second | per day | honest use per second | denial / honest | \
+         left out |\n|---|---|---|---|---|---|---|---|\n",
+    );
+    for Throttled { what, rate, base_gas, gas, note } in throttled() {
+        let (count, extra) = drain(rate.default, base_gas);
+        let (denial, honest) = (Gas(count * gas.0 + extra), Gas(count * gas.0));
+        assert!(count >= rate.default && denial.0 * 2 >= honest.0, "{what}");
+        for price in [FLOOR, BUSY] {
+            let (fee, cost) = (price.0 / 100_000_000, denial.cost(price).0);
+            out += &format!(
+                "| {what} | {}.{} gwei | {} M | {} | {} | {} | {} % | {note} |\n",
+                fee / 10,
+                fee % 10,
+                millions(denial),
+                coins(cost),
+                coins(cost * U256::from(86_400)),
+                coins(honest.cost(price).0),
+                denial.0 * 100 / honest.0,
+            );
+        }
+    }
+    out + "\n"
+}
+
+fn throttled() -> [Throttled; 3] {
+    let (created, signed, deleted) = signatures_gas();
+    [
+        Throttled {
+            what: "all creations",
+            rate: SIGNED_CREATES_PER_SECOND,
+            base_gas: 20_000,
+            gas: created,
+            note: "the gas of the transactions around them; five accounts are needed",
+        },
+        Throttled {
+            what: "all signatures",
+            rate: SIGNED_SIGNS_PER_SECOND,
+            base_gas: 500,
+            gas: signed,
+            note: "the same, and the gas of creating what is signed",
+        },
+        Throttled {
+            what: "all deletions",
+            rate: SIGNED_DELETES_PER_SECOND,
+            base_gas: 5_000,
+            gas: Gas(created.0 + deleted.0),
+            note: "the same; what is deleted was created",
+        },
+    ]
+}
+
+/// Takes all that a bucket gives in a second of two blocks, after it was empty. Returns how many there were, and the extra
+/// gas. Shorter blocks are dearer: the bucket is never half full.
+fn drain(rate: u64, base_gas: u64) -> (u64, u64) {
+    let empty = U256::from_limbs([0, 1_000, 0, 0]);
+    let (mut word, mut count, mut extra) = (empty, 0, 0);
+    for now in [1_500, 2_000].map(TimestampMs) {
+        loop {
+            let bucket = Bucket::at(word, now, rate);
+            let Ok(taken) = bucket.take() else { break };
+            extra += bucket.surcharge(base_gas, rate);
+            (word, count) = (taken.to_word(), count + 1);
+        }
+    }
+    (count, extra)
+}
+
+/// Gas of creating, signing and deleting the smallest schedule, without that of the transaction around it.
+fn signatures_gas() -> (Gas, Gas, Gas) {
+    use signatures::{Wish, code, created, deleting, service_call, signing};
+    let mut chain = TestChain::new();
+    let wish = |nonce| {
+        let mut wish =
+            Wish::new(vec![service_call(person(1).address, NOBODY), service_call(person(2).address, NOBODY)]);
+        (wish.body.nonce, wish.body.memo) = (nonce, String::new());
+        Wish { admin_key: Key::from(person(0)).encoded(), ..wish }
+    };
+    // The second of each: shares of callers are slots that are written once.
+    let mut serve = |from: Person, input: Vec<u8>| {
+        let bytes = input.len() as u64;
+        let receipt = chain.serve(from, input).receipt(0).clone();
+        assert_eq!(code(&receipt), 22);
+        let id = created_or_none(&receipt);
+        (Gas(receipt.gas_used.0 - 21_000 - 16 * bytes), id)
+    };
+    let (_, first) = serve(person(0), wish(0).create(vec![]));
+    let (creating, second) = serve(person(0), wish(1).create(vec![]));
+    let [first, second] = [first, second].map(|id| id.expect("it was created"));
+    serve(person(1), signing(first, vec![]));
+    let (signing, _) = serve(person(1), signing(second, vec![]));
+    serve(person(0), deleting(first, vec![]));
+    let (deleting, _) = serve(person(0), deleting(second, vec![]));
+    return (creating, signing, deleting);
+
+    fn created_or_none(receipt: &Receipt) -> Option<ScheduleId> {
+        let is_creation = receipt.logs.iter().any(|log| signatures::ScheduleCreated::decode_log(log).is_ok());
+        is_creation.then(|| created(receipt))
+    }
 }
 
 /// Gas in millions, to a hundredth.
