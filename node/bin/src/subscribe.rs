@@ -4,13 +4,11 @@ use crate::{
     client::{
         amount::parse_amount,
         moment::parse_span,
-        node::NodeArgs,
-        output::{Colour, Facts, OutputArgs, print},
-        prompt,
+        output::{Colour, Facts},
+        sending::SendingArgs,
         words::{counted, how_often},
     },
     proof::parse_number,
-    send::{KeyArgs, submit},
     span::coins,
 };
 use alloy_primitives::{Address, B256, U256};
@@ -78,27 +76,13 @@ pub(crate) struct SubscribeArgs {
     #[arg(long = "keep-allowance")]
     is_keeping_allowance: bool,
 
-    /// Read it back, and send nothing.
-    #[arg(long = "dry-run")]
-    is_dry: bool,
-
-    /// Send without asking.
-    #[arg(long = "yes", short = 'y', conflicts_with = "is_dry")]
-    is_confirmed: bool,
-
     #[command(flatten)]
-    key: KeyArgs,
-
-    #[command(flatten)]
-    node: NodeArgs,
-
-    #[command(flatten)]
-    output: OutputArgs,
+    sending: SendingArgs,
 }
 
 /// Subscribes.
 pub(crate) fn run(args: &SubscribeArgs) -> anyhow::Result<()> {
-    let key = args.key.required()?;
+    let key = args.sending.key.required()?;
     let seconds = parse_span(&args.every)?.filter(|seconds| *seconds > 0);
     let seconds = seconds.with_context(|| {
         format!("SpanUnclear: {:?} is no span: write \"30 days\" or \"1 week\"", args.every)
@@ -109,22 +93,16 @@ pub(crate) fn run(args: &SubscribeArgs) -> anyhow::Result<()> {
     let escrow = match args.escrow {
         Some(escrow) => escrow,
         None => {
-            let charge = args.node.base_fee()?.saturating_mul(charge_gas(args)?);
+            let charge = args.sending.node.base_fee()?.saturating_mul(charge_gas(args)?);
             charge.saturating_mul(U256::from(args.times)).saturating_mul(U256::from(FEE_MARGIN))
         }
     };
-    if !args.output.is_json {
-        print(&read_back(args, seconds, total, escrow))?;
-    }
     let mut told = json!({ "contract": args.contract, "token": args.token, "merchant": args.merchant,
         "amount": args.amount.to_string(), "intervalSeconds": seconds, "times": args.times, "paid": escrow.to_string() });
-    if args.is_dry {
-        return args
-            .output
-            .print(|| told, || "nothing was sent: leave out --dry-run to send it\n".to_owned());
+    if !args.sending.agree("Subscribe?", || read_back(args, seconds, total, escrow), &told)? {
+        return Ok(());
     }
-    prompt::confirm("Subscribe?", args.is_confirmed)?;
-    let receipt = submit(&args.node, &key, calls(args, seconds, total, escrow))?;
+    let receipt = args.sending.submit(&key, calls(args, seconds, total, escrow))?;
     let approved = ISubscriptions::SubscriptionApproved::SIGNATURE_HASH;
     let is_approval = |topic: &serde_json::Value| {
         topic.as_str().and_then(|text| text.parse::<B256>().ok()) == Some(approved)
@@ -140,12 +118,14 @@ pub(crate) fn run(args: &SubscribeArgs) -> anyhow::Result<()> {
         log["topics"][1].as_str().and_then(|text| text.parse().ok()).context("the event has no id")?;
     told["subscription"] = json!(id.to_string());
     told["transactionHash"] = receipt["transactionHash"].clone();
-    args.output.print(|| told, || format!("{}: subscription {id}\n", Colour::Green.paint("subscribed")))
+    args.sending
+        .output
+        .print(|| told, || format!("{}: subscription {id}\n", Colour::Green.paint("subscribed")))
 }
 
 /// Gas that a charge reserves. Only the real contract answers.
 fn charge_gas(args: &SubscribeArgs) -> anyhow::Result<U256> {
-    let answer = args.node.view(args.contract, &IChargeGas::CHARGE_GASCall {}.abi_encode())?;
+    let answer = args.sending.node.view(args.contract, &IChargeGas::CHARGE_GASCall {}.abi_encode())?;
     let gas = IChargeGas::CHARGE_GASCall::abi_decode_returns(&answer).ok();
     gas.with_context(|| {
         format!("NoSubscriptions: {} does not answer as contracts/Subscriptions.sol: deploy it, or pass its address", args.contract)
@@ -154,7 +134,8 @@ fn charge_gas(args: &SubscribeArgs) -> anyhow::Result<U256> {
 
 /// A customer who cannot pay once would find out after the first interval.
 fn ensure_balance(args: &SubscribeArgs, customer: Address) -> anyhow::Result<()> {
-    let answer = args.node.view(args.token, &IERC20::balanceOfCall { account: customer }.abi_encode())?;
+    let answer =
+        args.sending.node.view(args.token, &IERC20::balanceOfCall { account: customer }.abi_encode())?;
     let balance = IERC20::balanceOfCall::abi_decode_returns(&answer);
     let balance =
         balance.ok().with_context(|| format!("NoToken: {} does not answer as a token", args.token))?;
@@ -182,7 +163,7 @@ fn calls(args: &SubscribeArgs, seconds: u64, total: U256, escrow: U256) -> Vec<N
 
 fn read_back(args: &SubscribeArgs, seconds: u64, total: U256, escrow: U256) -> String {
     let mut facts = Facts::default();
-    let now = args.node.now().ok();
+    let now = args.sending.node.now().ok();
     facts.add("pays", format!("{} of {} to {}", args.amount, args.token, args.merchant));
     facts.add("when", format!("{}, {}", how_often(seconds), counted(args.times, "time")));
     if let Some(first) = now.and_then(|now| now.0.checked_add(seconds.checked_mul(1_000)?)) {

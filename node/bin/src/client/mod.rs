@@ -8,4 +8,5 @@ pub(crate) mod node;
 pub(crate) mod output;
 pub(crate) mod prompt;
 pub(crate) mod rhythm;
+pub(crate) mod sending;
 pub(crate) mod words;

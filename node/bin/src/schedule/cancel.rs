@@ -6,13 +6,10 @@ use super::{
     describe,
     show::get,
 };
-use crate::{
-    client::{
-        node::{NodeArgs, quantity, text},
-        output::{Colour, OutputArgs},
-        prompt,
-    },
-    send::{KeyArgs, submit},
+use crate::client::{
+    node::{NodeArgs, quantity, text},
+    output::Colour,
+    sending::SendingArgs,
 };
 use alloy_primitives::{Address, U256};
 use alloy_sol_types::SolCall as _;
@@ -32,23 +29,13 @@ pub(crate) struct CancelArgs {
     /// Id of the schedule.
     id: String,
 
-    /// Cancel without asking.
-    #[arg(long = "yes", short = 'y')]
-    is_confirmed: bool,
-
     #[command(flatten)]
-    key: KeyArgs,
-
-    #[command(flatten)]
-    node: NodeArgs,
-
-    #[command(flatten)]
-    output: OutputArgs,
+    sending: SendingArgs,
 }
 
 pub(super) fn run(args: &CancelArgs) -> anyhow::Result<()> {
-    let key = args.key.required()?;
-    let schedule = get(&args.node, &args.id)?;
+    let (key, node) = (args.sending.key.required()?, &args.sending.node);
+    let schedule = get(node, &args.id)?;
     let id = text(&schedule["id"]);
     let status = text(&schedule["status"]);
     ensure!(
@@ -62,15 +49,15 @@ pub(super) fn run(args: &CancelArgs) -> anyhow::Result<()> {
         "NotOwner: schedule {id} belongs to {}, and the key is that of {account}",
         text(&schedule["owner"])
     );
-    let question = format!(
-        "Cancel {id}, {}, with {} of escrow?",
-        describe::rhythm(&schedule),
-        describe::money(&schedule["escrow"])
-    );
-    prompt::confirm(&question, args.is_confirmed)?;
-    let receipt = submit(&args.node, &key, vec![call(&args.node, &schedule)?])?;
-    let refunded = get(&args.node, &args.id)?["end"]["refunded"].clone();
-    args.output.print(
+    let told = json!({ "id": id, "escrow": schedule["escrow"] });
+    let escrow = describe::money(&schedule["escrow"]);
+    let read_back = || format!("cancels {id}, {}, with {escrow} of escrow\n", describe::rhythm(&schedule));
+    if !args.sending.agree("Cancel it?", read_back, &told)? {
+        return Ok(());
+    }
+    let receipt = args.sending.submit(&key, vec![call(node, &schedule)?])?;
+    let refunded = get(node, &args.id)?["end"]["refunded"].clone();
+    args.sending.output.print(
         || json!({ "id": id, "refunded": refunded, "transactionHash": calls::hash(&receipt) }),
         || format!("{} {id}: {} returned\n", Colour::Yellow.paint("cancelled"), describe::money(&refunded)),
     )

@@ -9,12 +9,11 @@ use crate::{
         call_data::call_data,
         moment::parse_moment,
         node::{NodeArgs, quantity, text},
-        output::{Colour, Facts, OutputArgs, print},
-        prompt,
+        output::{Colour, Facts},
         rhythm::{Plan, parse_rhythm},
+        sending::SendingArgs,
         words::{counted, date, distance, how_often},
     },
-    send::{KeyArgs, submit},
     span::coins,
 };
 use alloy_primitives::{Address, Bytes, U256, hex};
@@ -88,63 +87,43 @@ struct OrderArgs {
     #[command(flatten)]
     door: DoorArgs,
 
-    /// Read it back, and send nothing.
-    #[arg(long = "dry-run")]
-    is_dry: bool,
-
-    /// Send without asking.
-    #[arg(long = "yes", short = 'y', conflicts_with = "is_dry")]
-    is_confirmed: bool,
-
     #[command(flatten)]
-    key: KeyArgs,
-
-    #[command(flatten)]
-    node: NodeArgs,
-
-    #[command(flatten)]
-    output: OutputArgs,
+    sending: SendingArgs,
 }
 
 /// Schedules one run.
 pub(super) fn at(args: &AtArgs) -> anyhow::Result<()> {
-    let now = args.order.node.now()?;
+    let now = args.order.sending.node.now()?;
     let plan = Plan::Once(parse_moment(&args.when, now)?);
     create(&args.order, plan, now)
 }
 
 /// Schedules what repeats.
 pub(super) fn every(args: &EveryArgs) -> anyhow::Result<()> {
-    let now = args.order.node.now()?;
+    let now = args.order.sending.node.now()?;
     let start = args.start.as_deref().map(|start| parse_moment(start, now)).transpose()?;
     create(&args.order, parse_rhythm(&args.rhythm, start, now)?, now)
 }
 
 fn create(args: &OrderArgs, plan: Plan, now: TimestampMs) -> anyhow::Result<()> {
-    let key = args.key.required()?;
+    let (key, node) = (args.sending.key.required()?, &args.sending.node);
     let input = match (&args.method, &args.data) {
         (Some(method), _) => call_data(method, &args.arguments)?,
         (None, data) => data.clone().unwrap_or_default(),
     };
     let wanted = Wanted { owner: key.leaf().account(), target: args.to, input, plan };
-    let order = order::order(&args.node, &args.door, &wanted)?;
-    let preview = preview(&args.node, &wanted, &order)?;
-    if !args.output.is_json {
-        print(&read_back(args, &wanted, &order, &preview, now))?;
-    }
+    let order = order::order(node, &args.door, &wanted)?;
+    let preview = preview(node, &wanted, &order)?;
     let mut told = described(&wanted, &order, &preview);
-    if args.is_dry {
-        return args
-            .output
-            .print(|| told, || "nothing was sent: leave out --dry-run to send it\n".to_owned());
+    if !args.sending.agree("Send it?", || read_back(args, &wanted, &order, &preview, now), &told)? {
+        return Ok(());
     }
-    prompt::confirm("Send it?", args.is_confirmed)?;
-    let receipt = submit(&args.node, &key, order.calls)?;
+    let receipt = args.sending.submit(&key, order.calls)?;
     let ids = args.door.door.ids(&receipt);
     let list = ids.iter().map(|id| json!({ "id": id.to_string(), "idNumber": format!("{:#x}", id.0) }));
     told["schedules"] = list.collect();
     told["transactionHash"] = json!(calls::hash(&receipt));
-    args.output.print(|| told, || outcome(&ids))
+    args.sending.output.print(|| told, || outcome(&ids))
 }
 
 /// The first run, tried now. What the door would refuse is an error.

@@ -9,11 +9,10 @@ use super::{
 use crate::{
     client::{
         amount::parse_amount,
-        node::{NodeArgs, quantity, text},
-        output::{Colour, OutputArgs},
-        prompt,
+        node::{quantity, text},
+        output::Colour,
+        sending::SendingArgs,
     },
-    send::{KeyArgs, submit},
     span::coins,
 };
 use alloy_primitives::U256;
@@ -38,23 +37,13 @@ pub(crate) struct TopupArgs {
     #[arg(value_parser = parse_amount)]
     amount: U256,
 
-    /// Pay without asking.
-    #[arg(long = "yes", short = 'y')]
-    is_confirmed: bool,
-
     #[command(flatten)]
-    key: KeyArgs,
-
-    #[command(flatten)]
-    node: NodeArgs,
-
-    #[command(flatten)]
-    output: OutputArgs,
+    sending: SendingArgs,
 }
 
 pub(super) fn run(args: &TopupArgs) -> anyhow::Result<()> {
-    let key = args.key.required()?;
-    let schedule = get(&args.node, &args.id)?;
+    let (key, node) = (args.sending.key.required()?, &args.sending.node);
+    let schedule = get(node, &args.id)?;
     let (id, door, status) =
         (text(&schedule["id"]), text(&schedule["terms"]["door"]), text(&schedule["status"]));
     ensure!(door == CRON, "NoEscrow: schedule {id} is of the {door} door, which was paid when it was made");
@@ -62,12 +51,17 @@ pub(super) fn run(args: &TopupArgs) -> anyhow::Result<()> {
         status == "pending",
         "AlreadyEnded: schedule {id} is {status}; only what is pending can be topped up"
     );
-    prompt::confirm(&format!("Pay {} into {id}?", coins(Wei(args.amount))), args.is_confirmed)?;
+    let told = json!({ "id": id, "amount": args.amount.to_string() });
+    let read_back =
+        || format!("pays {} into {id}, {}\n", coins(Wei(args.amount)), describe::rhythm(&schedule));
+    if !args.sending.agree("Pay it?", read_back, &told)? {
+        return Ok(());
+    }
     let input = ICronRegistry::topUpCall { id: U256::from(quantity(&schedule["idNumber"])?) }.abi_encode();
     let call = NativeCall { to: Some(DoorName::Cron.address()), value: args.amount, input: input.into() };
-    let receipt = submit(&args.node, &key, vec![call])?;
-    let runway = args.node.ask("almanac_runway", &json!([args.id]))?;
-    args.output.print(
+    let receipt = args.sending.submit(&key, vec![call])?;
+    let runway = node.ask("almanac_runway", &json!([args.id]))?;
+    args.sending.output.print(
         || json!({ "id": id, "runway": runway, "transactionHash": calls::hash(&receipt) }),
         || {
             let runs = quantity(&runway["runs"]).unwrap_or_default();

@@ -1,0 +1,58 @@
+//! The flags of every command that sends something: who signs, where it goes, and how to ask before.
+
+use super::{
+    node::NodeArgs,
+    output::{OutputArgs, print},
+    prompt,
+};
+use crate::send::{KeyArgs, submit};
+use almanac_primitives::{NativeCall, keys::SecretKey};
+use clap::Args;
+use serde_json::Value;
+
+/// Who signs, where it goes, and how to ask.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SendingArgs {
+    /// Read it back, and send nothing.
+    #[arg(long = "dry-run")]
+    is_dry: bool,
+
+    /// Send without asking.
+    #[arg(long = "yes", short = 'y', conflicts_with = "is_dry")]
+    is_confirmed: bool,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+impl SendingArgs {
+    /// Reads back what would be sent, and asks. `false` where it was only to be looked at; programs get `told` then.
+    pub(crate) fn agree(
+        &self,
+        question: &str,
+        read_back: impl FnOnce() -> String,
+        told: &Value,
+    ) -> anyhow::Result<bool> {
+        if !self.output.is_json {
+            print(&read_back())?;
+        }
+        if self.is_dry {
+            let nothing = || "nothing was sent: leave out --dry-run to send it\n".to_owned();
+            self.output.print(|| told.clone(), nothing)?;
+            return Ok(false);
+        }
+        prompt::confirm(question, self.is_confirmed)?;
+        Ok(true)
+    }
+
+    /// Sends calls as one transaction of the key's account, and waits for its receipt.
+    pub(crate) fn submit(&self, key: &SecretKey, calls: Vec<NativeCall>) -> anyhow::Result<Value> {
+        submit(&self.node, key, calls)
+    }
+}
