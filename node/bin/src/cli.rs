@@ -60,7 +60,7 @@ pub(crate) enum Command {
     Proof(ProofCommand),
     /// Sign and send a native transaction: orderless, a batch, with a fee payer, or offline.
     Send(Box<SendCommand>),
-    /// Make, show, watch, cancel and top up schedules.
+    /// Make, sign, show, watch, cancel and top up schedules.
     #[command(subcommand)]
     Schedule(ScheduleCommand),
     /// Subscribe to a merchant, who is paid in a token every interval.

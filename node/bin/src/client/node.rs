@@ -2,7 +2,7 @@
 
 use crate::http::{CallError, Endpoint};
 use alloy_primitives::{Address, B256, Bytes, U64, U256, hex};
-use almanac_primitives::TimestampMs;
+use almanac_primitives::{Chain, TimestampMs};
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use serde_json::{Value, json};
@@ -58,6 +58,11 @@ impl NodeArgs {
         let answer = self.ask("eth_call", &json!([call, "latest"]))?;
         serde_json::from_value(answer.clone())
             .with_context(|| format!("the node answers {answer} instead of bytes"))
+    }
+
+    /// The chain, as signatures name it.
+    pub(crate) fn chain(&self) -> anyhow::Result<Chain> {
+        Ok(Chain { id: quantity(&self.ask("eth_chainId", &json!([]))?)?, genesis: self.genesis()? })
     }
 
     /// Hash of block 0, which names the chain.

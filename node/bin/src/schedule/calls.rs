@@ -13,6 +13,8 @@ alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
 alloy_sol_types::sol!("../../contracts/ICallbackScheduler.sol");
 alloy_sol_types::sol!("../../contracts/ICallbackHandler.sol");
 alloy_sol_types::sol!("../../contracts/IScheduledTransactions.sol");
+alloy_sol_types::sol!("../../contracts/IScheduleService.sol");
+alloy_sol_types::sol!("../../contracts/IAccounts.sol");
 
 /// Doors by the names that the `almanac_` methods use.
 pub(crate) const CRON: &str = "cron";
@@ -58,14 +60,19 @@ impl DoorName {
 
     /// The ids of the schedules that a transaction made.
     pub(super) fn ids(self, receipt: &Value) -> Vec<ScheduleId> {
-        let word = |value: &Value| value.as_str().and_then(|text| text.parse::<B256>().ok());
-        let logs = receipt["logs"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let made = logs.iter().filter(|log| {
-            log["address"].as_str().and_then(|text| text.parse::<Address>().ok()) == Some(self.address())
-                && word(&log["topics"][0]) == Some(self.created())
-        });
-        made.filter_map(|log| log["topics"][1].as_str()?.parse().ok()).collect()
+        made(receipt, self.address(), self.created())
     }
+}
+
+/// The ids in the events of a door: the first topic after the signature.
+pub(super) fn made(receipt: &Value, door: Address, event: B256) -> Vec<ScheduleId> {
+    let word = |value: &Value| value.as_str().and_then(|text| text.parse::<B256>().ok());
+    let logs = receipt["logs"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let of_door = logs.iter().filter(|log| {
+        log["address"].as_str().and_then(|text| text.parse::<Address>().ok()) == Some(door)
+            && word(&log["topics"][0]) == Some(event)
+    });
+    of_door.filter_map(|log| log["topics"][1].as_str()?.parse().ok()).collect()
 }
 
 /// The hash of the transaction that a receipt is of.

@@ -1,10 +1,11 @@
 //! `almanac schedule cancel`.
 
 use super::{
-    CALLBACKS, CRON, MARKET,
+    CALLBACKS, CRON, MARKET, SIGNED,
     calls::{self, DoorName, ICallbackScheduler, ICronRegistry, IScheduledTransactions},
     describe,
     show::get,
+    signed,
 };
 use crate::client::{
     node::{NodeArgs, quantity, text},
@@ -23,20 +24,39 @@ use serde_json::{Value, json};
 #[command(after_help = "Examples:
   almanac schedule cancel 2-1-0 --key alice
   almanac schedule cancel 2-1-0 --dev-account 0 --yes --json
+  almanac schedule cancel 2-1-0 --request                    a line for those who sign a deletion with you
+  almanac schedule cancel 2-1-0 --with almanac:signature:… --key alice
 
-Only the owner may. A run that is due in the next block happens before.")]
+Only the owner may; one that waits for signatures is deleted by the key of its --admin. A run that is due in the next
+block happens before.")]
 pub(crate) struct CancelArgs {
     /// Id of the schedule.
     id: String,
+
+    /// Of one that waits for signatures: signature of another key of its --admin; may be repeated.
+    #[arg(long, value_name = "LINE|FILE|HEX", conflicts_with = "is_request")]
+    with: Vec<String>,
+
+    /// Of one that waits for signatures: print the line that asks the others to sign its deletion.
+    #[arg(long = "request")]
+    is_request: bool,
 
     #[command(flatten)]
     sending: SendingArgs,
 }
 
 pub(super) fn run(args: &CancelArgs) -> anyhow::Result<()> {
-    let (key, node) = (args.sending.key.required()?, &args.sending.node);
+    let node = &args.sending.node;
     let schedule = get(node, &args.id)?;
-    let id = text(&schedule["id"]);
+    let (id, door) = (text(&schedule["id"]), text(&schedule["terms"]["door"]));
+    if door == SIGNED {
+        return signed::delete::run(&args.sending, id.parse()?, &args.with, args.is_request);
+    }
+    ensure!(
+        args.with.is_empty() && !args.is_request,
+        "FlagOfAnotherDoor: --with and --request are of those that wait for signatures, not of {door}"
+    );
+    let key = args.sending.key.required()?;
     let status = text(&schedule["status"]);
     ensure!(
         matches!(status.as_str(), "pending" | "quarantined"),

@@ -1,5 +1,6 @@
 //! A schedule of the node's answer, in words.
 
+use super::SIGNED;
 use crate::{
     client::{
         node::{maybe_time, quantity, text, wei},
@@ -13,6 +14,9 @@ use serde_json::Value;
 /// How often it runs, and how often it did.
 pub(super) fn rhythm(schedule: &Value) -> String {
     let terms = &schedule["terms"];
+    if terms["door"] == SIGNED {
+        return "once all have signed".to_owned();
+    }
     let number = |value: &Value| quantity(value).unwrap_or_default();
     match (number(&terms["intervalMs"]) / 1_000, number(&terms["runsMax"])) {
         (0, _) => "once".to_owned(),

@@ -19,7 +19,7 @@ const CATCH_UP_SHIFT: u32 = 8;
 /// Resolution of the market door.
 const MARKET_STEP_MS: u64 = 100;
 /// The base fee may rise before a run: an escrow by default pays for this times as much.
-const FEE_MARGIN: u64 = 2;
+pub(super) const FEE_MARGIN: u64 = 2;
 
 /// How a door is to take it.
 #[derive(Clone, Debug, Args)]
@@ -229,15 +229,7 @@ fn callbacks(node: &NodeArgs, args: &DoorArgs, wanted: &Wanted, gas: u64) -> any
         Priority::Medium => ICallbackScheduler::Priority::Medium,
         Priority::Low => ICallbackScheduler::Priority::Low,
     };
-    let question = ICallbackScheduler::estimateCall {
-        data: wanted.input.clone(),
-        timestamp: wanted.plan.first().seconds(),
-        priority: priority(),
-        executionEffort: effort,
-    };
-    let answer = node.view(DoorName::Callback.address(), &question.abi_encode())?;
-    let answer = ICallbackScheduler::estimateCall::abi_decode_returns(&answer);
-    let fee = answer.context("the node answers no estimate of a callback")?.fee;
+    let fee = callback_fee(node, wanted.input.clone(), wanted.plan.first().seconds(), priority(), effort)?;
     // What is above the fee of the block that books it returns at once.
     let sent = fee.saturating_mul(U256::from(FEE_MARGIN));
     let call = |at: &TimestampMs| {
@@ -253,6 +245,20 @@ fn callbacks(node: &NodeArgs, args: &DoorArgs, wanted: &Wanted, gas: u64) -> any
     let calls: Vec<NativeCall> = wanted.plan.clone().into_dates()?.iter().map(call).collect();
     let paid = fee.saturating_mul(U256::from(calls.len()));
     Ok(Order { door: DoorName::Callback, calls, gas: effort * EFFORT_GAS, run_cost: fee, paid })
+}
+
+/// What a callback costs in this second.
+pub(super) fn callback_fee(
+    node: &NodeArgs,
+    data: Bytes,
+    timestamp: u64,
+    priority: ICallbackScheduler::Priority,
+    effort: u64,
+) -> anyhow::Result<U256> {
+    let question = ICallbackScheduler::estimateCall { data, timestamp, priority, executionEffort: effort };
+    let answer = node.view(DoorName::Callback.address(), &question.abi_encode())?;
+    let answer = ICallbackScheduler::estimateCall::abi_decode_returns(&answer);
+    Ok(answer.context("the node answers no estimate of a callback")?.fee)
 }
 
 fn market(node: &NodeArgs, args: &DoorArgs, wanted: &Wanted, gas: u64) -> anyhow::Result<Order> {

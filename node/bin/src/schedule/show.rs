@@ -1,6 +1,6 @@
 //! `almanac schedule show`.
 
-use super::describe;
+use super::{SIGNED, describe, signed::show::Signatures};
 use crate::client::{
     node::{NodeArgs, maybe_time, quantity, text},
     output::{Facts, OutputArgs, Table, status_colour},
@@ -19,6 +19,7 @@ const RUNS: u64 = 5;
 #[command(after_help = "Examples:
   almanac schedule show 2-1-0
   almanac schedule show 0x20000400 --json
+  almanac schedule info 2-1-0                      the same, by its name in the schedule service
 
 An id has three forms: block-transaction-place, decimal and hexadecimal.")]
 pub(crate) struct ShowArgs {
@@ -34,10 +35,14 @@ pub(crate) struct ShowArgs {
 
 pub(super) fn run(args: &ShowArgs) -> anyhow::Result<()> {
     let schedule = get(&args.node, &args.id)?;
+    let signatures = match schedule["terms"]["door"] == SIGNED {
+        true => Signatures::read(&args.node, text(&schedule["id"]).parse()?)?,
+        false => None,
+    };
     let runs = args.node.ask("almanac_getRuns", &json!([args.id, { "order": "newest", "limit": RUNS }]))?;
     let is_pending = schedule["status"] == "pending";
-    // What has ended has neither.
-    let (runway, preview) = match is_pending {
+    // What has ended has neither, nor has what nobody knows the time of.
+    let (runway, preview) = match is_pending && signatures.is_none() {
         true => (
             args.node.ask("almanac_runway", &json!([args.id]))?,
             args.node.ask("almanac_preview", &json!([args.id, RUNS]))?,
@@ -46,8 +51,17 @@ pub(super) fn run(args: &ShowArgs) -> anyhow::Result<()> {
     };
     let now = args.node.now()?;
     args.output.print(
-        || json!({ "schedule": schedule, "runway": runway, "preview": preview, "runs": runs["runs"] }),
-        || shown(&schedule, &runway, &preview, &runs["runs"], now),
+        || {
+            json!({ "schedule": schedule, "runway": runway, "preview": preview, "runs": runs["runs"],
+                "signatures": signatures.as_ref().map(Signatures::described) })
+        },
+        || match &signatures {
+            Some(signatures) => {
+                let facts = signatures.facts(&text(&schedule["status"]), now);
+                facts.text() + &last_runs(&runs["runs"], now)
+            }
+            None => shown(&schedule, &runway, &preview, &runs["runs"], now),
+        },
     )
 }
 
@@ -92,12 +106,12 @@ fn shown(schedule: &Value, runway: &Value, preview: &Value, runs: &Value, now: T
         out += "\nNext runs, tried now\n";
         out += &run_table(previewed, now);
     }
+    out + &last_runs(runs, now)
+}
+
+fn last_runs(runs: &Value, now: TimestampMs) -> String {
     let done = runs.as_array().map(Vec::as_slice).unwrap_or_default();
-    if !done.is_empty() {
-        out += "\nLast runs\n";
-        out += &run_table(done, now);
-    }
-    out
+    if done.is_empty() { String::new() } else { format!("\nLast runs\n{}", run_table(done, now)) }
 }
 
 fn runway_words(runway: &Value) -> String {

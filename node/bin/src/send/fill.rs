@@ -79,12 +79,10 @@ pub(super) enum Source<'a> {
 
 impl Source<'_> {
     pub(super) fn chain(&self) -> anyhow::Result<Chain> {
-        let node = match self {
-            Self::Node(node) => node,
-            Self::Offline(chain) => return Ok(*chain),
-        };
-        let id = quantity(&node.ask("eth_chainId", &json!([]))?)?;
-        Ok(Chain { id, genesis: node.genesis()? })
+        match self {
+            Self::Node(node) => node.chain(),
+            Self::Offline(chain) => Ok(*chain),
+        }
     }
 
     /// The chain's second, which need not be this machine's.

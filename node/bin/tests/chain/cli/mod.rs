@@ -6,6 +6,7 @@ mod errors;
 mod help;
 mod keys;
 mod live;
+mod signatures;
 mod story;
 
 use crate::support::*;

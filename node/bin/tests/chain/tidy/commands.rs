@@ -38,7 +38,7 @@ impl Commands {
         };
         self.flags.insert(words.join(" "), text.lines().filter_map(flag).collect());
         let inner = text.split("\nCommands:\n").nth(1).and_then(|rest| rest.split("\n\n").next());
-        for name in inner.unwrap_or_default().lines().filter_map(|line| line.split_whitespace().next()) {
+        for name in inner.unwrap_or_default().lines().flat_map(names) {
             if name != "help" {
                 self.add(&[words, &[name.to_owned()]].concat(), help);
             }
@@ -101,6 +101,13 @@ fn arguments<'a, 'b>(words: &'a [&'b str]) -> Option<&'a [&'b str]> {
     }
 }
 
+/// The names of a command in the list of a help text: `show  Shows one [alias: info]`.
+fn names(line: &str) -> impl Iterator<Item = &str> {
+    let aliases = line.rsplit_once("[alias").and_then(|(_, rest)| rest.split_once(": "));
+    let aliases = aliases.map(|(_, list)| list.trim_end_matches(']').split(", ")).into_iter().flatten();
+    line.split_whitespace().next().into_iter().chain(aliases)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,9 +116,9 @@ mod tests {
         let mut commands = Commands { flags: BTreeMap::new() };
         commands.add(&[], &|words: &[String]| {
             let help = match words.join(" ").as_str() {
-                "" => "A chain.\n\nCommands:\n  dev   Start\n  db    Back up\n  help  Print\n\nOptions:\n  -h, --help  Print\n",
-                "db" => "Back up.\n\nCommands:\n  export  Write\n\nOptions:\n  -h, --help  Print\n",
-                "db export" => "Options:\n      --out <FILE>  Where to\n  -h, --help  Print --nothing\n",
+                "" => "A chain.\n\nCommands:\n  dev   Start\n  db    Back up [alias: store]\n  help  Print\n\nOptions:\n  -h, --help  Print\n",
+                "db" | "store" => "Back up.\n\nCommands:\n  export  Write\n\nOptions:\n  -h, --help  Print\n",
+                "db export" | "store export" => "Options:\n      --out <FILE>  Where to\n  -h, --help  Print --nothing\n",
                 _ => "Options:\n      --port <PORT>\n          Port; see --nothing\n",
             };
             help.to_owned()
@@ -126,6 +133,7 @@ mod tests {
             ("cargo run --release -- dev --ports", "almanac dev has no flag --ports"),
             ("RUST_LOG=off almanac db export --port 3", "almanac db export has no flag --port"),
             ("almanac db exports --out FILE", "no such command: almanac db exports"),
+            ("almanac store exports", "no such command: almanac store exports"),
             ("almanac develop", "no such command: almanac develop"),
             ("--ports 3", "no command has the flag --ports"),
             ("--nothing", "no command has the flag --nothing"),
