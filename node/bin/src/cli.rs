@@ -11,7 +11,7 @@ use crate::{
     grpc::GrpcFlags,
     index_command::IndexCommand,
     keystore::KeyCommand,
-    logging::LogFormat,
+    logging::LogFlags,
     network::{KeysCommand, NetworkCommand, NodeCommand},
     proof::ProofCommand,
     rpc_flags::RpcFlags,
@@ -126,9 +126,8 @@ pub(crate) struct DevConfig {
     #[arg(long = "log-calls", conflicts_with = "is_silent")]
     pub(crate) is_logging_calls: bool,
 
-    /// Format of log lines.
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) log_format: LogFormat,
+    #[command(flatten)]
+    pub(crate) log: LogFlags,
 
     /// Keep the state of this many blocks before the last one [default: all].
     #[arg(long, value_name = "BLOCKS")]

@@ -1,6 +1,6 @@
 //! Target and format of log lines.
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use std::io::IsTerminal as _;
 use tracing_subscriber::{EnvFilter, fmt};
 
@@ -12,6 +12,14 @@ pub(crate) enum LogFormat {
     Text,
     /// One JSON object per line.
     Json,
+}
+
+/// The flag of every node.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct LogFlags {
+    /// Format of log lines.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) log_format: LogFormat,
 }
 
 /// Writes log lines to standard error from here on. RUST_LOG says which; without it, `level` does.

@@ -63,11 +63,11 @@ fn main() -> ExitCode {
                 (false, true) => "error,almanac=info,rpc=debug",
                 (false, false) => "error,almanac=info,rpc=info",
             };
-            logging::start(config.log_format, level);
+            logging::start(config.log.log_format, level);
         }
         // The libraries below report every connection and every vote.
-        cli::Command::Node(_) => {
-            logging::start(logging::LogFormat::Text, "warn,almanac=info,almanac_bft=info");
+        cli::Command::Node(command) => {
+            logging::start(command.log.log_format, "warn,almanac=info,almanac_bft=info");
         }
         // What the store says of an empty disk is of no use to whoever checks a proof.
         cli::Command::Proof(_)

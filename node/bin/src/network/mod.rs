@@ -17,7 +17,7 @@ mod vote_again;
 mod votes;
 mod watch;
 
-use crate::rpc_flags::RpcFlags;
+use crate::{logging::LogFlags, rpc_flags::RpcFlags};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -51,6 +51,7 @@ pub(crate) enum NetworkCommand {
   almanac network new --validators 4 --followers 1 --dir net    create keys, genesis and configs
   almanac node --config net/v0/config.json                      run the first validator
   almanac node --config net/f0/config.json                      run the follower
+  almanac node --config net/v0/config.json --log-format json    log one JSON object per line
 
 A follower serves the same JSON-RPC as a validator and has no vote. Validators accept it if their
 configs list its public key (almanac keys show) under \"followers\".
@@ -66,6 +67,8 @@ pub(crate) struct NodeCommand {
     /// stopped because too many validators are silent, and no other node uses the key: otherwise two chains may result.
     #[arg(long)]
     pub(crate) vote_now: bool,
+    #[command(flatten)]
+    pub(crate) log: LogFlags,
     /// Who may call, and how much.
     #[command(flatten)]
     pub(crate) rpc: RpcFlags,
