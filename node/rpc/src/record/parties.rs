@@ -63,7 +63,7 @@ impl Settled {
         for one in events.iter().filter(|one| one.index == index && one.event.id == id) {
             match one.event.what {
                 What::Executed { fee, is_success, .. } => {
-                    (settled.fee, settled.is_success) = (fee, is_success)
+                    (settled.fee, settled.is_success) = (fee, is_success);
                 }
                 What::Ended { refunded, .. } => settled.refunded = refunded,
                 _ => {}

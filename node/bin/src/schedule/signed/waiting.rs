@@ -15,8 +15,6 @@ use serde_json::{Value, json};
 
 /// Schedules in one answer of a node.
 const PAGE: usize = 100;
-/// Lanes of transactions that wait: without a time, and with one.
-const LANES: [&str; 2] = ["signed", "reserved"];
 
 /// For whom.
 #[derive(Clone, Debug, Args)]
@@ -83,10 +81,8 @@ pub(in crate::schedule) fn run(args: &WaitingArgs) -> anyhow::Result<()> {
                     wording::until(one.expires, now),
                 ]);
             }
-            let sign = format!(
-                "read one with `almanac schedule show ID`, sign it with `almanac schedule sign ID`\n"
-            );
-            table.text() + &sign + more
+            let sign = "read one with `almanac schedule show ID`, sign it with `almanac schedule sign ID`\n";
+            table.text() + sign + more
         },
     )
 }
@@ -95,29 +91,24 @@ pub(in crate::schedule) fn run(args: &WaitingArgs) -> anyhow::Result<()> {
 fn pending(args: &WaitingArgs) -> anyhow::Result<(Vec<Gathering>, bool)> {
     let mut found = Vec::new();
     let mut looked_at: u32 = 0;
-    for lane in LANES {
-        let mut cursor = Value::Null;
-        loop {
-            let mut filter = json!({ "lane": lane, "status": "pending", "limit": PAGE });
-            if !cursor.is_null() {
-                filter["cursor"] = cursor;
+    let mut cursor = Value::Null;
+    loop {
+        let mut filter = json!({ "door": SIGNED, "status": "pending", "limit": PAGE });
+        if !cursor.is_null() {
+            filter["cursor"] = cursor;
+        }
+        let mut page = args.node.ask("almanac_listSchedules", &json!([filter]))?;
+        for schedule in page["schedules"].as_array().map(Vec::as_slice).unwrap_or_default() {
+            if looked_at >= args.limit {
+                return Ok((found, false));
             }
-            let mut page = args.node.ask("almanac_listSchedules", &json!([filter]))?;
-            for schedule in page["schedules"].as_array().map(Vec::as_slice).unwrap_or_default() {
-                if looked_at >= args.limit {
-                    return Ok((found, false));
-                }
-                looked_at += 1;
-                if schedule["terms"]["door"] == SIGNED {
-                    let id = text(&schedule["id"]).parse()?;
-                    found.extend(Gathering::read(&args.node, id)?.filter(|one| one.end.is_none()));
-                }
-            }
-            cursor = page["cursor"].take();
-            if cursor.is_null() {
-                break;
-            }
+            looked_at += 1;
+            let id = text(&schedule["id"]).parse()?;
+            found.extend(Gathering::read(&args.node, id)?.filter(|one| one.end.is_none()));
+        }
+        cursor = page["cursor"].take();
+        if cursor.is_null() {
+            return Ok((found, true));
         }
     }
-    Ok((found, true))
 }

@@ -88,6 +88,8 @@ impl History {
             Event::ScheduleSigned(one) => {
                 self.find_pending(one.id)?.signed.insert(one.key, receipt.transaction_hash);
             }
+            // Whoever makes it again finds the one that waits.
+            Event::ScheduleFound(one) => drop(self.find_pending(one.id)?),
             Event::ScheduleTriggered(one) => self.find_pending(one.id)?.triggered = Some(place),
             Event::ScheduleExecuted(one) => {
                 let seen = self.find(one.id)?;
