@@ -66,9 +66,10 @@ bench-slots: ## Measure callbacks: booking beside many bookings, and runs agains
 bench-prices: ## Measure the time per gas of every entry into native code
 	cargo test --config profile.dev.opt-level=3 -p almanac-exec --test all -- --ignored --nocapture --test-threads 1 attack_27
 
-model-long: ## Compare the schedulers with simple models: cron on 10,000 histories, callbacks on 2,000
+model-long: ## Compare the schedulers with simple models: cron on 10,000 histories, callbacks and signatures on 2,000
 	ALMANAC_MODEL_CASES=10000 cargo test -p almanac-exec --test all scheduler_model:: -- --nocapture
 	ALMANAC_MODEL_CASES=2000 cargo test -p almanac-exec --test all flip330_model:: -- --nocapture
+	ALMANAC_MODEL_CASES=2000 cargo test -p almanac-exec --test all hedera_model:: -- --nocapture
 
 kill-long: ## Kill a node under load 200 times
 	ALMANAC_KILLS=200 cargo test -p almanac --test chain kill:: -- --nocapture
