@@ -4,7 +4,9 @@
 
 use crate::attacks::{
     FLOODER, IParameters, LEAST_RUN_GAS, NOBODY, TRIER, cheap_order, fill, flooder_data, largest_chain,
-    load::put_by_hand, stopwatch::process_time, wide_chain,
+    load::put_by_hand,
+    stopwatch::{process_time, since},
+    wide_chain,
 };
 use crate::support::{
     contracts::*,
@@ -180,7 +182,7 @@ impl Work {
     pub fn measure(&self) -> f64 {
         let best = |transactions: &[RecoveredTransaction], seconds: u64| {
             let tries = (0..TRIES).map(|_| self.on_disk(transactions.to_vec(), seconds));
-            tries.min_by_key(|taken| taken.executed + taken.durable).unwrap()
+            tries.min_by_key(|taken| taken.executed.saturating_add(taken.durable)).unwrap()
         };
         let (work, empty) = (best(&self.transactions, self.seconds), best(&[], self.chain.next_seconds()));
         let [executed, durable] = [(work.executed, empty.executed), (work.durable, empty.durable)]
@@ -214,7 +216,7 @@ impl Work {
                 output
             };
             let output = with_reader(&store.tip(), &keys, work).await.unwrap();
-            let executed = process_time() - start;
+            let executed = since(start, process_time).unwrap_or(Duration::MAX);
             let start = Instant::now();
             let sealed = store.seal(&store.tip(), &output.diff).await.unwrap();
             store.commit(&sealed).await.unwrap();

@@ -6,7 +6,7 @@
 
 use std::{fs, path::Path, thread, time::Duration};
 
-/// Time of all threads of this process.
+/// Time of all threads of this process. The time of one that ends goes with it: see [`since`].
 pub fn process_time() -> Duration {
     thread::yield_now();
     let threads = fs::read_dir("/proc/self/task").expect("a thread has a folder there");
@@ -17,6 +17,11 @@ pub fn process_time() -> Duration {
 pub fn thread_time() -> Duration {
     thread::yield_now();
     time_of(Path::new("/proc/thread-self"))
+}
+
+/// What a clock says since it said `start`; `None` if a thread has ended meanwhile.
+pub fn since(start: Duration, clock: fn() -> Duration) -> Option<Duration> {
+    clock().checked_sub(start)
 }
 
 fn time_of(thread: &Path) -> Duration {
