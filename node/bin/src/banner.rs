@@ -9,6 +9,8 @@ pub(crate) struct Banner<'a> {
     pub(crate) rpc: SocketAddr,
     /// Where gRPC is served, if it is.
     pub(crate) grpc: Option<SocketAddr>,
+    /// Where /health and /metrics are.
+    pub(crate) metrics: SocketAddr,
     pub(crate) chain_id: u64,
     pub(crate) height: u64,
     pub(crate) blocks: String,
@@ -37,6 +39,7 @@ impl Banner<'_> {
             "http": format!("http://{}", self.rpc),
             "ws": format!("ws://{}", self.rpc),
             "grpc": self.grpc,
+            "metrics": format!("http://{}/metrics", self.metrics),
             "chainId": self.chain_id,
             "height": self.height,
             "schedulesWaiting": self.waiting.schedules,
@@ -69,7 +72,7 @@ impl Banner<'_> {
             line(format!("  grpc      {grpc}"));
         }
         line(format!("  explorer  http://{}", self.rpc));
-        line(format!("  health    http://{}/health    metrics http://{0}/metrics", self.rpc));
+        line(format!("  health    http://{}/health    metrics http://{0}/metrics", self.metrics));
         line(format!("  chain id  {}", self.chain_id));
         if let Some(fork) = &self.fork {
             line(format!("  fork of   {fork}"));

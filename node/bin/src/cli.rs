@@ -17,6 +17,7 @@ use crate::{
     rpc_flags::RpcFlags,
     schedule::ScheduleCommand,
     send::SendCommand,
+    services::MetricsFlags,
     subscribe::SubscribeArgs,
     top::TopArgs,
 };
@@ -148,6 +149,10 @@ pub(crate) struct DevConfig {
     /// Where gRPC is served.
     #[command(flatten)]
     pub(crate) grpc: GrpcFlags,
+
+    /// Where it is watched.
+    #[command(flatten)]
+    pub(crate) metrics: MetricsFlags,
 }
 
 /// Longest time that makes sense to ask for.

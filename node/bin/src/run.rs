@@ -15,7 +15,7 @@ use crate::{
     log_switch::LogSwitch,
     private_file,
     regular_file::{self, GENESIS_BYTES_MAX},
-    services::{Face, Services},
+    services::{Face, Places, Services},
     shutdown::Shutdown,
     waiting::Waiting,
 };
@@ -79,13 +79,15 @@ pub(crate) async fn dev(config: DevConfig) -> anyhow::Result<()> {
         _ => None,
     };
     let waiting = Waiting::read(&services.index)?;
-    let address = (config.chain.host, config.port).into();
+    let rpc = (config.chain.host, config.port).into();
+    let places = Places { rpc, grpc, metrics: config.metrics.metrics_addr };
     let face = face(&config.client_version, &accounts, solo.controls(), log);
-    let serving = services.start(address, grpc, server_config, face).await?;
+    let serving = services.start(places, server_config, face).await?;
     prepare(&config, serving.address(), solo.controls(), height).await?;
     let banner = Banner {
         rpc: serving.address(),
         grpc: serving.grpc(),
+        metrics: serving.metrics(),
         chain_id: genesis.chain_id,
         height,
         blocks: describe(mode),

@@ -23,7 +23,24 @@ use almanac_rpc::{
     view::View,
 };
 use almanac_schedule::CalendarAgenda;
+use clap::Args;
 use std::{net::SocketAddr, sync::Arc};
+
+/// Where /health and /metrics are served.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct MetricsFlags {
+    /// Serve /health and /metrics at this address, and no longer with JSON-RPC; port 0 picks a free one.
+    #[arg(long, value_name = "IP:PORT")]
+    pub(crate) metrics_addr: Option<SocketAddr>,
+}
+
+/// Where a node serves what.
+pub(crate) struct Places {
+    pub(crate) rpc: SocketAddr,
+    pub(crate) grpc: Option<GrpcPlace>,
+    /// Of /health and /metrics, where they have an address of their own.
+    pub(crate) metrics: Option<SocketAddr>,
+}
 
 /// What services answer from.
 pub(crate) struct Services {
@@ -68,11 +85,10 @@ impl Services {
         ]
     }
 
-    /// Starts to serve at `address`, and gRPC where it is asked for.
+    /// Starts to serve at all places.
     pub(crate) async fn start(
         &self,
-        address: SocketAddr,
-        grpc: Option<GrpcPlace>,
+        places: Places,
         config: ServerConfig,
         face: Face<'_>,
     ) -> anyhow::Result<Serving> {
@@ -95,14 +111,23 @@ impl Services {
             ("/health", health(self.index.clone(), role)),
             ("/metrics", Arc::new(move || figures.render() + &counters())),
         ];
-        let server = Server::start(address, config, served.methods(kind), pages, &explorer::FILES).await?;
-        let grpc = match (grpc, server.guests()) {
+        let (pages, own_pages) = match places.metrics {
+            Some(address) => (Vec::new(), Some((address, pages))),
+            None => (pages, None),
+        };
+        let metrics = match own_pages {
+            Some((address, pages)) => Some(Server::start_pages(address, config.clone(), pages).await?),
+            None => None,
+        };
+        let methods = served.methods(kind);
+        let server = Server::start(places.rpc, config, methods, pages, &explorer::FILES).await?;
+        let grpc = match (places.grpc, server.guests()) {
             (Some(GrpcPlace { address, tls }), Some(guests)) => {
                 Some(GrpcServer::start(GrpcConfig { address, chain, tls }, guests).await?)
             }
             _ => None,
         };
-        Ok(Serving { server, grpc, heavy })
+        Ok(Serving { server, metrics, grpc, heavy })
     }
 
     fn count_waiting(&self) -> Arc<dyn Fn() -> usize + Send + Sync> {
@@ -114,6 +139,7 @@ impl Services {
 /// Services that run.
 pub(crate) struct Serving {
     server: Server,
+    metrics: Option<Server>,
     grpc: Option<GrpcServer>,
     heavy: Heavy,
 }
@@ -129,6 +155,11 @@ impl Serving {
         self.grpc.as_ref().map(GrpcServer::address)
     }
 
+    /// Where /health and /metrics are.
+    pub(crate) fn metrics(&self) -> SocketAddr {
+        self.metrics.as_ref().map_or(self.server.address(), Server::address)
+    }
+
     /// Answers what is under way, drops the traces that wait, and stops.
     pub(crate) async fn stop(self) {
         self.heavy.close();
@@ -137,6 +168,10 @@ impl Serving {
             grpc.stop().await;
         }
         self.server.stop().await;
+        // Last: who watches sees the node until it is gone.
+        if let Some(metrics) = self.metrics {
+            metrics.stop().await;
+        }
     }
 }
 

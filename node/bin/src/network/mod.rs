@@ -17,7 +17,7 @@ mod vote_again;
 mod votes;
 mod watch;
 
-use crate::{logging::LogFlags, rpc_flags::RpcFlags};
+use crate::{logging::LogFlags, rpc_flags::RpcFlags, services::MetricsFlags};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -52,6 +52,7 @@ pub(crate) enum NetworkCommand {
   almanac node --config net/v0/config.json                      run the first validator
   almanac node --config net/f0/config.json                      run the follower
   almanac node --config net/v0/config.json --log-format json    log one JSON object per line
+  almanac node --config net/v0/config.json --metrics-addr 10.0.0.5:9100    /health and /metrics apart from JSON-RPC
 
 A follower serves the same JSON-RPC as a validator and has no vote. Validators accept it if their
 configs list its public key (almanac keys show) under \"followers\".
@@ -69,6 +70,8 @@ pub(crate) struct NodeCommand {
     pub(crate) vote_now: bool,
     #[command(flatten)]
     pub(crate) log: LogFlags,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsFlags,
     /// Who may call, and how much.
     #[command(flatten)]
     pub(crate) rpc: RpcFlags,

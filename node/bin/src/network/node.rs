@@ -14,6 +14,7 @@ use crate::{
     control::Control,
     datadir::{self, Datadir},
     grpc::{GrpcPlace, GrpcSettings},
+    services::Places,
     shutdown::Shutdown,
 };
 use almanac_bft::{Bft, NetworkConfig, sync::Progress};
@@ -23,7 +24,7 @@ use almanac_primitives::{Genesis, TimestampMs};
 use almanac_rpc::{Server, ServerConfig};
 use anyhow::Context as _;
 use std::{
-    any::Any, fs::File, future::Future, io::Write as _, path::Path, sync::Arc, thread::JoinHandle,
+    any::Any, fs::File, future::Future, io::Write as _, net::SocketAddr, sync::Arc, thread::JoinHandle,
     time::Duration,
 };
 
@@ -32,7 +33,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     let mut shutdown = Shutdown::listen()?;
     let (start, moment) = (SystemClock.now(), Moment::now());
     let server_config = command.rpc.node()?;
-    let home = Home::open(&command.config)?;
+    let home = Home::open(command)?;
     let need = find_need(&home, start);
     let Some(need) = unless_stopped(&mut shutdown, "the node was up", need).await else { return Ok(()) };
     let need = need?;
@@ -40,7 +41,8 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     let waiting = match need {
         Need::Fill | Need::Replace => {
             let pages = watch::pages(&progress);
-            Some(Server::start_pages(home.config.rpc, server_config.clone(), pages).await?)
+            let address = home.metrics.unwrap_or(home.config.rpc);
+            Some(Server::start_pages(address, server_config.clone(), pages).await?)
         }
         Need::Nothing => None,
     };
@@ -77,12 +79,15 @@ struct Home {
     datadir: Arc<Datadir>,
     /// Where gRPC is served; its certificate is read before anything starts.
     grpc: Option<GrpcPlace>,
+    /// Where /health and /metrics are, if not with JSON-RPC.
+    metrics: Option<SocketAddr>,
     /// Locked, like the directory: the same key started twice would sign two votes.
     _key: File,
 }
 
 impl Home {
-    fn open(path: &Path) -> anyhow::Result<Self> {
+    fn open(command: &NodeCommand) -> anyhow::Result<Self> {
+        let (path, metrics) = (&command.config, command.metrics.metrics_addr);
         let config = NodeConfig::read(path)?;
         let network = config.network()?;
         let grpc = config.grpc.as_ref().map(GrpcSettings::place).transpose().context("\"grpc\"")?;
@@ -90,9 +95,9 @@ impl Home {
         let key = keys::hold(&config.key)?;
         let datadir = Arc::new(Datadir::take(&config.datadir)?);
         datadir.adopt_genesis(&genesis)?;
-        ports::check_free(&config)?;
+        ports::check_free(&config, metrics)?;
         tracing::info!("{}: {}", path.display(), describe(&network, &genesis));
-        Ok(Self { config, network, genesis, datadir, grpc, _key: key })
+        Ok(Self { config, network, genesis, datadir, grpc, metrics, _key: key })
     }
 
     fn plan(&self, need: Need, vote_now: bool, moment: Option<Moment>) -> Plan {
@@ -135,13 +140,16 @@ async fn serve_until_end(
 ) -> anyhow::Result<()> {
     let Home { config, genesis, datadir, .. } = home;
     let _control = Control::serve(datadir.path(), genesis.clone(), started.source.clone())?;
-    let serving = serve::serve(config.rpc, home.grpc.clone(), server_config, &started).await?;
+    let places = Places { rpc: config.rpc, grpc: home.grpc.clone(), metrics: home.metrics };
+    let serving = serve::serve(places, server_config, &started).await?;
     let grpc = serving.grpc().map(|address| format!("grpc {address}\n")).unwrap_or_default();
+    let metrics = home.metrics.map(|_| format!("metrics http://{}/metrics\n", serving.metrics()));
     // The process that started us may have closed the pipe, which is no reason to stop.
     let _ = writeln!(
         std::io::stdout(),
-        "rpc http://{}\n{grpc}peers {}\nCtrl-C stops it.",
+        "rpc http://{}\n{grpc}{}peers {}\nCtrl-C stops it.",
         serving.address(),
+        metrics.unwrap_or_default(),
         config.listen
     );
     let (finality, leave) = (started.bft.finality().clone(), started.bft.leave().clone());

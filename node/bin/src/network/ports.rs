@@ -6,11 +6,12 @@ use std::net::{SocketAddr, TcpListener};
 
 /// Fails with the name of the setting where somebody else listens on one of the node's addresses, or the node itself on
 /// two.
-pub(super) fn check_free(config: &NodeConfig) -> anyhow::Result<()> {
+pub(super) fn check_free(config: &NodeConfig, metrics: Option<SocketAddr>) -> anyhow::Result<()> {
     // All are held until all are there.
     let _peers = listen("listen", config.listen)?;
     let _rpc = listen("rpc", config.rpc)?;
     let _grpc = config.grpc.as_ref().map(|grpc| listen("grpc", grpc.address)).transpose()?;
+    let _metrics = metrics.map(|address| listen("--metrics-addr", address)).transpose()?;
     Ok(())
 }
 
@@ -55,17 +56,19 @@ mod tests {
         let taken = TcpListener::bind(any).unwrap();
         let address = taken.local_addr().unwrap();
         for (config, setting) in [(config(address, any), "\"listen\""), (config(any, address), "\"rpc\"")] {
-            let error = format!("{:#}", check_free(&config).unwrap_err());
+            let error = format!("{:#}", check_free(&config, None).unwrap_err());
             assert!(error.contains(setting) && error.contains(&address.to_string()), "{error}");
             assert!(error.contains("in use"), "{error}");
         }
         drop(taken);
-        check_free(&config(address, any)).unwrap();
-        let error = check_free(&config(address, address)).unwrap_err().to_string();
+        check_free(&config(address, any), None).unwrap();
+        let error = check_free(&config(address, address), None).unwrap_err().to_string();
         assert!(error.contains("\"rpc\""), "one address for both: {error}");
-        check_free(&config(any, address)).unwrap();
+        check_free(&config(any, address), None).unwrap();
         let grpc = Some(GrpcSettings { address, tls: None });
-        let error = check_free(&NodeConfig { grpc, ..config(any, address) }).unwrap_err().to_string();
+        let error = check_free(&NodeConfig { grpc, ..config(any, address) }, None).unwrap_err().to_string();
         assert!(error.contains("\"grpc\""), "{error}");
+        let error = check_free(&config(any, address), Some(address)).unwrap_err().to_string();
+        assert!(error.contains("--metrics-addr"), "{error}");
     }
 }

@@ -1,10 +1,7 @@
 //! JSON-RPC, HTTP pages and gRPC of a node of a network.
 
 use super::start::Started;
-use crate::{
-    grpc::GrpcPlace,
-    services::{Face, Serving},
-};
+use crate::services::{Face, Places, Serving};
 use alloy_primitives::U64;
 use almanac_bft::{FinalityReader, Prover as ReplicaProver};
 use almanac_consensus::{Clock as _, ControlError, Proven, SystemClock};
@@ -16,12 +13,11 @@ use almanac_rpc::{
     served::NodeKind,
 };
 use commonware_runtime::{Metrics as _, Supervisor as _};
-use std::{future::Future, net::SocketAddr, pin::Pin, sync::Arc};
+use std::{future::Future, pin::Pin, sync::Arc};
 
 /// Serves the same as a developer chain, without what only a developer may do.
 pub(super) async fn serve(
-    address: SocketAddr,
-    grpc: Option<GrpcPlace>,
+    places: Places,
     config: ServerConfig,
     started: &Started,
 ) -> anyhow::Result<Serving> {
@@ -37,7 +33,7 @@ pub(super) async fn serve(
         role: Box::new(move || role.name(leave.borrow().as_ref())),
         counters: Box::new(move || counters.encode()),
     };
-    started.services.start(address, grpc, config, face).await
+    started.services.start(places, config, face).await
 }
 
 /// The validator's proofs as RPC asks for them.

@@ -81,7 +81,8 @@ fn homes(network: &NetworkUp) -> anyhow::Result<Vec<(String, PathBuf)>> {
 /// Refuses to start a node whose ports somebody has, most likely the same node.
 fn check_free(name: &str, home: &Path) -> anyhow::Result<()> {
     let config = NodeConfig::read(&home.join("config.json"))?;
-    ports::check_free(&config).with_context(|| format!("{name} cannot start: is this network up already?"))
+    ports::check_free(&config, None)
+        .with_context(|| format!("{name} cannot start: is this network up already?"))
 }
 
 fn start(name: String, home: PathBuf) -> anyhow::Result<Running> {

@@ -132,12 +132,21 @@ fn slow_clients_are_cut_off() {
 #[test]
 fn programs_can_start_it() {
     let log = tempfile::NamedTempFile::new().unwrap();
-    let arguments = ["--client-version", "anvil/v9.9.9", "--log-format", "json"];
+    let arguments =
+        ["--client-version", "anvil/v9.9.9", "--log-format", "json", "--metrics-addr", "127.0.0.1:0"];
     let (mut node, facts) = Node::start_for_programs(&arguments, log.as_file());
     assert_eq!((&facts["chainId"], facts["accounts"].as_array().unwrap().len()), (&json!(31_337), 10));
     assert_eq!(node.result("web3_clientVersion", json!([])), "anvil/v9.9.9");
     let signed = node.result("eth_signTransaction", json!([{ "from": ALICE, "to": BOB }]));
     assert!(signed.is_string(), "as anvil answers: {signed}");
+    // What only operators should see is at an address of its own, and nowhere else.
+    let metrics = facts["metrics"].as_str().unwrap();
+    let own = metrics.trim_start_matches("http://").trim_end_matches("/metrics");
+    assert_ne!(own, node.address);
+    assert!(network::page(own, "/metrics").unwrap().contains("almanac_block_height"));
+    assert_eq!(network::health(own).unwrap()["role"], "developer");
+    assert_eq!(network::health(&node.address), None);
+    assert!(!network::page(&node.address, "/metrics").unwrap().contains("almanac_block_height"));
     node.signal("-TERM");
     node.wait();
     let log = std::fs::read_to_string(log.path()).unwrap();
