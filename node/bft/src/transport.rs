@@ -7,6 +7,7 @@ use crate::{
     block::{key_bytes, read_key},
     engine::message_bytes_max,
     keys::{ValidatorKey, is_everyones},
+    peer_address::PeerAddress,
     time::TimeConfig,
     validators::{Namespace, ValidatorSet},
 };
@@ -60,12 +61,12 @@ pub struct NetworkConfig {
 }
 
 /// The address of a validator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Its public key.
     pub public_key: B256,
     /// The address on which it listens.
-    pub address: SocketAddr,
+    pub address: PeerAddress,
 }
 
 /// Why a node cannot start.
@@ -104,12 +105,12 @@ pub(crate) struct Peers {
 
 impl Peers {
     pub(crate) fn new(config: &NetworkConfig, validators: &ValidatorSet) -> Result<Self, NetworkError> {
-        let own = Peer { public_key: config.key.public(), address: config.listen };
-        let is_validator = read_key(own.public_key).is_some_and(|key| is_validator(validators, &key));
-        let own_follower = (!is_validator).then_some(own.public_key);
-        let own_validator = is_validator.then_some(own);
-        let others = config.peers.iter().copied().filter(|peer| peer.public_key != own.public_key);
-        let listed = config.followers.iter().copied().filter(|key| *key != own.public_key);
+        let own = config.key.public();
+        let is_validator = read_key(own).is_some_and(|key| is_validator(validators, &key));
+        let own_follower = (!is_validator).then_some(own);
+        let own_validator = is_validator.then(|| Peer { public_key: own, address: config.listen.into() });
+        let others = config.peers.iter().filter(|peer| peer.public_key != own).cloned();
+        let listed = config.followers.iter().copied().filter(|key| *key != own);
         Ok(Self {
             validators: validators_at(others.chain(own_validator), validators)?,
             followers: followers(listed.chain(own_follower), validators)?,
@@ -138,7 +139,7 @@ fn validators_at(
         if known.iter().any(|(peer, _)| *peer == key) {
             return Err(problem("there twice"));
         }
-        known.push((key, address.into()));
+        known.push((key, address.to_transport()));
     }
     if let Some(missing) = validators.keys().iter().find(|key| !known.iter().any(|(peer, _)| peer == *key)) {
         return Err(NetworkError::Peer { public_key: key_bytes(missing), problem: "missing" });
@@ -233,7 +234,8 @@ mod tests {
     }
 
     fn peer(secret: u8) -> Peer {
-        Peer { public_key: key(secret).public(), address: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)) }
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 1)).into();
+        Peer { public_key: key(secret).public(), address }
     }
 
     fn validators(secrets: &[u8]) -> ValidatorSet {

@@ -9,7 +9,7 @@ use crate::{
     regular_file::{self, CONFIG_BYTES_MAX},
 };
 use alloy_primitives::B256;
-use almanac_bft::{NetworkConfig, Peer, TIMEOUT_NS_PER_GAS, TimeConfig};
+use almanac_bft::{NetworkConfig, Peer, PeerAddress, TIMEOUT_NS_PER_GAS, TimeConfig};
 use almanac_mempool::PoolConfig;
 use almanac_primitives::DurationMs;
 use anyhow::{Context as _, ensure};
@@ -93,7 +93,27 @@ impl Sync {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct PeerConfig {
     pub(super) public_key: B256,
-    pub(super) address: SocketAddr,
+    /// An IP address or a name, and a port. A name is looked up each time the peer is dialled.
+    #[serde(with = "as_text")]
+    pub(super) address: PeerAddress,
+}
+
+/// What has a form for people stands in that form.
+pub(super) mod as_text {
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+    use std::{fmt::Display, str::FromStr};
+
+    pub(crate) fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
 }
 
 /// Shortest and longest time between blocks.
@@ -194,7 +214,7 @@ impl NodeConfig {
 
     /// How the node takes part in the network. Reads its key.
     pub(super) fn network(&self) -> anyhow::Result<NetworkConfig> {
-        let peer = |peer: &PeerConfig| Peer { public_key: peer.public_key, address: peer.address };
+        let peer = |peer: &PeerConfig| Peer { public_key: peer.public_key, address: peer.address.clone() };
         Ok(NetworkConfig {
             key: keys::read(&self.key)?,
             listen: self.listen,
@@ -323,6 +343,19 @@ mod tests {
             assert_eq!(with(allowed).unwrap().timeout_ns_per_gas, Some(allowed));
         }
         assert!(with(1_001).unwrap_err().to_string().contains("from 0 to 1000"));
+    }
+
+    #[test]
+    fn peers_have_addresses_or_names() {
+        let with = |address: &str| {
+            let peer = format!("[{{\"publicKey\": \"{}\", \"address\": \"{address}\"}}]", B256::ZERO);
+            serde_json::from_str::<Vec<PeerConfig>>(&peer)
+        };
+        for allowed in ["127.0.0.1:30300", "v0.example:30300"] {
+            let written = serde_json::to_string(&with(allowed).unwrap()).unwrap();
+            assert!(written.contains(allowed), "{written}");
+        }
+        assert!(with("v0.example").unwrap_err().to_string().contains("write IP:PORT or NAME:PORT"));
     }
 
     #[test]

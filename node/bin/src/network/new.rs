@@ -181,7 +181,7 @@ impl Places<'_> {
             peers: peers
                 .map(|(peer, key)| PeerConfig {
                     public_key: key.public(),
-                    address: at(network.p2p_port, peer),
+                    address: at(network.p2p_port, peer).into(),
                 })
                 .collect(),
             followers: self.followers.iter().map(ValidatorKey::public).collect(),
