@@ -561,12 +561,13 @@ fn attack_27_schedulers_pay_for_input_before_it_is_touched() {
     check_input_is_paid_for(&chain, 1_000, entries);
 }
 
-/// The same for HIP-1215, whose answers to long inputs are codes.
+/// The same for the schedule service and for HIP-1215, which refuse what is too long by its length.
 #[test]
-fn attack_27_hip1215_pays_for_input_before_it_is_touched() {
+fn attack_27_signatures_pay_for_input_before_it_is_touched() {
     let mut chain = wide_chain();
     let id = waiting_schedule(&mut chain);
-    check_input_is_paid_for(&chain, 100, hip1215_entries(&chain, id));
+    let entries = signed_entries(id).into_iter().chain(hip1215_entries(&chain, id));
+    check_input_is_paid_for(&chain, 100, entries);
 }
 
 /// Each call asks for `least` gas and what its input costs, and takes no time without them.
