@@ -197,23 +197,28 @@ fn hedera_14_a_failed_run_moves_its_fee_at_most() {
     }
 }
 
-/// HEDERA-21: a payer that is not the creator returns what the creator prepaid.
+/// HEDERA-21: a payer that is not the creator returns what the creator prepaid, if it can.
 #[test]
 fn hedera_21_a_timed_run_is_paid_by_its_payer() {
     let node = Node::start(&[]);
     let second = now(&node) + 100;
-    for (nonce, payer) in [(1, None), (2, Some(ALICE))] {
+    for (nonce, payer, is_paid) in [(1, None, true), (2, Some(ALICE), true), (3, Some(ALICE), false)] {
         let body = Body { nonce, executionTime: second + u64::from(nonce), waitForExpiry: true, ..body() };
         let id = created(&node, &create(&node, BOB, &body, payer, 1_000_000_000_000_000_000));
         payer.into_iter().chain([CAROL]).for_each(|party| drop(sign(&node, party, &id)));
+        if !is_paid {
+            node.result("anvil_setBalance", json!([ALICE, "0x64"]));
+            node.result("evm_mine", json!([]));
+        }
         mine_at(&node, second + u64::from(nonce));
         let runs = node.result("almanac_getRuns", json!([id]));
         let block = &runs["runs"][0]["receipt"]["blockNumber"];
         let records = records_of(&node, block, &ALL);
         let run = run_in(&records);
         assert_eq!((&run["memo"], &run["transactionID"]["nonce"]), (&json!("rent"), &json!(nonce)));
-        let fee = fee(run);
-        let expected = match payer {
+        let (fee, status) = (fee(run), run["receipt"]["status"].as_str().unwrap());
+        assert_eq!(status, if is_paid { "SUCCESS" } else { "INSUFFICIENT_PAYER_BALANCE" });
+        let expected = match payer.filter(|_| is_paid) {
             None => [None, None, Some(-fee)],
             Some(_) => [Some(-fee), Some(fee), Some(-fee)],
         };

@@ -131,7 +131,7 @@ fn record(view: &View, block: &IndexedBlock, location: Location) -> RpcResult<Rp
             .and_then(|(_, known)| terms(known))
             .map_or_else(String::new, |one| one.memo.clone()),
         transaction_fee: fee(block, location.index, receipt),
-        transfer_list: transfers(view, block, location, receipt, run.as_ref())?,
+        transfer_list: transfers(view, block, location, run.as_ref())?,
         token_transfer_list: transfers::of_tokens(&receipt.logs),
         schedule_ref: receipt.schedule_ref.map(RpcScheduleRef::new),
     })
@@ -198,7 +198,6 @@ fn transfers(
     view: &View,
     block: &IndexedBlock,
     location: Location,
-    receipt: &Receipt,
     run: Option<&(ScheduleRef, KnownSchedule)>,
 ) -> RpcResult<Option<Vec<AccountAmount>>> {
     let changes = match view.retrace_one(block, &BalanceChanges, location) {
@@ -209,7 +208,7 @@ fn transfers(
     let mut sums = Sums::of_balances(&changes);
     if let Some((run, known)) = run {
         sums.add_ledger(run.schedule, location.index, known, &block.events);
-        if parties::is_paid(receipt) {
+        if terms(known).is_some() {
             let Some(state) = view.index.state_at(location.number) else { return Ok(None) };
             let added = parties::add(&mut sums, run.schedule, location.index, known, &block.events, &state);
             added.map_err(error::internal)?;

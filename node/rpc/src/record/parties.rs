@@ -4,16 +4,11 @@
 
 use super::{terms, transfers::Sums};
 use almanac_index::{HistoricalState, KnownSchedule};
-use almanac_primitives::{Gas, Halt, Outcome, Receipt, ScheduleId, StateReadError, Wei, addresses::LEDGER};
+use almanac_primitives::{ScheduleId, StateReadError, Wei, addresses::LEDGER};
 use almanac_schedule::{
     life::{LifeEvent, What},
     signed::{Payer, Tally, loans},
 };
-
-/// Whether a run was paid for. One that was not made no call, and used no gas.
-pub(super) fn is_paid(receipt: &Receipt) -> bool {
-    receipt.outcome != Outcome::Halted(Halt::InsufficientBalance) || receipt.gas_used > Gas::ZERO
-}
 
 /// Adds what the parties of a run paid. `state` is that after its block.
 pub(super) fn add(
@@ -26,6 +21,9 @@ pub(super) fn add(
 ) -> Result<(), StateReadError> {
     let (Some(terms), Some(body)) = (terms(known), known.body.as_ref()) else { return Ok(()) };
     let tally = Tally::read(state, id)?;
+    if tally.is_unpaid {
+        return Ok(());
+    }
     let Settled { fee, refunded, is_success } = Settled::of(id, index, events);
     let total = Wei(fee.0.saturating_add(refunded.0));
     let (Payer { account, is_from_fund }, is_booked) =
