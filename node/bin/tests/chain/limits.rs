@@ -143,10 +143,10 @@ fn programs_can_start_it() {
     let metrics = facts["metrics"].as_str().unwrap();
     let own = metrics.trim_start_matches("http://").trim_end_matches("/metrics");
     assert_ne!(own, node.address);
-    assert!(network::page(own, "/metrics").unwrap().contains("almanac_block_height"));
+    assert!(network::page(own, "/metrics").unwrap().contains("almanac_schedules_pending"));
     assert_eq!(network::health(own).unwrap()["role"], "developer");
     assert_eq!(network::health(&node.address), None);
-    assert!(!network::page(&node.address, "/metrics").unwrap().contains("almanac_block_height"));
+    assert!(!network::page(&node.address, "/metrics").unwrap().contains("almanac_schedules_pending"));
     node.signal("-TERM");
     node.wait();
     let log = std::fs::read_to_string(log.path()).unwrap();
