@@ -4,7 +4,7 @@ use super::keys;
 use crate::{
     chain::Keeping,
     grpc::GrpcSettings,
-    index_command,
+    index_command, private_file,
     prune::COPIED_BLOCKS,
     regular_file::{self, CONFIG_BYTES_MAX},
 };
@@ -142,6 +142,41 @@ const CACHE_MB: std::ops::RangeInclusive<u64> = 5..=65_536;
 pub(crate) const POOL_MAX: std::ops::RangeInclusive<u64> = 100..=1_000_000;
 
 impl NodeConfig {
+    /// What every network says; the rest is left to defaults. The genesis is one folder up, the chain beside the file.
+    pub(super) fn new(
+        key: PathBuf,
+        listen: SocketAddr,
+        rpc: SocketAddr,
+        block_time_ms: DurationMs,
+        peers: Vec<PeerConfig>,
+    ) -> Self {
+        Self {
+            genesis: "../genesis.json".into(),
+            key,
+            datadir: "data".into(),
+            listen,
+            rpc,
+            block_time_ms,
+            peers,
+            followers: Vec::new(),
+            sync: Sync::default(),
+            history: None,
+            blocks: None,
+            sync_behind_blocks: None,
+            index_buffer_mb: None,
+            cache_mb: None,
+            timeout_ns_per_gas: None,
+            pool_max: None,
+            grpc: None,
+        }
+    }
+
+    /// Writes a file that [`Self::read`] reads.
+    pub(super) fn write(&self, path: &Path) -> anyhow::Result<()> {
+        let json = serde_json::to_string_pretty(self).expect("a configuration has only string keys");
+        private_file::replace(path, (json + "\n").as_bytes())
+    }
+
     /// Reads a file, and makes its paths usable from anywhere.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let json = regular_file::read_text(path, CONFIG_BYTES_MAX)?;

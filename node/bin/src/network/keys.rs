@@ -1,5 +1,6 @@
 //! Key files of validators, readable only by their owner.
 
+use super::card;
 use crate::{private_file, regular_file, secret_file};
 use alloy_primitives::{B256, hex};
 use almanac_bft::ValidatorKey;
@@ -21,6 +22,11 @@ pub(crate) enum KeysCommand {
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
     },
+    /// Write what other operators need to know of a validator: its public key, name and address.
+    #[command(after_help = "Example:
+  almanac keys card --file validator.key --name acme --address v.acme.example:30300 \\
+      --fee-recipient 0x7099…79C8 --out acme.json")]
+    Card(card::WriteCard),
     /// Print the public key of a key file.
     #[command(after_help = "Example:\n  almanac keys show --file net/v0/validator.key")]
     Show {
@@ -35,6 +41,7 @@ pub(crate) fn run(command: &KeysCommand) -> anyhow::Result<()> {
     let key = match command {
         KeysCommand::New { out } => create(out)?,
         KeysCommand::Show { file } => read(file)?,
+        KeysCommand::Card(wanted) => return card::run(wanted),
     };
     writeln!(std::io::stdout(), "{}", key.public()).context("cannot print")
 }

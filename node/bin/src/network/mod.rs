@@ -1,9 +1,11 @@
 //! Networks of validators and followers: their keys, their files, and running them.
 
 mod behind;
+mod card;
 mod config;
 mod copy;
 mod evidence;
+mod gather;
 mod keys;
 mod mark;
 mod new;
@@ -35,6 +37,14 @@ pub(crate) enum NetworkCommand {
   almanac network new --validators 7 --followers 1 --dir net        seven, and a follower
   almanac network new --block-time-ms 100 --rpc-port 9545 --dir net faster, on other ports")]
     New(new::NewNetwork),
+    /// Gather the public cards of independent operators into a genesis and configs.
+    #[command(after_help = "Example:
+  almanac keys new --out validator.key                              each operator, on its own machine
+  almanac keys card --file validator.key --name acme --address v.acme.example:30300 \\
+      --fee-recipient 0x7099…79C8 --out acme.json
+  almanac network gather acme.json beta.json gamma.json delta.json --dir net --chain-id 7001 \\
+      --governance 0xf39F…2266 --allocate 0xf39F…2266=1000000coins")]
+    Gather(gather::GatherNetwork),
     /// Run all nodes that `network new` created.
     #[command(after_help = "Example:
   almanac network new --dir net && almanac network up --dir net     Ctrl-C stops it, the next start continues")]
@@ -81,6 +91,7 @@ pub(crate) struct NodeCommand {
 pub(crate) async fn run(command: &NetworkCommand) -> anyhow::Result<()> {
     match command {
         NetworkCommand::New(network) => new::run(network),
+        NetworkCommand::Gather(network) => gather::run(network),
         NetworkCommand::Up(network) => up::run(network).await,
         NetworkCommand::Evidence(shown) => evidence::run(shown),
     }

@@ -171,36 +171,25 @@ impl Places<'_> {
             Kind::Follower => network.validators + index,
         };
         let peers = (0u16..).zip(&self.validators).filter(|(peer, _)| *peer != position);
+        let peers = peers.map(|(peer, key)| PeerConfig {
+            public_key: key.public(),
+            address: at(network.p2p_port, peer).into(),
+        });
         let config = NodeConfig {
-            genesis: "../genesis.json".into(),
-            key: kind.key_file().into(),
-            datadir: "data".into(),
-            listen: at(network.p2p_port, position),
-            rpc: at(network.rpc_port, position),
-            block_time_ms: DurationMs(network.block_time_ms),
-            peers: peers
-                .map(|(peer, key)| PeerConfig {
-                    public_key: key.public(),
-                    address: at(network.p2p_port, peer).into(),
-                })
-                .collect(),
             followers: self.followers.iter().map(ValidatorKey::public).collect(),
-            history: None,
-            blocks: None,
-            index_buffer_mb: None,
-            cache_mb: None,
-            timeout_ns_per_gas: None,
-            pool_max: None,
-            grpc: None,
             sync: match kind {
                 Kind::Validator => Sync::Blocks,
                 Kind::Follower => Sync::State,
             },
-            sync_behind_blocks: None,
+            ..NodeConfig::new(
+                kind.key_file().into(),
+                at(network.p2p_port, position),
+                at(network.rpc_port, position),
+                DurationMs(network.block_time_ms),
+                peers.collect(),
+            )
         };
-        let path = home(&network.dir, kind, index).join("config.json");
-        let json = serde_json::to_string_pretty(&config).expect("a configuration has only string keys");
-        private_file::replace(&path, (json + "\n").as_bytes())
+        config.write(&home(&network.dir, kind, index).join("config.json"))
     }
 }
 

@@ -29,25 +29,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     fn config(listen: SocketAddr, rpc: SocketAddr) -> NodeConfig {
-        NodeConfig {
-            genesis: "genesis.json".into(),
-            key: "key".into(),
-            datadir: "data".into(),
-            listen,
-            rpc,
-            block_time_ms: DurationMs(500),
-            peers: Vec::new(),
-            followers: Vec::new(),
-            sync: Default::default(),
-            history: None,
-            blocks: None,
-            sync_behind_blocks: None,
-            index_buffer_mb: None,
-            cache_mb: None,
-            timeout_ns_per_gas: None,
-            pool_max: None,
-            grpc: None,
-        }
+        NodeConfig::new("key".into(), listen, rpc, DurationMs(500), Vec::new())
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod lost_votes;
 mod methods;
 mod network;
 mod network_faults;
+mod operators;
 mod overload;
 mod pool;
 mod proofs;

@@ -41,7 +41,7 @@ const PORTS: u16 = 12;
 /// The first of so many ports in a row that nobody uses now. Below those that the system gives to connections:
 /// the port of a validator that is down must be free when it comes back. Processes that run at the same time
 /// begin to look at different places, and the tests of one process get different ports.
-fn free_ports() -> u16 {
+pub fn free_ports() -> u16 {
     static GIVEN: AtomicU16 = AtomicU16::new(0);
     let start = 20_000 + PORTS * u16::try_from(std::process::id() % 1_000).unwrap();
     let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
@@ -94,7 +94,16 @@ pub fn with_followers(directory: &Path, block_time_ms: u64, followers: usize) ->
 
 /// Starts a node by the command that `network new` printed. What it logs is next to its configuration.
 pub fn start(config: &str) -> Node {
-    let mut child = launch(config, "warn");
+    running(config, launch(config, "warn"))
+}
+
+/// The same with further flags, and a log of what it does.
+pub fn start_with(config: &str, flags: &[&str]) -> Node {
+    running(config, launch_with(config, "info", flags))
+}
+
+/// Waits until a node says where it serves.
+fn running(config: &str, mut child: Child) -> Node {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let banner: String = lines.map(|line| line.unwrap() + "\n").take(2).collect();
     let address =
@@ -106,6 +115,10 @@ pub fn start(config: &str) -> Node {
 
 /// Starts the process of a node, and does not wait for anything.
 pub fn launch(config: &str, log_level: &str) -> Child {
+    launch_with(config, log_level, &[])
+}
+
+fn launch_with(config: &str, log_level: &str, flags: &[&str]) -> Child {
     let log = File::options().create(true).append(true).open(log_of(config)).unwrap();
     // With SIGXFSZ ignored, a limit on the size of files is an error of the write, as a full disk is.
     Command::new("sh")
@@ -113,6 +126,7 @@ pub fn launch(config: &str, log_level: &str) -> Child {
         .env("RUST_BACKTRACE", "0")
         .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
         .args([env!("CARGO_BIN_EXE_almanac"), "node", "--config", config])
+        .args(flags)
         .stdout(Stdio::piped())
         .stderr(log)
         .spawn()
