@@ -8,7 +8,7 @@ use crate::sim::{
     orders::Orders,
     signed::{self, Party},
 };
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, Bytes, U256};
 use almanac_bft::Replica;
 use almanac_consensus::Admission;
 use almanac_primitives::{
@@ -112,5 +112,9 @@ impl Client {
 /// An account after the last final block. `None` where the chain moves on while it is read.
 pub async fn account(replica: &Replica<Store>, address: Address) -> Option<Account> {
     let stored = replica.tip().state.get_many(&[StateKey::Account(address)]).await.ok()?.remove(0);
-    Some(stored.map_or_else(Account::default, |bytes| Account::decode(&bytes).unwrap()))
+    Some(decode_account(stored))
+}
+
+pub fn decode_account(stored: Option<Bytes>) -> Account {
+    stored.map_or_else(Account::default, |bytes| Account::decode(&bytes).unwrap())
 }

@@ -62,9 +62,17 @@ pub async fn counted(replica: &Replica<Store>) -> Option<U256> {
 
 /// How many calls of an account that contract has counted.
 pub async fn calls_of(replica: &Replica<Store>, caller: Address) -> Option<U256> {
-    let slot = StateKey::Slot(COUNTER, caller.into_word().into());
-    let stored = replica.tip().state.get_many(&[slot]).await.ok()?.remove(0);
-    Some(stored.map_or(U256::ZERO, |bytes| decode_slot(&bytes).unwrap()))
+    let stored = replica.tip().state.get_many(&[calls_slot(caller)]).await.ok()?.remove(0);
+    Some(decode_calls(stored))
+}
+
+/// Where it has counted them.
+pub fn calls_slot(caller: Address) -> StateKey {
+    StateKey::Slot(COUNTER, caller.into_word().into())
+}
+
+pub fn decode_calls(stored: Option<Bytes>) -> U256 {
+    stored.map_or(U256::ZERO, |bytes| decode_slot(&bytes).unwrap())
 }
 
 /// How many runs were due at `begin` or later, and have happened.

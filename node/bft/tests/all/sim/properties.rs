@@ -5,12 +5,13 @@ use crate::sim::{
     jobs, market,
     network::Network,
     node::Node,
+    opened::Store,
     orderless, signed,
 };
 use alloy_primitives::U256;
-use almanac_bft::certificate;
-use almanac_primitives::{TimestampMs, testing::person};
-use almanac_state::ArchivedBlock;
+use almanac_bft::{Replica, certificate};
+use almanac_primitives::{StateKey, TimestampMs, addresses::CRON_REGISTRY, testing::person};
+use almanac_state::{ArchivedBlock, StateView as _};
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_glue::simulate::{exit::ExitCondition, property::Property, tracker::ProgressTracker};
 use commonware_utils::test_rng;
@@ -58,23 +59,31 @@ impl ExitCondition<PublicKey, Node> for Finished {
                 if tip.number < self.height || tip.timestamp < self.until {
                     return Ok(false);
                 }
-                for client in self.network.participants() {
-                    let account = account(&replica, person(client as u64).address).await;
-                    if account.is_none_or(|account| account.nonce < self.network.transfers) {
-                        return Ok(false);
-                    }
-                }
-                let runs = U256::from(self.network.participants().count() as u64 * jobs::RUNS);
-                if jobs::counted(&replica).await.is_none_or(|counted| counted < runs) {
-                    return Ok(false);
-                }
-                let is_signed = signed::executed(&replica).await >= Some(signed::EXECUTIONS);
-                if self.network.has_signed && !is_signed {
+                if self.is_done(&replica).await != Some(true) {
                     return Ok(false);
                 }
             }
             Ok(true)
         })
+    }
+}
+
+impl Finished {
+    /// Whether all of its transactions and runs are in the chain of a validator. `None` where that moves on while it is
+    /// read: so it is read at once.
+    async fn is_done(&self, replica: &Replica<Store>) -> Option<bool> {
+        let clients = self.network.participants();
+        let mut keys: Vec<_> =
+            clients.map(|client| StateKey::Account(person(client as u64).address)).collect();
+        let clients = keys.len();
+        keys.extend([CRON_REGISTRY, signed::treasury().address].map(jobs::calls_slot));
+        let mut stored = replica.tip().state.get_many(&keys).await.ok()?;
+        let executed = stored.pop().map(jobs::decode_calls)?;
+        let runs = stored.pop().map(jobs::decode_calls)?;
+        let mut nonces = stored.into_iter().map(|stored| client::decode_account(stored).nonce);
+        let is_executed = !self.network.has_signed || executed >= signed::EXECUTIONS;
+        let have_run = runs >= U256::from(clients as u64 * jobs::RUNS);
+        Some(is_executed && have_run && nonces.all(|nonce| nonce >= self.network.transfers))
     }
 }
 

@@ -26,8 +26,12 @@ const BEGIN_MS: [u64; PLAN.len()] = [300, 1_500, 2_500, 3_500];
 /// The second schedule is deleted so long after its time: signatures come before.
 const DELETE_AFTER_MS: u64 = 600;
 
-/// Seconds until the one that nobody signs expires.
-const SHORT_SECONDS: u64 = 2;
+/// Seconds until the one that nobody signs expires: the furthest that a clock is ahead, and a block. Where it gets into the
+/// chain too late, it is made again with twice the time.
+const SHORT_SECONDS: u64 = 3;
+
+/// Transactions of the creator before that one, if none is refused.
+const BEFORE_SHORT: u64 = 3;
 
 /// What a transaction is for; the place in the plan is beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +104,10 @@ impl Party {
         match history.pending() {
             None => {
                 let wish = match place {
-                    2 => group.short(now_ms / 1_000 + SHORT_SECONDS),
+                    2 => {
+                        let refused = self.creator.nonce.saturating_sub(BEFORE_SHORT);
+                        group.short(now_ms / 1_000 + (SHORT_SECONDS << refused.min(6)))
+                    }
                     _ => group.wish(0),
                 };
                 let input = wish.create(vec![]);
