@@ -1,7 +1,7 @@
 # `make` lists the targets. CI runs `make test`.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar bench-market bench-orderless bench-slots bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts explorer screenshots bench-rpc sim-long mutants dist
+.PHONY: help run test lint bench bench-state bench-calendar bench-market bench-orderless bench-signatures bench-slots bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts explorer screenshots bench-rpc sim-long mutants dist
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ bench-market: ## Measure scheduled transactions: runs beside full blocks, select
 
 bench-orderless: ## Measure orderless transactions: against sequence numbers, beside many live nonces, and after a burst
 	cargo bench -p almanac-consensus --bench schedules -- orderless
+
+bench-signatures: ## Measure transactions that wait for signatures: against a loop that only verifies, by leaves, 180,000 that expire
+	cargo bench -p almanac-consensus --bench schedules -- signatures
 
 bench-slots: ## Measure callbacks: booking beside many bookings, and runs against plain calls
 	cargo bench -p almanac-exec --bench slots

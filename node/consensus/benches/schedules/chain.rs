@@ -167,6 +167,7 @@ impl Chain {
         match self.kind {
             Kind::Cron => vec![orders::bulk(self.next_nonce(0), count, first_s, step_s)],
             Kind::Market => self.bids(count, first_s * 1_000, step_s * 1_000, BID),
+            Kind::Signed => unreachable!("they have no due time"),
         }
     }
 
@@ -266,7 +267,7 @@ impl Chain {
         (output.gas_used.0 - runs, runs)
     }
 
-    async fn commit(
+    pub(crate) async fn commit(
         &mut self,
         timestamp: TimestampMs,
         candidates: Vec<RecoveredTransaction>,
@@ -290,7 +291,7 @@ impl Chain {
         made.output
     }
 
-    fn next_nonce(&mut self, who: usize) -> u64 {
+    pub(crate) fn next_nonce(&mut self, who: usize) -> u64 {
         self.nonces[who] += 1;
         self.nonces[who] - 1
     }

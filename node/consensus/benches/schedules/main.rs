@@ -2,7 +2,7 @@
 //!
 //! Every schedule is created by a transaction. `ALMANAC_BENCH_PENDING=1000,1000000,10000000` sets the sizes. With the
 //! argument `market`, it measures AIP-125's lane instead (`make bench-market`), with `orderless` the history of orderless
-//! nonces (`make bench-orderless`).
+//! nonces (`make bench-orderless`), with `signatures` transactions that wait for them (`make bench-signatures`).
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark looks at the clock")]
 #![allow(clippy::float_arithmetic, clippy::cast_precision_loss, reason = "figures for people")]
 #![allow(missing_docs, reason = "not a library")]
@@ -13,6 +13,7 @@ mod market;
 mod orderless;
 mod orders;
 mod overhead;
+mod signatures;
 
 use almanac_primitives::TimestampMs;
 use almanac_state::{QmdbConfig, QmdbStore};
@@ -38,6 +39,9 @@ fn main() {
     }
     if is_asked("orderless") {
         return orderless::measure(directory.path());
+    }
+    if is_asked("signatures") {
+        return signatures::measure(directory.path());
     }
     let start = || tokio::Runner::new(tokio::Config::new().with_storage_directory(directory.path()));
     let path = directory.path().to_owned();

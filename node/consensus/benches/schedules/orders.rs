@@ -6,7 +6,10 @@ use almanac_primitives::{
     RecoveredTransaction,
     addresses::{CRON_REGISTRY, PARAMETERS},
     params::Parameter,
-    testing::{eip1559, person, recovered, sign},
+    testing::{
+        eip1559, person, recovered, sign,
+        signed::{Wish, service_call},
+    },
 };
 
 alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
@@ -18,6 +21,7 @@ alloy_sol_types::sol!("../../contracts/IScheduledTransactions.sol");
 pub(crate) enum Kind {
     Cron,
     Market,
+    Signed,
 }
 
 /// Creates schedules in a loop: words of calldata are how many, seconds between two, value of each; then the call.
@@ -38,20 +42,23 @@ pub(crate) const ESCROW: u64 = 10 * RUN_GAS * 1_000_000_000;
 /// The most that a scheduled transaction pays per gas, unless a measure says otherwise: far above what users pay here.
 pub(crate) const BID: u64 = 100_000_000_000;
 
-/// The loop in bytecode: calls a door with calldata of `length`, and moves the due time in the calldata that it has
-/// copied to memory. Both doors have it in the same place.
+/// The loop in bytecode: calls a door with calldata of `length`, and moves the due time, or the nonce, in the calldata
+/// that it has copied to memory.
 pub(crate) fn bulk_code(kind: Kind) -> Bytes {
-    let (length, door) = match kind {
-        Kind::Cron => (260u16, 0x0006u16),
-        Kind::Market => (356, 0xa101),
+    let (length, door, moved) = match kind {
+        Kind::Cron => (260u16, 0x0006u16, 0x44u16),
+        Kind::Market => (356, 0xa101, 0x44),
+        Kind::Signed => (u16::try_from(signed_order(0).len()).expect("a short call"), 0xa103, SIGNED_NONCE),
     };
     let ([high, low], [door_high, door_low]) = (length.to_be_bytes(), door.to_be_bytes());
+    let [at_high, at_low] = moved.to_be_bytes();
     let code = [
         0x61, high, low, 0x60, 0x60, 0x5f, 0x37, 0x5f, 0x35, // calldatacopy(0, 96, length); n
-        0x5b, 0x80, 0x15, 0x60, 0x2f, 0x57, // while n
+        0x5b, 0x80, 0x15, 0x60, 0x31, 0x57, // while n
         0x5f, 0x5f, 0x61, high, low, 0x5f, 0x60, 0x40, 0x35, 0x61, door_high, door_low, 0x5a, 0xf1,
         0x50, // call(door, value)
-        0x60, 0x44, 0x51, 0x60, 0x20, 0x35, 0x01, 0x60, 0x44, 0x52, // mem[68] += step
+        0x61, at_high, at_low, 0x51, 0x60, 0x20, 0x35, 0x01, 0x61, at_high, at_low,
+        0x52, // mem[moved] += step
         0x60, 0x01, 0x90, 0x03, 0x60, 0x09, 0x56, // n -= 1
         0x5b, 0x00,
     ];
@@ -100,6 +107,24 @@ pub(crate) fn bulk_market(
     let mut tx = eip1559(nonce, TxKind::Call(BULK), 0, input, 100_000 + count * INSERT_GAS_MAX);
     tx.value = deposit * U256::from(count);
     recovered(sign(tx, person(0).secret))
+}
+
+/// Where the calldata of a creation has the body's nonce.
+const SIGNED_NONCE: u16 = 0x144;
+
+/// A creation that waits for two signatures.
+fn signed_order(nonce: u32) -> Vec<u8> {
+    let calls = [2, 3].map(|from| service_call(person(from).address, TARGET));
+    let mut wish = Wish::new(calls.to_vec());
+    wish.body.nonce = nonce;
+    wish.create(vec![])
+}
+
+/// One transaction that creates `count` schedules that wait for signatures, with bodies from `first` on.
+pub(crate) fn bulk_signed(nonce: u64, count: u64, first: u32) -> RecoveredTransaction {
+    let mut input = [count, 1, 0].map(|word| U256::from(word).to_be_bytes::<32>()).concat();
+    input.extend(signed_order(first));
+    recovered(sign(eip1559(nonce, TxKind::Call(BULK), 0, input, 110_000_000), person(0).secret))
 }
 
 pub(crate) fn set_parameter(nonce: u64, parameter: Parameter, value: u64) -> RecoveredTransaction {
