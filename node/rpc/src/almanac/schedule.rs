@@ -58,7 +58,7 @@ struct RpcAgreement {
     parties: Vec<RpcParty>,
     /// When it ends without them; where it waits for its time, when it runs.
     until: Option<RpcTime>,
-    /// What is recorded, as `getScheduleInfo` shows it.
+    /// What is recorded and counts, in the form of `getScheduleInfo`.
     signers: Vec<Bytes>,
 }
 

@@ -14,7 +14,7 @@ use almanac_schedule::{
 pub struct Agreement {
     /// The accounts that must agree, in the order in which the schedule names them.
     pub parties: Vec<Party>,
-    /// What is recorded, in the order in which it came; a key that was replaced since then among them.
+    /// What is recorded and counts, in the order in which it came: not what a key has signed that was replaced since.
     pub signers: Vec<Signer>,
 }
 
@@ -32,9 +32,13 @@ pub struct Party {
 /// Whose agreement a schedule needs by the present keys of a state; `None` for one that no signature triggers.
 pub fn agreement(state: &dyn StateRead, record: &Record) -> Result<Option<Agreement>, StateFault> {
     let Some(terms) = record.body.terms.signed() else { return Ok(None) };
-    let signers = read_signers(state, record.id)?;
     let mut keys = BlockState::new(state);
-    let counted = count(&mut keys, signers.iter())?;
+    let (mut signers, mut counted) = (Vec::new(), Vec::new());
+    for signer in read_signers(state, record.id)? {
+        let counts = count(&mut keys, [signer].iter())?;
+        signers.extend(counts.iter().map(|_| signer));
+        counted.extend(counts);
+    }
     let parties = load_parties(&mut keys, parties(terms, &record.body))?;
     let look = |party: PartyKey| {
         let has_agreed = consent(&party, &counted) != Consent::Missing;

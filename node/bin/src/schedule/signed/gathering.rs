@@ -6,7 +6,7 @@ use super::{
     terms::Terms,
 };
 use crate::{client::node::NodeArgs, schedule::calls::IAccounts};
-use alloy_primitives::{Address, hex};
+use alloy_primitives::{Address, Bytes, hex};
 use alloy_sol_types::SolCall as _;
 use almanac_primitives::{
     ScheduleId,
@@ -76,7 +76,8 @@ impl Gathering {
             round: info.round,
         };
         let accounts = terms.accounts(info.creatorAccountID);
-        let parties = Parties::read(node, accounts, &info.signers)?;
+        let counting = counting_signers(node, id)?;
+        let parties = Parties::read(node, accounts, &counting.unwrap_or(info.signers))?;
         let end = match info.ended {
             0 => None,
             1 => Some(End::Executed),
@@ -110,7 +111,7 @@ impl Gathering {
 }
 
 impl Parties {
-    /// Reads the keys of the accounts that must agree, and which of the recorded signatures count by them.
+    /// Reads the keys of the accounts that must agree. The signers are those that count.
     pub(super) fn read(
         node: &NodeArgs,
         accounts: Vec<Address>,
@@ -125,10 +126,8 @@ impl Parties {
                 false => PartyKey::Recorded(account, key),
             });
         }
-        let mut counted = Vec::new();
-        for signer in signers {
-            counted.extend(keys.counted(signer.as_ref())?);
-        }
+        let counted =
+            signers.iter().map(|signer| read_signer(signer.as_ref())).collect::<anyhow::Result<_>>()?;
         Ok(Self { keys: parties, counted })
     }
 
@@ -233,21 +232,21 @@ impl Keys<'_> {
         self.known.insert(account, key.clone());
         Ok(key)
     }
+}
 
-    /// A recorded signature, if it counts: that of a key which its account has replaced does not. How often the key of an
-    /// account had been changed when it called is not in the answer, so a call is taken to count.
-    fn counted(&mut self, signer: &[u8]) -> anyhow::Result<Option<Counted>> {
-        if let Some(account) = signer.strip_prefix(&[CALLER_TAG]) {
-            ensure!(account.len() == 20, "the node answers a signer of {} bytes", signer.len());
-            let account = Address::from_slice(account);
-            let leaf = Leaf::Secp256k1(account);
-            return Ok(Some(Counted { leaf, caller: Some(account), is_nested: false }));
-        }
-        let leaf = Leaf::decode(signer).context("the node answers a signer that is no key")?;
-        let is_in_force = match leaf {
-            Leaf::Secp256k1(account) => self.of(account)?.is_default_of(account),
-            Leaf::Ed25519(_) => true,
-        };
-        Ok(is_in_force.then_some(Counted { leaf, caller: None, is_nested: false }))
+/// The signers that count by present keys, as the node judges it; `None` of what does not wait any more.
+fn counting_signers(node: &NodeArgs, id: ScheduleId) -> anyhow::Result<Option<Vec<Bytes>>> {
+    let mut schedule = node.ask("almanac_getSchedule", &json!([id.to_string()]))?;
+    let signers = schedule["signatures"]["signers"].take();
+    serde_json::from_value(signers).context("the node answers no list of signers")
+}
+
+fn read_signer(signer: &[u8]) -> anyhow::Result<Counted> {
+    if let Some(account) = signer.strip_prefix(&[CALLER_TAG]) {
+        ensure!(account.len() == 20, "the node answers a signer of {} bytes", signer.len());
+        let account = Address::from_slice(account);
+        return Ok(Counted { leaf: Leaf::Secp256k1(account), caller: Some(account), is_nested: false });
     }
+    let leaf = Leaf::decode(signer).context("the node answers a signer that is no key")?;
+    Ok(Counted { leaf, caller: None, is_nested: false })
 }
