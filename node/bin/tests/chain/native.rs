@@ -7,6 +7,7 @@ use almanac_primitives::{
     Chain, NativeTransaction, UserTransaction,
     addresses::ACCOUNTS,
     keys::rotation_digest,
+    params::{PARTY_GAS, SIGNATURE_GAS},
     testing::{CHAIN_ID, Person, native::*},
 };
 use serde_json::{Value, json};
@@ -165,7 +166,7 @@ fn orderless_01_a_native_batch_is_estimated_called_and_traced() {
     let orderless_gas = estimate(&with(&request, &json!({ "replayProtector": protector })));
     assert_eq!(orderless_gas, sequence + 2_000);
     let paid = estimate(&with(&request, &json!({ "replayProtector": protector, "feePayer": BOB })));
-    assert_eq!(paid, orderless_gas + 2_600 + 3_000);
+    assert_eq!(paid, orderless_gas + PARTY_GAS + SIGNATURE_GAS);
     // Exactly that gas is enough, and one less is not.
     for (nonce, gas_limit, status) in [(7, orderless_gas, "0x1"), (8, orderless_gas - 1, "0x0")] {
         let transaction = orderless(alice().address, nonce, expiration, batch());

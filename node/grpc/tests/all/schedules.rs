@@ -16,6 +16,7 @@ use almanac_primitives::{
 };
 use almanac_rpc::Limits;
 use serde_json::Value;
+use tokio::task::JoinSet;
 
 sol! {
     struct Call { address from; address to; uint256 value; bytes data; }
@@ -280,14 +281,30 @@ async fn hedera_09_unknown_ids_and_other_kinds_of_answers_have_codes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn hedera_23_every_operation_is_throttled() {
     let (_served, client) = client(Ok("0x".to_owned())).await;
-    let mut codes = Vec::new();
-    for _ in 0..=2 * almanac_grpc::limits::CREATES_PER_SECOND_MAX {
-        let answer: TransactionResponse = client.call(CREATE, &create(vec![], 0)).await.message();
-        codes.push(answer.node_transaction_precheck_code());
-    }
     let allowed = almanac_grpc::limits::CREATES_PER_SECOND_MAX as usize;
-    assert!(codes[..allowed].iter().all(|code| *code == Code::Ok), "{codes:?}");
-    assert!(codes.contains(&Code::Busy), "{codes:?}");
+    // Several at once: a slow machine would send them one by one at less than the rate.
+    const AT_ONCE: usize = 8;
+    let flood = async || {
+        let mut callers = JoinSet::new();
+        for _ in 0..AT_ONCE {
+            let client = client.clone();
+            callers.spawn(async move {
+                let mut passed = 0;
+                for _ in 0..=2 * allowed / AT_ONCE {
+                    let answer: TransactionResponse = client.call(CREATE, &create(vec![], 0)).await.message();
+                    passed += usize::from(answer.node_transaction_precheck_code() == Code::Ok);
+                }
+                passed
+            });
+        }
+        callers.join_all().await.into_iter().sum::<usize>()
+    };
+    let mut passed = Vec::new();
+    while passed.len() < 10 && passed.last().is_none_or(|passed| *passed > 2 * allowed) {
+        passed.push(flood().await);
+    }
+    assert!(passed[0] >= allowed, "{passed:?}");
+    assert!(passed.last().unwrap() <= &(2 * allowed), "{passed:?}");
     let other: TransactionResponse = client.call(SIGN, &sign(9, vec![], 0)).await.message();
     assert_eq!(other.node_transaction_precheck_code(), Code::Ok, "others have their own");
 }

@@ -12,6 +12,7 @@ use almanac_primitives::{
     NativeTransaction, Outcome, StateKey, UserTransaction,
     addresses::ACCOUNTS,
     keys::{KEY_BYTES_MAX, Leaf, rotation_digest},
+    params::SIGNATURE_GAS,
 };
 
 sol!("../../contracts/IAccounts.sol");
@@ -385,7 +386,7 @@ fn the_widest_key_signs() {
     let produced = chain.produce(vec![rotating(account, 0, &all, 1, &keys)]);
     assert!(produced.receipt(0).outcome.is_success(), "{:?}", produced.receipt(0).outcome);
     let transaction = call_of(account.address, 1, person(9).address);
-    let needed = 21_000 + 31 * 3_000 + 2_600 + 32 * 50;
+    let needed = 21_000 + 31 * SIGNATURE_GAS + 2_600 + 32 * 50;
     let produced = chain.produce(vec![sign_native(transaction, &keys)]);
     assert_eq!(produced.receipt(0).gas_used.0, needed);
     assert_eq!(

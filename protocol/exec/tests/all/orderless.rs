@@ -14,7 +14,7 @@ use almanac_primitives::{
     Chain, NativeCall, NativeTransaction, Outcome, StateKey, TimestampMs, UserTransaction,
     native::AuthenticatorError,
     nonces::{NonceSweep, decode_log, decode_number},
-    params::{NONCE_SWEEPS_BASE, ORDERLESS_ENABLED, Parameter},
+    params::{NONCE_SWEEPS_BASE, ORDERLESS_ENABLED, Parameter, SIGNATURE_GAS},
     state::{Meta, encode_slot},
 };
 use proptest::prelude::*;
@@ -457,7 +457,7 @@ fn a_body_with_too_many_signatures_is_refused_unrecovered() {
     let one = UserTransaction::native_signed(transaction).unwrap();
     let body = vec![one; 400];
     let (index, error) = recover_all(&body, &rules()).unwrap_err();
-    assert!(index > 300 && matches!(error, TransactionError::DoesNotFit { .. }), "{index}: {error}");
+    assert!(index > 200 && matches!(error, TransactionError::DoesNotFit { .. }), "{index}: {error}");
 }
 
 #[test]
@@ -526,7 +526,7 @@ fn gas_of_a_native_transaction_to_the_unit() {
         native_call(person(9).address, 0, Bytes::new()),
         native_call(fresh, 1, Bytes::new()),
     ];
-    let needed = 21_000 + 2 * 2_600 + 9_000 + 2_600 + 3_000;
+    let needed = 21_000 + 2 * 2_600 + 9_000 + 2_600 + SIGNATURE_GAS;
     let with = |gas_limit| {
         let transaction = native(sender.address, 0, calls.clone());
         let transaction = NativeTransaction { fee_payer: Some(payer.address), gas_limit, ..transaction };
