@@ -5,14 +5,13 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { createPublicClient, createWalletClient, defineChain, encodeFunctionData, getAddress, http, parseEther, parseEventLogs, toFunctionSelector } from "viem";
+import { createPublicClient, createWalletClient, encodeFunctionData, getAddress, http, parseEther, parseEventLogs, toFunctionSelector } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { accounts, artifact, foundry, isNetwork, onlyAlmanac, passUntil, rpc, run, url } from "./check.mjs";
 import { almanac } from "./package-ts.mjs";
 
-const { almanacActions, createdAccountOf, doors, encodeBody, leafKey, scheduleIdOf, scheduleTypedData, thresholdKey } = almanac;
-const nativeCurrency = { name: "Coin", symbol: "C", decimals: 18 };
-const chain = defineChain({ id: Number(await rpc("eth_chainId")), name: "Almanac", nativeCurrency, rpcUrls: { default: { http: [url] } } });
+const { almanacActions, almanacChain, createdAccountOf, doors, encodeBody, leafKey, scheduleIdOf, scheduleTypedData, thresholdKey } = almanac;
+const chain = almanacChain(Number(await rpc("eth_chainId")), url);
 const people = accounts.map(({ key }) => privateKeyToAccount(key));
 const [alice, bob, carol] = people;
 const options = { chain, transport: http(url), pollingInterval: 50 };

@@ -13,14 +13,22 @@ export const doors = {
     parameters: "0x000000000000000000000000000000000000a105",
 } as const satisfies Record<string, Address>;
 
-/** `almanac dev` on this machine. For another chain use viem's `defineChain` with its id and URL. */
-export const almanacDev = /*#__PURE__*/ defineChain({
-    id: 31337,
-    name: "Almanac developer chain",
-    nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
-    rpcUrls: { default: { http: ["http://127.0.0.1:8545"], webSocket: ["ws://127.0.0.1:8545"] } },
-    testnet: true,
-}) satisfies Chain;
+/**
+ * A chain of Almanac. viem takes a transaction for replaced if its sender has another one with its nonce, and orderless
+ * transactions all show nonce 0: it would answer with the receipt of another one. So it does not look for replacements here.
+ */
+export function almanacChain<const Id extends number>(id: Id, url: string, name = "Almanac") {
+    return defineChain({
+        id,
+        name,
+        nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
+        rpcUrls: { default: { http: [url], webSocket: [url.replace(/^http/, "ws")] } },
+        supportsTransactionReplacementDetection: false,
+    }) satisfies Chain;
+}
+
+/** `almanac dev` on this machine. */
+export const almanacDev = /*#__PURE__*/ almanacChain(31337, "http://127.0.0.1:8545", "Almanac developer chain");
 
 const known = new WeakMap<Client, Promise<Hash>>();
 

@@ -4,7 +4,7 @@ export * from "./abis.js";
 export * from "./actions.js";
 export * from "./calendar.js";
 export * from "./keys.js";
-export { almanacDev, doors, genesisHash } from "./chain.js";
+export { almanacChain, almanacDev, doors, genesisHash } from "./chain.js";
 export { type NativeRequest, type Sending, prepareNative, sendNative, signNativeRequest } from "./native.js";
 export * from "./signed.js";
 export {
