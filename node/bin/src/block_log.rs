@@ -3,9 +3,10 @@
 use crate::{
     figures::lane_name,
     log_switch::LogSwitch,
-    span::{coins, due_in},
+    span::{coins, due_in, gwei},
     waiting::Waiting,
 };
+use alloy_primitives::U256;
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::{BlockOutput, Executed, fault_in};
 use almanac_index::Index;
@@ -33,13 +34,13 @@ impl Sink for BlockLog {
         let failed = output.receipts.iter().filter(|receipt| !receipt.outcome.is_success()).count();
         let runs = output.transactions.iter().filter(|ran| ran.run().is_some()).count();
         tracing::info!(
-            "block {} · {} · {}, {} ({failed} failed) · {} · base fee {} gwei{} · {}",
+            "block {} · {} · {}, {} ({failed} failed) · {} · base fee {}{} · {}",
             header.number,
             iso(header.timestamp),
             counted(users, "transaction"),
             runs_by_lane(output),
             gas(header),
-            gwei(header.base_fee.0),
+            gwei(U256::from(header.base_fee.0)),
             self.next_due(header.timestamp),
             block.hash(),
         );
@@ -155,13 +156,6 @@ fn describe(ran: &Executed, receipt: &Receipt) -> String {
     format!("{} · {who} → {to} · {gas} gas · {outcome}", receipt.transaction_hash)
 }
 
-/// A price as people read it: gwei with up to nine decimals, no trailing zeroes.
-fn gwei(wei: u128) -> String {
-    let (whole, rest) = (wei / 1_000_000_000, wei % 1_000_000_000);
-    let text = format!("{whole}.{rest:09}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,18 +163,5 @@ mod tests {
     #[test]
     fn one_is_not_many() {
         assert_eq!([0, 1, 2].map(|count| counted(count, "run")), ["0 runs", "1 run", "2 runs"]);
-    }
-
-    #[test]
-    fn prices_as_people_read_them() {
-        for (wei, text) in [
-            (0, "0"),
-            (1, "0.000000001"),
-            (875_000_000, "0.875"),
-            (1_000_000_000, "1"),
-            (20_500_000_000, "20.5"),
-        ] {
-            assert_eq!(gwei(wei), text);
-        }
     }
 }

@@ -27,11 +27,21 @@ fn in_words(DurationMs(ms): DurationMs) -> String {
     }
 }
 
-/// An amount in whole coins, without trailing zeroes.
+/// An amount in whole coins.
 pub(crate) fn coins(Wei(wei): Wei) -> String {
-    let one = U256::from(10).pow(U256::from(18));
-    let text = format!("{}.{:018}", wei / one, wei % one);
-    format!("{} coins", text.trim_end_matches('0').trim_end_matches('.'))
+    format!("{} coins", in_units(wei, 18))
+}
+
+/// A price in gwei.
+pub(crate) fn gwei(wei: U256) -> String {
+    format!("{} gwei", in_units(wei, 9))
+}
+
+/// An amount in units of 10^`decimals` wei, without trailing zeroes.
+fn in_units(wei: U256, decimals: usize) -> String {
+    let (whole, rest) = wei.div_rem(U256::from(10).pow(U256::from(decimals)));
+    let text = format!("{whole}.{:0>decimals$}", rest.to_string());
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
@@ -64,5 +74,19 @@ mod tests {
             assert_eq!(coins(Wei(U256::from(wei))), text);
         }
         assert_eq!(coins(Wei(U256::from(1_500_000_000_000_000u64))), "0.0015 coins");
+        assert_eq!(coins(Wei(U256::from(10).pow(U256::from(20)))), "100 coins");
+    }
+
+    #[test]
+    fn prices_as_people_read_them() {
+        for (wei, text) in [
+            (0u64, "0 gwei"),
+            (1, "0.000000001 gwei"),
+            (875_000_000, "0.875 gwei"),
+            (1_000_000_000, "1 gwei"),
+            (20_500_000_000, "20.5 gwei"),
+        ] {
+            assert_eq!(gwei(U256::from(wei)), text);
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! Describes what is proven, as text.
 
+use crate::span::coins;
 use alloy_primitives::{Bytes, KECCAK256_EMPTY, U256};
 use almanac_primitives::{
-    Lane, Outcome, Receipt, ScheduleId, StateKey, TimestampMs, inclusion::Ran, state::Meta,
+    Lane, Outcome, Receipt, ScheduleId, StateKey, TimestampMs, Wei, inclusion::Ran, state::Meta,
 };
 use almanac_proof::{Proven, time::iso};
 use almanac_rpc::revert;
@@ -170,14 +171,7 @@ pub(super) fn moment(time: TimestampMs) -> String {
 }
 
 fn money(wei: U256) -> String {
-    format!("{} coins ({wei} wei)", coins(wei))
-}
-
-/// An amount as people read it: whole coins and up to eighteen decimals, no trailing zeroes.
-pub(super) fn coins(wei: U256) -> String {
-    let (whole, rest) = wei.div_rem(U256::from(10).pow(U256::from(18)));
-    let text = format!("{whole}.{:0>18}", rest.to_string());
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    format!("{} ({wei} wei)", coins(Wei(wei)))
 }
 
 /// Bytes for people: code can be as long as a book.

@@ -2,7 +2,7 @@
 
 mod span;
 
-use super::{description::coins, *};
+use super::*;
 use crate::{accounts, datadir::Datadir};
 use alloy_primitives::{Bytes, hex, keccak256};
 use almanac_primitives::{
@@ -337,18 +337,4 @@ fn without_signatures_only_genesis_is_final() {
     assert!(words.contains("Final: block 0 (0x") && words.contains("is the start of chain 31337"), "{words}");
     let error = format!("{:#}", judged(&directory(1)).unwrap_err());
     assert!(error.contains("nobody signs the blocks of chain 31337"), "{error}");
-}
-
-#[test]
-fn amounts_as_people_read_them() {
-    let coin = U256::from(1_000_000_000_000_000_000_u64);
-    for (wei, text) in [
-        (U256::ZERO, "0"),
-        (U256::ONE, "0.000000000000000001"),
-        (coin, "1"),
-        (coin * U256::from(100), "100"),
-        (coin + coin / U256::from(2), "1.5"),
-    ] {
-        assert_eq!(coins(wei), text);
-    }
 }

@@ -1,11 +1,13 @@
 //! A picture of the chain as lines of text.
 
 use super::picture::{Lane, Picture};
-use crate::client::{
-    output::Colour,
-    words::{date, distance},
+use crate::{
+    client::{
+        output::Colour,
+        words::{date, distance},
+    },
+    span::gwei,
 };
-use alloy_primitives::{U256, utils::format_units};
 
 /// Heights of a column.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -93,7 +95,7 @@ pub(super) fn painted(line: &Line) -> String {
 fn head(picture: &Picture) -> String {
     let full = (picture.gas_used * 100).checked_div(picture.gas_limit).unwrap_or_default();
     format!(
-        "block {}  {} ({})  base fee {} gwei  gas {full} %",
+        "block {}  {} ({})  base fee {}  gas {full} %",
         picture.block,
         date(picture.block_time),
         distance(picture.block_time, picture.now),
@@ -131,11 +133,6 @@ fn chart(numbers: &[u64]) -> String {
     numbers.iter().map(column).collect()
 }
 
-fn gwei(wei: U256) -> String {
-    let text = format_units(wei, "gwei").unwrap_or_default();
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 /// The ends of an address, which people compare.
 fn short(address: &str) -> String {
     match (address.get(..6), address.get(address.len().saturating_sub(4)..)) {
@@ -152,6 +149,7 @@ fn cut(text: &str, width: usize) -> String {
 mod tests {
     use super::*;
     use crate::top::picture::{Due, Network, Ran};
+    use alloy_primitives::U256;
     use almanac_primitives::TimestampMs;
 
     fn picture() -> Picture {

@@ -11,6 +11,7 @@ use crate::{
         output::Colour,
     },
     schedule::show::outcome as run_outcome,
+    span::gwei,
 };
 use almanac_primitives::{Chain, ScheduleId};
 use anyhow::Context as _;
@@ -65,9 +66,9 @@ impl After {
             return match terms.body.wait_for_expiry {
                 true => format!("all have signed: it runs at {}\n", until(*expires, now)),
                 false => format!(
-                    "all have signed; it waits for a base fee of {} wei per gas or less: then run it with: \
+                    "all have signed; it waits for a base fee of {} per gas or less: then run it with: \
                      almanac schedule sign {id}\n",
-                    terms.body.max_fee_per_gas
+                    gwei(terms.body.max_fee_per_gas)
                 ),
             };
         }

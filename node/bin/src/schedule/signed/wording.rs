@@ -6,7 +6,7 @@ use crate::{
         output::Facts,
         words::{counted, date, distance},
     },
-    span::coins,
+    span::{coins, gwei},
 };
 use alloy_dyn_abi::{DynSolType, DynSolValue};
 use alloy_primitives::{Address, U256, hex, keccak256};
@@ -57,7 +57,7 @@ pub(super) fn add_terms(facts: &mut Facts, terms: &Terms, creator: Option<Addres
         (None, None) => "who made it".to_owned(),
     };
     facts.add("gas", format!("{}, at most {price}, paid by {payer}", body.gas_limit));
-    facts.add("waits", format!("while the base fee is above {} wei per gas", body.max_fee_per_gas));
+    facts.add("waits", format!("while the base fee is above {} per gas", gwei(body.max_fee_per_gas)));
     facts.add("deletes it", admin_words(terms));
     if terms.round > 0 {
         facts.add("round", format!("{}: it was executed or deleted that often before", terms.round));
