@@ -3,7 +3,6 @@
 mod abi;
 mod answer;
 mod body;
-mod digest;
 mod front;
 mod health;
 mod keys;

@@ -3,7 +3,7 @@
 use crate::{
     abi::IScheduleService::{self, Info, SignatureEntry},
     answer::{asker, refused},
-    digest, keys,
+    keys,
     limits::{CREATES_PER_SECOND_MAX, DELETES_PER_SECOND_MAX, QUERIES_PER_SECOND_MAX, SIGNS_PER_SECOND_MAX},
     proto::{
         AccountId, KeyList, ResponseCodeEnum as Code, ResponseHeader, ResponseType,
@@ -18,7 +18,7 @@ use alloy_sol_types::{SolCall, SolError as _};
 use almanac_primitives::{
     Chain, UserTransaction,
     addresses::SCHEDULE_SERVICE,
-    transaction_body::{SignedFor, deletion_hash},
+    transaction_body::{SignedFor, TransactionBody, deletion_hash},
 };
 use almanac_rpc::guest::{CallError, GuestRequest, Throttle};
 use serde_json::{Value, json};
@@ -176,8 +176,9 @@ impl Schedules {
     fn digest(&self, create: &Creation, round: u32, deadline: u64) -> Result<B256, Status> {
         let payer = (!create.payer.is_zero()).then_some(create.payer);
         let signed_for = SignedFor { payer, admin_key: &create.admin_key, round, deadline };
-        let digest = digest::of_schedule(&self.chain, &create.transaction_body, signed_for);
-        digest.ok_or_else(|| Status::invalid_argument("transactionBody is not abi.encode(Body)"))
+        let body = TransactionBody::decode(&create.transaction_body)
+            .ok_or_else(|| Status::invalid_argument("transactionBody is not abi.encode(Body)"))?;
+        Ok(body.signing_hash(&self.chain, signed_for))
     }
 }
 

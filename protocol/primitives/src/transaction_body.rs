@@ -1,5 +1,7 @@
 //! A transaction that waits for signatures: what it does, and what its signers sign.
 
+mod encoding;
+
 use crate::{
     addresses::SCHEDULE_SERVICE,
     chain::Chain,

@@ -7,7 +7,7 @@ use crate::{
     ids::ScheduleId,
     receipt::{Outcome, Receipt},
     transaction::UserTransaction,
-    transaction_body::{BodyCall, SignedFor, TransactionBody, deletion_hash},
+    transaction_body::{SignedFor, TransactionBody, deletion_hash},
 };
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{SolCall as _, SolError as _, SolEvent as _, SolValue as _};
@@ -61,21 +61,7 @@ impl Wish {
     }
 
     fn transaction_body(&self) -> TransactionBody {
-        let Body { calls, gasLimit, maxFeePerGas, memo, nonce, executionTime, waitForExpiry } =
-            self.body.clone();
-        let calls = calls.into_iter().map(|call| {
-            let ServiceCall { from, to, value, data } = call;
-            BodyCall { from, to, value, data }
-        });
-        TransactionBody {
-            calls: calls.collect(),
-            gas_limit: gasLimit,
-            max_fee_per_gas: maxFeePerGas,
-            memo,
-            nonce,
-            execution_time: executionTime,
-            wait_for_expiry: waitForExpiry,
-        }
+        TransactionBody::decode(&self.bytes()).expect("the encoding of a body")
     }
 
     /// The signature of a key, on the chain of tests that have no block 0.

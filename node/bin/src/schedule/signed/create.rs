@@ -1,7 +1,7 @@
 //! `almanac schedule create`: a transaction that waits for signatures, read back before it is sent.
 
 use super::{
-    IScheduleService, body,
+    IScheduleService,
     gathering::{Gathering, Parties},
     key_words::parse_key,
     outcome::After,
@@ -279,7 +279,7 @@ fn terms(args: &CreateArgs, calls: Vec<BodyCall>, trial: &Trial, now: TimestampM
     let admin_key = args.admin.as_ref().map(|key| key.encoded().clone()).unwrap_or_default();
     let mut terms = Terms { body, payer: args.payer, admin_key, round: 0 };
     let question = IScheduleService::roundOfCall {
-        transactionBody: body::encode(&terms.body),
+        transactionBody: terms.body.encode(),
         adminKey: terms.admin_key.clone(),
         payer: terms.payer.unwrap_or_default(),
     };
@@ -322,7 +322,7 @@ struct Order {
 impl Order {
     fn call(&self) -> IScheduleService::createScheduleCall {
         IScheduleService::createScheduleCall {
-            transactionBody: body::encode(&self.terms.body),
+            transactionBody: self.terms.body.encode(),
             adminKey: self.terms.admin_key.clone(),
             payer: self.terms.payer.unwrap_or_default(),
             sigMap: Vec::new(),

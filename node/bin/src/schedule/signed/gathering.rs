@@ -1,7 +1,7 @@
 //! A transaction that waits on a chain: its terms, who has signed, and who is missing.
 
 use super::{
-    IScheduleService, body,
+    IScheduleService,
     key_words::{key_words, leaf_bytes, leaf_words},
     terms::Terms,
 };
@@ -12,6 +12,7 @@ use almanac_primitives::{
     ScheduleId,
     addresses::{ACCOUNTS, SCHEDULE_SERVICE},
     keys::{KeyTree, Leaf},
+    transaction_body::TransactionBody,
 };
 use almanac_schedule::signed::{Code, Consent, Counted, PartyKey, consent, is_required};
 use anyhow::{Context as _, ensure};
@@ -70,7 +71,8 @@ impl Gathering {
         }
         let info = answer.info;
         let terms = Terms {
-            body: body::decode(&info.transactionBody)?,
+            body: TransactionBody::decode(&info.transactionBody)
+                .context("the node answers something that is no body of a transaction")?,
             payer: (!info.payerAccountID.is_zero()).then_some(info.payerAccountID),
             admin_key: info.adminKey,
             round: info.round,

@@ -7,7 +7,6 @@
 //!     a line or a file ──> Request ──> words, then a signature ──> a line or a file ──> signSchedule
 //! ```
 
-mod body;
 pub(super) mod create;
 pub(super) mod delete;
 mod file;
