@@ -26,6 +26,11 @@ use IAccounts::IAccountsCalls as Method;
 /// Gas per word of what is hashed, as in KECCAK256.
 pub(super) const HASH_WORD_GAS: u64 = 6;
 
+/// Gas of an address from a key, and of a digest of typed data, beside the words that are hashed: what they take of plain
+/// work (`make bench-prices`).
+const ADDRESS_GAS: u64 = 200;
+const DIGEST_GAS: u64 = 2_400;
+
 /// Longest input of any method: the longest key, and a proof for each of its leaves.
 const INPUT_BYTES_MAX: usize = 8 * 1024;
 
@@ -47,6 +52,7 @@ pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
             call.answer_all(&(key.encoded().clone(), record.rotation))
         }
         Method::addressOfKey(args) => {
+            call.charge(ADDRESS_GAS)?;
             call.charge_input(HASH_WORD_GAS)?;
             call.answer(&ed25519_address(args.ed25519))
         }
@@ -55,6 +61,7 @@ pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
             call.answer(&is_satisfied)
         }
         Method::rotationDigest(args) => {
+            call.charge(DIGEST_GAS)?;
             call.charge_input(HASH_WORD_GAS)?;
             let next = load_record(call, args.account)?.rotation.saturating_add(1);
             call.answer(&rotation_digest(call.chain(), args.account, &args.key, next))

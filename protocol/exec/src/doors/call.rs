@@ -26,7 +26,7 @@ alloy_sol_types::sol!("../../contracts/IDoor.sol");
 const WORD_GAS: u64 = 12;
 
 /// Base gas of any call, for dispatching it and answering or rejecting it (`make bench-prices`).
-pub(super) const CALL_GAS: u64 = 100;
+pub(super) const CALL_GAS: u64 = 120;
 
 /// Why a call of a door ends early.
 #[derive(Debug)]

@@ -34,6 +34,9 @@ const ORDER_GAS: u64 = 1_000;
 const HASH_GAS: u64 = 30;
 const HASH_WORD_GAS: u64 = 12;
 
+/// Gas per 32 bytes of calldata whose zeroes are counted for its intrinsic gas, before anything is paid in.
+const COUNT_WORD_GAS: u64 = 6;
+
 /// Answers one call.
 pub(super) fn call(call: &mut DoorCall<'_, '_>) -> Result<Bytes, DoorError> {
     call.charge(ORDER_GAS - CALL_GAS)?;
@@ -66,7 +69,7 @@ fn insert(call: &mut DoorCall<'_, '_>, txn: ScheduledTransaction) -> Result<Byte
         let service = shown_service(service);
         return Err(revert(IScheduledTransactions::ServiceNotActive { service }));
     }
-    let order = order(call, &txn);
+    let order = order(call, &txn)?;
     let Admitted { due, expiry_blocks, deposit } =
         admit(order, call.parameters(), call.moment()).map_err(|error| refusal(&error))?;
     schedules::take_exactly(call, deposit, |given, needed| {
@@ -102,11 +105,16 @@ fn insert(call: &mut DoorCall<'_, '_>, txn: ScheduledTransaction) -> Result<Byte
 }
 
 /// An order as the rules take it.
-fn order(call: &DoorCall<'_, '_>, txn: &ScheduledTransaction) -> Order {
+fn order(call: &mut DoorCall<'_, '_>, txn: &ScheduledTransaction) -> Result<Order, DoorError> {
     // Calldata that is too long is refused for its length; nobody pays for a look at the rest.
     let is_short = txn.data.len() as u64 <= call.parameters().get(MARKET_INPUT_BYTES_MAX);
-    let intrinsic_gas = if is_short { call_gas_min(&txn.data) } else { Gas(0) };
-    Order {
+    let intrinsic_gas = if is_short {
+        call.charge_words(txn.data.len(), COUNT_WORD_GAS)?;
+        call_gas_min(&txn.data)
+    } else {
+        Gas(0)
+    };
+    Ok(Order {
         to: txn.to,
         input_bytes: txn.data.len(),
         intrinsic_gas,
@@ -115,7 +123,7 @@ fn order(call: &DoorCall<'_, '_>, txn: &ScheduledTransaction) -> Order {
         bid: txn.maxGasUnitPrice,
         value: Wei(txn.value),
         expiry_blocks: txn.expiryBlocks,
-    }
+    })
 }
 
 fn named(txn: &ScheduledTransaction, id: ScheduleId, expiry_blocks: u32) -> Named<'_> {

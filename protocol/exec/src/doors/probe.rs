@@ -308,27 +308,27 @@ mod tests {
         assert_eq!(state.balance(ADDRESS), 0, "and keeps no money");
     }
 
-    /// 100 for the call, 12 per word of calldata and of the result, storage and logs at the EVM's prices.
+    /// 120 for the call, 12 per word of calldata and of the result, storage and logs at the EVM's prices.
     #[test]
     fn gas_is_counted_to_the_unit() {
         let mut state = State::new();
         let new_total = state.call(ADDRESS, 10, deposit_input(), GAS);
-        assert_eq!(gas_spent(&new_total), 112 + 2_100 + 20_000 + (375 + 2 * 375 + 8 * 32) + 12);
+        assert_eq!(gas_spent(&new_total), 132 + 2_100 + 20_000 + (375 + 2 * 375 + 8 * 32) + 12);
         let next_total = state.call(ADDRESS, 10, deposit_input(), GAS);
-        assert_eq!(gas_spent(&next_total), 112 + 2_100 + 2_900 + (375 + 2 * 375 + 8 * 32) + 12);
+        assert_eq!(gas_spent(&next_total), 132 + 2_100 + 2_900 + (375 + 2 * 375 + 8 * 32) + 12);
         let read = state.call(ADDRESS, 0, IProbe::readCall {}.abi_encode(), GAS);
-        assert_eq!(gas_spent(&read), 112 + 2_100 + 100 + 12, "the second read is warm");
+        assert_eq!(gas_spent(&read), 132 + 2_100 + 100 + 12, "the second read is warm");
         let worked = state.call(ADDRESS, 0, IProbe::workCall { gas: U256::from(1_234) }.abi_encode(), GAS);
-        assert_eq!(gas_spent(&worked), 100 + 2 * 12 + 1_234);
+        assert_eq!(gas_spent(&worked), 120 + 2 * 12 + 1_234);
         let refused = state.call(ADDRESS, 0, vec![1, 2, 3, 4], GAS);
-        assert_eq!(gas_spent(&refused), 112, "a revert costs what was done until then");
+        assert_eq!(gas_spent(&refused), 132, "a revert costs what was done until then");
     }
 
     #[test]
     fn clearing_a_slot_gives_the_refund_of_the_evm() {
         let mut state = State::with_total(3);
         let cleared = state.call(ADDRESS, 0, write_input(0), GAS);
-        assert_eq!(gas_spent(&cleared), 100 + 2 * 12 + 5_000);
+        assert_eq!(gas_spent(&cleared), 120 + 2 * 12 + 5_000);
         assert_eq!(cleared.result.gas().inner_refunded(), 4_800);
         assert!(!state.0.contains_key(&StateKey::Slot(ADDRESS, TOTAL.key())), "zero is not stored");
 
@@ -390,6 +390,6 @@ mod tests {
         let via = |state: &mut State, target| gas_spent(&state.call(ECHO, 0, to(target, &input), GAS));
         // The other address has no code: the difference is the cold account access less the door's own work.
         let nobody = address!("0x00000000000000000000000000000000000d0d0d");
-        assert_eq!(via(&mut state, nobody) - via(&mut state, ADDRESS), 2_600 - 100 - (100 + 2 * 12));
+        assert_eq!(via(&mut state, nobody) - via(&mut state, ADDRESS), 2_600 - 100 - (120 + 2 * 12));
     }
 }

@@ -374,6 +374,26 @@ fn contracts_ask_whether_a_key_is_satisfied() {
     assert!(!ask(&chain, &[a, b, account.into()]), "one too many");
 }
 
+/// Both answers cost their own work beside the call: the table of prices (`make bench-prices`) has them below 3 x plain
+/// work, and is not part of CI.
+#[test]
+fn an_address_and_a_digest_cost_their_work() {
+    let chain = TestChain::new();
+    let gas_of = |input: Vec<u8>| {
+        let calldata: u64 = input.iter().map(|byte| if *byte == 0 { 4 } else { 16 }).sum();
+        let words = input.len().div_ceil(32) as u64;
+        // The call, copying and hashing its input, the square of an input that may overlap, one word of answer.
+        let any = 120 + (12 + 6) * words + words * words * 3 / 4 + 12;
+        let used = chain.call(person(7).address, ACCOUNTS, input).gas_used.0;
+        used - 21_000 - calldata - any
+    };
+    // Of zeroes: Ethereum's floor for calldata is above what other keys of 32 bytes take.
+    assert_eq!(gas_of(addressOfKeyCall { ed25519: B256::ZERO }.abi_encode()), 200);
+    let key = threshold(1, &[Key::from(person(0)).encoded(), Key::from(ed_person(1)).encoded()]);
+    let read = 2_100;
+    assert_eq!(gas_of(rotationDigestCall { account: person(0).address, key }.abi_encode()), 2_400 + read);
+}
+
 /// A wide key pays for its leaves, and signs.
 #[test]
 fn the_widest_key_signs() {

@@ -434,7 +434,7 @@ fn gas_is_that_of_a_contract() {
         let nonce = chain.nonce(from.address);
         let produced = chain.produce(vec![call(from, nonce, DOOR, input.clone(), 200_000)]);
         assert!(produced.receipt(0).outcome.is_success());
-        let spent = intrinsic(&input) + 100 + words(input.len()) + words(returned) + work;
+        let spent = intrinsic(&input) + 120 + words(input.len()) + words(returned) + work;
         let expected = (spent - refund.min(spent / 5)).max(floor(&input));
         assert_eq!(produced.receipt(0).gas_used, Gas(expected), "{input}");
     }

@@ -1,8 +1,7 @@
 //! A fixed story of ten blocks, whose hashes are recorded: consensus cannot change by accident.
 //!
 //! `specs/vectors/blocks.json` holds each block's hash and what leads to it, so that a difference shows where it
-//! begins. To change consensus on purpose, run `UPDATE_VECTORS=1 cargo test -p almanac-exec --test vectors` and
-//! review the difference like code.
+//! begins. To change consensus on purpose, run `make vectors` and review the difference like code.
 
 use crate::support::{contracts::*, runs::run, *};
 use alloy_consensus::TxEip1559;
@@ -37,8 +36,7 @@ fn blocks_are_what_they_were() {
         assert_eq!(
             told, recorded,
             "this block is not what the chain was built on. A change of consensus forks the chain. If it is meant, \
-             run\nUPDATE_VECTORS=1 cargo test -p almanac-exec --test vectors\nand review the difference of \
-             specs/vectors/blocks.json."
+             run\nmake vectors\nand review the difference of specs/vectors/blocks.json."
         );
     }
     assert_eq!(recorded.len(), told.len());
