@@ -13,17 +13,13 @@ export const doors = {
     parameters: "0x000000000000000000000000000000000000a105",
 } as const satisfies Record<string, Address>;
 
-/**
- * A chain of Almanac. viem takes a transaction for replaced if its sender has another one with its nonce, and orderless
- * transactions all show nonce 0: it would answer with the receipt of another one. So it does not look for replacements here.
- */
+/** A chain of Almanac. */
 export function almanacChain<const Id extends number>(id: Id, url: string, name = "Almanac") {
     return defineChain({
         id,
         name,
         nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
         rpcUrls: { default: { http: [url], webSocket: [url.replace(/^http/, "ws")] } },
-        supportsTransactionReplacementDetection: false,
     }) satisfies Chain;
 }
 

@@ -22,6 +22,7 @@ use almanac_primitives::{
     testing::native::{native, orderless},
 };
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// A chain with a block of runs alone, and one with a prologue that shows, a run, an Ethereum transaction, and native
 /// ones of both kinds.
@@ -103,13 +104,16 @@ fn native_33_go_ethereums_client_reads_every_block() {
     socket.call("eth_subscribe", json!(["newHeads"]));
     node.result("evm_mine", json!([]));
     go_header(&socket.news());
-    let mut are_runs_alone = 0;
+    let (mut are_runs_alone, mut pairs) = (0, BTreeSet::new());
     let blocks = (0..=height(&node)).map(|number| format!("{number:#x}")).chain(["pending".to_owned()]);
     for name in blocks {
         let block = node.result("eth_getBlockByNumber", json!([name, true]));
         go_block(&block);
         for transaction in block["transactions"].as_array().unwrap() {
             assert_eq!(transaction["blockHash"], block["hash"]);
+            // Libraries take a transaction with the same pair for a replacement.
+            let pair = (transaction["from"].to_string(), transaction["nonce"].to_string());
+            assert!(pairs.insert(pair), "another transaction shows this pair too: {transaction}");
             go_receipt(&node.result("eth_getTransactionReceipt", json!([transaction["hash"]])));
         }
         let all = block["transactions"].as_array().unwrap();

@@ -162,7 +162,19 @@ impl Eth {
         .await
     }
 
-    /// A transaction in the pool. Look here first: what leaves it is in the index by then, never the other way round.
+    /// What is in a block, or else in the pool. Blocks come first: what has a receipt is not pending, though the pool
+    /// forgets it a moment later. And last once more: what left the pool meanwhile is in a block by then.
+    pub(super) fn found<T>(
+        in_block: impl Fn() -> RpcResult<Option<T>>,
+        in_pool: impl FnOnce() -> Option<T>,
+    ) -> RpcResult<Option<T>> {
+        match in_block()? {
+            Some(found) => Ok(Some(found)),
+            None => in_pool().map_or_else(in_block, |waiting| Ok(Some(waiting))),
+        }
+    }
+
+    /// A transaction in the pool.
     pub(super) fn pending(&self, hash: TxHash) -> Option<RpcTransaction> {
         let waiting = self.admission.pool().lock().get(hash).cloned();
         waiting.map(|waiting| RpcTransaction::pending(&waiting))
@@ -184,27 +196,26 @@ impl Eth {
     }
 
     fn find_transaction(&self, hash: TxHash) -> RpcResult<Option<RpcTransaction>> {
-        if let Some(waiting) = self.pending(hash) {
-            return Ok(Some(waiting));
-        }
-        let found = self.located(hash)?;
-        Ok(found.and_then(|(location, block)| {
-            RpcTransaction::of_block(&block, location.index, self.view.chain.id)
-        }))
+        let in_block = || {
+            let found = self.located(hash)?;
+            Ok(found.and_then(|(location, block)| {
+                RpcTransaction::of_block(&block, location.index, self.view.chain.id)
+            }))
+        };
+        Self::found(in_block, || self.pending(hash))
     }
 
     fn find_by_sender(&self, sender: Address, nonce: u64) -> RpcResult<Option<RpcTransaction>> {
-        let waiting = self
-            .admission
-            .pool()
-            .lock()
-            .pending_of(sender)
-            .find_map(|(waiting, _)| (waiting.transaction().nonce() == nonce).then(|| waiting.clone()));
-        if let Some(waiting) = waiting {
-            return Ok(Some(RpcTransaction::pending(&waiting)));
-        }
-        let signed = self.view.index.signed_with_nonce(sender, nonce).map_err(error::internal)?;
-        signed.map_or(Ok(None), |signed| self.find_transaction(signed.hash))
+        let in_block = || {
+            let signed = self.view.index.signed_with_nonce(sender, nonce).map_err(error::internal)?;
+            signed.map_or(Ok(None), |signed| self.find_transaction(signed.hash))
+        };
+        let in_pool = || {
+            let pool = self.admission.pool().lock();
+            let mut own = pool.pending_of(sender).map(|(waiting, _)| waiting);
+            own.find(|waiting| waiting.transaction().nonce() == nonce).map(RpcTransaction::pending)
+        };
+        Self::found(in_block, in_pool)
     }
 }
 
@@ -336,5 +347,25 @@ impl Eth {
     /// Whether a transaction is in a block.
     pub(super) fn is_included(&self, hash: TxHash) -> bool {
         matches!(self.view.index.location(hash), Ok(Some(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn what_has_a_receipt_is_not_pending_and_what_leaves_the_pool_is_not_lost() {
+        let found = Eth::found(|| Ok(Some("block")), || Some("pool"));
+        assert_eq!(found.unwrap(), Some("block"));
+        assert_eq!(Eth::found(|| Ok(None), || Some("pool")).unwrap(), Some("pool"));
+        let looks = Cell::new(0);
+        let in_block = || {
+            looks.set(looks.get() + 1);
+            Ok((looks.get() > 1).then_some("block"))
+        };
+        assert_eq!(Eth::found(in_block, || None).unwrap(), Some("block"), "included between two looks");
+        assert_eq!(Eth::found(|| Ok(None::<&str>), || None).unwrap(), None);
     }
 }

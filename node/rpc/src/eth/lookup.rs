@@ -43,17 +43,20 @@ impl LookupApiServer for Eth {
 
 impl Eth {
     fn look_up(&self, hash: TxHash) -> RpcResult<Option<FoundTransaction>> {
-        if let Some(transaction) = self.pending(hash) {
-            let status = Standing::Pending;
-            return Ok(Some(FoundTransaction { status, version: None, transaction, receipt: None }));
-        }
-        let Some((location, block)) = self.located(hash)? else { return Ok(None) };
-        let transaction = RpcTransaction::of_block(&block, location.index, self.view.chain.id);
-        Ok(transaction.map(|transaction| FoundTransaction {
-            status: Standing::Committed,
-            version: Some(Version::of(location)),
-            transaction,
-            receipt: RpcReceipt::new(&block, location.index),
-        }))
+        let in_block = || {
+            let Some((location, block)) = self.located(hash)? else { return Ok(None) };
+            let transaction = RpcTransaction::of_block(&block, location.index, self.view.chain.id);
+            Ok(transaction.map(|transaction| FoundTransaction {
+                status: Standing::Committed,
+                version: Some(Version::of(location)),
+                transaction,
+                receipt: RpcReceipt::new(&block, location.index),
+            }))
+        };
+        let in_pool = || {
+            let (status, transaction) = (Standing::Pending, self.pending(hash)?);
+            Some(FoundTransaction { status, version: None, transaction, receipt: None })
+        };
+        Self::found(in_block, in_pool)
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::{
     error,
-    types::{RpcCall, RpcReplayProtector},
+    types::{RpcNativeCall, RpcReplayProtector},
 };
 use alloy_primitives::{Address, Bytes, TxKind, U64};
 use alloy_rpc_types_eth::TransactionRequest;
@@ -30,7 +30,7 @@ pub(crate) struct CallRequest {
 #[serde(rename_all = "camelCase")]
 struct NativeFields {
     almanac_type: Option<U64>,
-    calls: Option<Vec<RpcCall>>,
+    calls: Option<Vec<RpcNativeCall>>,
     replay_protector: Option<RpcReplayProtector>,
     expiration: Option<U64>,
     fee_payer: Option<Address>,
@@ -112,7 +112,7 @@ impl CallRequest {
     /// Its calls; without a list, the one that Ethereum's fields describe.
     fn calls(&self) -> Vec<NativeCall> {
         match &self.native.calls {
-            Some(calls) => calls.iter().map(RpcCall::native).collect(),
+            Some(calls) => calls.iter().map(RpcNativeCall::native).collect(),
             None => vec![NativeCall {
                 to: self.ethereum.to.and_then(TxKind::into_to),
                 value: self.ethereum.value.unwrap_or_default(),

@@ -6,6 +6,7 @@ mod native;
 mod otterscan;
 mod receipt;
 mod schedule;
+mod shown_nonce;
 mod shown_type;
 mod transaction;
 mod version;
@@ -13,7 +14,7 @@ mod version;
 pub use almanac_proof::{RpcScheduleId, RpcTime, time};
 pub use block::{RpcBlock, RpcHeader};
 pub use log::RpcLog;
-pub(crate) use native::{RpcCall, RpcReplayProtector};
+pub(crate) use native::{RpcNativeCall, RpcReplayProtector};
 pub use otterscan::{
     DatedReceipt, Height, Number, OtsBlockDetails, OtsBlockTransactions, OtsContractCreator, OtsPage,
 };

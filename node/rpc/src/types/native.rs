@@ -1,11 +1,11 @@
 //! Native transactions in Ethereum's shape, with what Ethereum does not have in fields of their own.
 //!
 //! Clients insist on a type that they know (`shown_type.rs`), a nonce that fits 53 bits, and a signature. So `nonce` is
-//! the sequence number, or 0 if there is none, and the signature is empty. A batch is shown as a call of the sender
-//! itself; `calls` has the real ones. One call is shown by Ethereum's fields alone: a block of large ones, shown twice,
+//! the sequence number, or a stand-in (`shown_nonce.rs`), and the signature is empty. A batch is shown as a call of the
+//! sender itself; `calls` has the real ones. One call is shown by Ethereum's fields alone: a block of large ones, shown twice,
 //! would be above what an answer may have.
 
-use super::shown_type::ShownType;
+use super::{shown_nonce::shown_nonce, shown_type::ShownType};
 use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
 use almanac_primitives::{NativeCall, ReplayProtector, UserTransaction};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub struct RpcNativeTransaction {
     block_number: Option<U64>,
     transaction_index: Option<U64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    calls: Option<Vec<RpcCall>>,
+    calls: Option<Vec<RpcNativeCall>>,
     replay_protector: RpcReplayProtector,
     #[serde(skip_serializing_if = "Option::is_none")]
     expiration: Option<U64>,
@@ -49,7 +49,7 @@ pub struct RpcNativeTransaction {
 
 /// One call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct RpcCall {
+pub(crate) struct RpcNativeCall {
     to: Option<Address>,
     #[serde(default)]
     value: U256,
@@ -76,10 +76,12 @@ impl RpcNativeTransaction {
         let native = transaction.native();
         let (nonce, replay_protector) = match transaction.replay_protector() {
             ReplayProtector::Sequence(number) => {
-                (number, RpcReplayProtector::Sequence { sequence_number: U64::from(number) })
+                (U64::from(number), RpcReplayProtector::Sequence { sequence_number: U64::from(number) })
             }
             ReplayProtector::Nonce { nonce, expiration } => {
-                (0, RpcReplayProtector::Nonce { nonce: U64::from(nonce), expiration: U64::from(expiration) })
+                let protector =
+                    RpcReplayProtector::Nonce { nonce: U64::from(nonce), expiration: U64::from(expiration) };
+                (shown_nonce(transaction.hash()), protector)
             }
         };
         let cap = transaction.fee_cap().0;
@@ -87,7 +89,7 @@ impl RpcNativeTransaction {
             hash: transaction.hash(),
             shown_type: ShownType::new(transaction.transaction_type()),
             chain_id: U64::from(transaction.chain_id().unwrap_or_default()),
-            nonce: U64::from(nonce),
+            nonce,
             from,
             to: transaction.to(),
             value: transaction.value(),
@@ -106,7 +108,7 @@ impl RpcNativeTransaction {
             transaction_index: place.map(|(.., index)| U64::from(index)),
             calls: native
                 .filter(|native| native.calls.len() > 1)
-                .map(|native| native.calls.iter().map(RpcCall::new).collect()),
+                .map(|native| native.calls.iter().map(RpcNativeCall::new).collect()),
             replay_protector,
             expiration: transaction.expiration().map(U64::from),
             signatures: native.map(|native| native.signatures.clone()).unwrap_or_default(),
@@ -118,7 +120,7 @@ impl RpcNativeTransaction {
     }
 }
 
-impl RpcCall {
+impl RpcNativeCall {
     fn new(call: &NativeCall) -> Self {
         Self { to: call.to, value: call.value, input: call.input.clone() }
     }

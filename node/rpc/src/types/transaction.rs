@@ -1,6 +1,6 @@
 //! Transactions as Ethereum clients read them: signed ones as alloy writes them, the chain's own in the same shape.
 
-use super::{RpcScheduleRef, native::RpcNativeTransaction, shown_type::ShownType};
+use super::{RpcScheduleRef, native::RpcNativeTransaction, shown_nonce::shown_nonce, shown_type::ShownType};
 use alloy_consensus::transaction::Recovered;
 use alloy_primitives::{Address, BlockHash, Bytes, TxHash, U64, U256};
 use alloy_rpc_types_eth::Transaction;
@@ -133,7 +133,7 @@ fn system(indexed: &IndexedBlock, index: usize, chain_id: u64) -> Option<SystemT
     Some(SystemTransaction {
         hash: receipt.transaction_hash,
         shown_type: ShownType::new(receipt.transaction_type),
-        nonce: U64::from(run.map_or(indexed.number(), |run| run.schedule_ref.number)),
+        nonce: shown_nonce(receipt.transaction_hash),
         from: parties.from,
         to: parties.to,
         value: run.map_or(U256::ZERO, |run| run.value.0),
