@@ -11,7 +11,7 @@ run: ## Start a developer chain on http://127.0.0.1:8545
 
 test: lint ## Lint, all Rust tests, a throw-away door, then artifacts of contracts, the explorer and real clients
 	scripts/phase "building tests" cargo test --workspace --no-run
-	scripts/phase "Rust tests" cargo test --workspace
+	scripts/phase "Rust tests" cargo test --workspace --no-fail-fast
 	scripts/phase "throw-away door" scripts/throwaway-door
 	scripts/phase "contracts" scripts/contracts --check
 	scripts/phase "explorer" scripts/explorer --check
@@ -39,6 +39,7 @@ bench: ## Measure block execution
 bench-state: ## Measure state store and index; ALMANAC_BENCH_KEYS=10000000 for large ones
 	cargo bench -p almanac-state --bench state
 	cargo bench -p almanac-index --bench index -- $(if $(ALMANAC_BENCH_KEYS),--large)
+	scripts/phase "planted bugs" scripts/mutants --check
 	cargo bench -p almanac-feed --bench readers
 
 bench-rpc: ## Measure JSON-RPC against anvil: transactions and reads under load, start, memory
