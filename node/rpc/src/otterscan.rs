@@ -62,7 +62,7 @@ pub trait OtterscanApi {
     #[method(name = "ots_traceTransaction")]
     async fn trace_transaction(&self, hash: TxHash) -> RpcResult<Answer<Option<Vec<OtterscanEntry>>>>;
 
-    /// Who made a contract, and in which transaction; null where it is no contract, or one of genesis.
+    /// Who made a contract, and in which transaction; null if the account has no code, or has it since genesis.
     #[method(name = "ots_getContractCreator")]
     async fn contract_creator(&self, address: Address) -> RpcResult<Answer<Option<OtsContractCreator>>>;
 

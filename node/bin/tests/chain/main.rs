@@ -21,6 +21,7 @@ mod native;
 mod packaging;
 mod record;
 mod record_signed;
+mod reference;
 mod rest;
 mod send;
 mod settings;

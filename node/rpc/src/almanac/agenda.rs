@@ -25,10 +25,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Wanted {
+    /// Milliseconds since 1970, included.
     from: Option<Number>,
+    /// Milliseconds since 1970, included.
     to: Option<Number>,
+    /// By default all but `signed`.
     lanes: Option<Vec<LaneName>>,
+    /// What the page before answered, to continue.
     cursor: Option<Bytes>,
+    /// Length of the page, 1 to 100; by default 20.
     limit: Option<Number>,
 }
 

@@ -27,42 +27,63 @@ use serde_json::Value;
 #[rpc(server)]
 pub(crate) trait AlmanacApi {
     /// A schedule, also one that has ended, or null.
+    ///
+    /// `id`: [`params::Id`]
     #[method(name = "almanac_getSchedule")]
     async fn get_schedule(&self, id: Value) -> RpcResult<Answer<Option<RpcSchedule>>>;
 
-    /// Schedules by owner, target, status, lane or due time, page by page.
+    /// Schedules by owner, target, status, lane, door or due time, page by page.
+    ///
+    /// `filter`: [`schedule::Wanted`]
     #[method(name = "almanac_listSchedules")]
     async fn list_schedules(&self, filter: Option<Value>) -> RpcResult<Answer<SchedulesPage>>;
 
     /// The runs of a schedule with their receipts, page by page.
+    ///
+    /// `id`: [`params::Id`]
+    /// `options`: [`runs::Wanted`]
     #[method(name = "almanac_getRuns")]
     async fn get_runs(&self, id: Value, options: Option<Value>) -> RpcResult<Answer<RunsPage>>;
 
     /// What is due when, page by page.
+    ///
+    /// `options`: [`agenda::Wanted`]
     #[method(name = "almanac_agenda")]
     async fn agenda(&self, options: Option<Value>) -> RpcResult<Answer<AgendaPage>>;
 
     /// How much is due in intervals of equal length, for a timeline.
+    ///
+    /// `options`: [`buckets::Wanted`]
     #[method(name = "almanac_agendaBuckets")]
     async fn agenda_buckets(&self, options: Option<Value>) -> RpcResult<Answer<AgendaBuckets>>;
 
     /// How much gas runs request, second by second.
+    ///
+    /// `options`: [`capacity::Wanted`]
     #[method(name = "almanac_capacity")]
     async fn capacity(&self, options: Option<Value>) -> RpcResult<Answer<Capacity>>;
 
-    /// What the next runs of a schedule would do, or of one that a transaction would book.
+    /// What the next runs would do: of a schedule by its id, or of one that a transaction would book.
+    ///
+    /// `count`: [`crate::types::Number`]
     #[method(name = "almanac_preview")]
     async fn preview(&self, what: Value, count: Option<Value>) -> RpcResult<Answer<Preview>>;
 
     /// What a scheduled transaction would hold, cost and wait, before it is made.
+    ///
+    /// `order`: [`estimate::Wanted`]
     #[method(name = "almanac_estimateSchedule")]
     async fn estimate_schedule(&self, order: Value) -> RpcResult<Answer<Estimate>>;
 
     /// How many runs the escrow of a schedule pays for.
+    ///
+    /// `id`: [`params::Id`]
     #[method(name = "almanac_runway")]
     fn runway(&self, id: Value) -> RpcResult<Runway>;
 
     /// A proof of an account, a slot, a schedule, a run, or of everything that is due in a span.
+    ///
+    /// `wanted`: [`proof::Wanted`]
     #[method(name = "almanac_getProof")]
     async fn get_proof(&self, wanted: Option<Value>) -> RpcResult<Answer<ProofJson>>;
 
@@ -75,6 +96,8 @@ pub(crate) trait AlmanacApi {
     async fn get_account(&self, address: Address) -> RpcResult<Answer<RpcAccount>>;
 
     /// The transactions that an account signed, as REST shows them.
+    ///
+    /// `options`: [`summaries::Wanted`]
     #[method(name = "almanac_getTransactionSummaries")]
     async fn get_summaries(
         &self,
@@ -83,6 +106,9 @@ pub(crate) trait AlmanacApi {
     ) -> RpcResult<Answer<Vec<Summary>>>;
 
     /// Subscribes to events of schedules. Returns the subscription's id.
+    ///
+    /// `kind`: [`listen::Kind`]
+    /// `filter`: [`listen::Wanted`]
     #[method(name = "almanac_subscribe", with_extensions)]
     fn subscribe(&self, kind: Value, filter: Option<Value>) -> RpcResult<String>;
 

@@ -37,8 +37,11 @@ const BUCKETS_DEFAULT: u64 = 60;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Wanted {
+    /// Milliseconds since 1970, included; by default now.
     from: Option<Number>,
+    /// Milliseconds since 1970, not included; by default an hour later.
     to: Option<Number>,
+    /// Number of intervals, 1 to 240; by default 60.
     buckets: Option<Number>,
 }
 

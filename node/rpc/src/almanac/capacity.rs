@@ -41,7 +41,9 @@ const PAGE: usize = 1_000;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Wanted {
+    /// In the first second that counts, in milliseconds since 1970; by default now.
     from: Option<Number>,
+    /// In the last second that counts; by default a minute from the first, at most an hour.
     to: Option<Number>,
 }
 

@@ -52,12 +52,18 @@ impl Prover for Controls {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Wanted {
     account: Option<Address>,
+    /// A slot of `account`.
     slot: Option<U256>,
     schedule: Option<Id>,
+    /// With `from` and `to`: all that is due in it then.
     lane: Option<LaneName>,
+    /// Milliseconds since 1970, included.
     from: Option<Number>,
+    /// Milliseconds since 1970, included.
     to: Option<Number>,
+    /// The hash of a run.
     run: Option<TxHash>,
+    /// The hash of a transaction.
     transaction: Option<TxHash>,
 }
 

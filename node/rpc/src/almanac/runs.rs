@@ -22,8 +22,11 @@ const SMALLER: &str = "ask for a smaller limit";
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Wanted {
+    /// What the page before answered, to continue.
     cursor: Option<String>,
+    /// Length of the page, 1 to 100; by default 20.
     limit: Option<Number>,
+    /// By default the oldest first.
     order: Option<DirectionName>,
 }
 

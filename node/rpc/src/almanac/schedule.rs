@@ -289,9 +289,13 @@ pub(super) struct Wanted {
     status: Option<StatusName>,
     lane: Option<LaneName>,
     door: Option<DoorName>,
+    /// Its next run is then or later, in milliseconds since 1970.
     due_from: Option<Number>,
+    /// Its next run is then or earlier, in milliseconds since 1970.
     due_to: Option<Number>,
+    /// What the page before answered, to continue.
     cursor: Option<Id>,
+    /// Length of the page, 1 to 100; by default 20.
     limit: Option<Number>,
 }
 

@@ -17,8 +17,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
+    /// The first version that counts.
     start_version: Option<Number>,
+    /// The last version that counts.
     end_version: Option<Number>,
+    /// Length of the page, 1 to 100; by default 20.
     limit: Option<Number>,
 }
 

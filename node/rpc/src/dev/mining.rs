@@ -38,7 +38,7 @@ pub(crate) trait MiningApi {
     #[method(name = "evm_setAutomine", aliases = ["anvil_setAutomine"])]
     async fn set_automine(&self, is_automine: bool) -> RpcResult<()>;
 
-    /// Seconds between blocks, or null where there is no interval.
+    /// Seconds between blocks; null if blocks are made on demand.
     #[method(name = "anvil_getIntervalMining")]
     async fn interval(&self) -> RpcResult<Option<u64>>;
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 #[rpc(server)]
 pub(crate) trait RulesApi {
-    /// Gives later blocks this gas limit: the parameter `block_gas_max`, set in the name of whoever governs.
+    /// Sets the gas limit of later blocks: the parameter `block_gas_max`, by a transaction of the account that governs.
     #[method(name = "evm_setBlockGasLimit", aliases = ["anvil_setBlockGasLimit", "hardhat_setBlockGasLimit"])]
     async fn set_block_gas_limit(&self, gas: U256) -> RpcResult<bool>;
 

@@ -18,7 +18,7 @@ pub(crate) trait SigningApi {
     #[method(name = "eth_sendTransaction")]
     async fn send(&self, request: TransactionRequest) -> RpcResult<TxHash>;
 
-    /// Completes and takes a transaction in the name of its sender, whoever that is.
+    /// Fills in what a transaction lacks and sends it for any sender, without a signature.
     #[method(name = "eth_sendUnsignedTransaction")]
     async fn send_unsigned(&self, request: TransactionRequest) -> RpcResult<TxHash>;
 

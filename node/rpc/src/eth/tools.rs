@@ -28,7 +28,7 @@ pub(crate) trait ToolsApi {
     #[method(name = "eth_protocolVersion")]
     fn protocol_version(&self) -> RpcResult<String>;
 
-    /// Whether blocks are mined. There is no mining.
+    /// Always false: blocks are proposed, not mined.
     #[method(name = "eth_mining")]
     fn mining(&self) -> RpcResult<bool>;
 

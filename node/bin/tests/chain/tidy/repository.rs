@@ -40,8 +40,9 @@ impl Repository {
     /// Code, scripts and configuration, without this test, whose planted errors would vouch for themselves.
     pub(crate) fn sources(&self) -> Vec<String> {
         let is_source = |path: &&String| {
-            let is_code =
-                [".rs", ".sol", ".py", ".mjs", ".ts", ".js", ".toml"].iter().any(|end| path.ends_with(end));
+            let is_code = [".rs", ".sol", ".py", ".mjs", ".ts", ".js", ".toml", ".proto"]
+                .iter()
+                .any(|end| path.ends_with(end));
             let is_script = path.starts_with("scripts/") || *path == "Makefile";
             (is_code || is_script) && !path.starts_with("node/bin/tests/chain/tidy/")
         };
