@@ -1,7 +1,7 @@
 # `make` lists the targets. CI runs `make test`.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-state bench-calendar bench-market bench-orderless bench-signatures bench-slots bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts explorer screenshots bench-rpc sim-long mutants dist
+.PHONY: help run test lint bench bench-state bench-calendar bench-market bench-orderless bench-signatures bench-slots bench-prices bench-pool bench-network sim model-long kill-long crash-long fault-long fuzz fuzz-long soak vectors foreign-vectors contracts explorer explorer-crowd screenshots newcomer bench-rpc sim-long mutants dist
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,10 +28,18 @@ explorer: ## Build explorer/src into explorer/dist, which is part of the binary
 screenshots: ## Make pictures of every page of the explorer in target/screenshots
 	scripts/explorer-test --screenshots
 
+explorer-crowd: ## Open the explorer over a million pending schedules and over none, and compare; SCHEDULES=n
+	cargo build --release -p almanac
+	ALMANAC="$(CURDIR)/target/release/almanac" scripts/explorer-test --no-build --crowd $(SCHEDULES)
+
+newcomer: ## Follow README and five-minute guide word by word, in a fresh clone
+	scripts/newcomer
+
 lint: ## Format, clippy without warnings, licences and sources of dependencies
 	scripts/phase "format" cargo fmt --all -- --check
 	scripts/phase "clippy" cargo clippy --workspace --all-targets -- -D warnings
 	scripts/phase "licences" scripts/deny
+	scripts/phase "planted bugs" scripts/mutants --check
 
 bench: ## Measure block execution
 	cargo bench -p almanac-exec --bench block
@@ -39,7 +47,6 @@ bench: ## Measure block execution
 bench-state: ## Measure state store and index; ALMANAC_BENCH_KEYS=10000000 for large ones
 	cargo bench -p almanac-state --bench state
 	cargo bench -p almanac-index --bench index -- $(if $(ALMANAC_BENCH_KEYS),--large)
-	scripts/phase "planted bugs" scripts/mutants --check
 	cargo bench -p almanac-feed --bench readers
 
 bench-rpc: ## Measure JSON-RPC against anvil: transactions and reads under load, start, memory

@@ -2,10 +2,10 @@
 // what they print is compared with what it says.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { finish, foundry, home, onlyAlmanac, root, url } from "./check.mjs";
+import { bash, partsOf, scriptOf, sectionsOf, stepsOf } from "./guide.mjs";
 
 const page = fs.readFileSync(path.join(root, "docs/five-minutes.md"), "utf8");
 const folder = path.resolve("five-minutes");
@@ -21,37 +21,7 @@ function here(commands) {
         .replace("npx forge", `"${foundry("forge")}"`);
 }
 
-/** The steps of a section: files with their content, commands with what they print. */
-function stepsOf(section) {
-    const steps = [];
-    for (const [, before, language, text] of section.matchAll(/([^\n]*)\n\n```(\w*)\n([^]*?)```/g)) {
-        if (language === "sh") steps.push({ commands: text });
-        else if (language === "text") steps.at(-1).prints = text;
-        else if (language) steps.push({ file: before.match(/(?:Write|and) `([^`]+)`:$/)[1], text });
-    }
-    return steps;
-}
-
-/** One script for the whole section; each step says when it begins. */
-function scriptOf(steps) {
-    const lines = ["set -euo pipefail"];
-    steps.forEach(({ commands, file, text }, n) => {
-        lines.push(`echo "--- ${n}"`);
-        if (commands) lines.push(here(commands));
-        else lines.push(`mkdir -p "$(dirname "${file}")"`, `cat > "${file}" <<'END OF FILE'`, text + "END OF FILE");
-    });
-    return lines.join("\n");
-}
-
-/** Runs a script. What it says on standard error counts only if it fails. */
-function bash(script, env) {
-    return new Promise((resolve, reject) => {
-        execFile("bash", ["-c", script], { cwd: root, env, maxBuffer: 1 << 24 }, (error, out, said) =>
-            error ? reject(new Error(`${said}${out}`)) : resolve(out));
-    });
-}
-
-const sections = page.split("\n## ").slice(1).map((text) => [text.split("\n")[0], stepsOf(text)]);
+const sections = sectionsOf(page).map(([title, text]) => [title, stepsOf(text)]);
 const first = sections.shift()[1];
 fs.rmSync(folder, { recursive: true, force: true });
 const env = {
@@ -68,8 +38,7 @@ for (const [title, steps] of sections.filter(([, steps]) => steps.length > 0)) {
         const [setUp] = first.map((step) => here(step.commands));
         // The folder is there from the second section on.
         const again = setUp.replace(/^mkdir (\S+) && /m, "mkdir -p $1 && ");
-        const said = await bash(`${again}\n${scriptOf(steps)}`, env);
-        const parts = said.split(/^--- \d+\n/m).slice(1);
+        const parts = partsOf(await bash(`${again}\n${scriptOf(steps, here)}`, { cwd: root, env }));
         steps.forEach(({ prints, commands }, n) => {
             assert.equal(parts[n], prints ?? "", `what is printed by: ${commands ?? steps[n].file}`);
         });
@@ -79,6 +48,12 @@ for (const [title, steps] of sections.filter(([, steps]) => steps.length > 0)) {
 await onlyAlmanac("the page has a part for each tool", async () => {
     const titles = sections.map(([title]) => title);
     assert.deepEqual(titles, ["cast", "viem", "forge test", "Hardhat", "Next"]);
+});
+await onlyAlmanac("the page installs the versions that are tested here", async () => {
+    const { dependencies } = JSON.parse(fs.readFileSync(path.join(root, "tests/clients/package.json"), "utf8"));
+    const named = page.match(/^npm install .*$/gm).flatMap((line) => line.split(" ").slice(2));
+    assert.ok(named.length >= 7, `${named}`);
+    for (const one of named) assert.ok(one === `${one.replace(/@[^@]*$/, "")}@${dependencies[one.replace(/@[^@]*$/, "")]}`, one);
 });
 
 finish();
