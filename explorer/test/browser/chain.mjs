@@ -6,7 +6,8 @@ import fs from "node:fs";
 import path from "node:path";
 import { artifact, root } from "./harness.mjs";
 
-const read = (file) => describe(parseInterface(fs.readFileSync(path.join(root, `contracts/${file}.sol`), "utf8"))).functions;
+/// The functions of one of our interfaces.
+export const read = (file) => describe(parseInterface(fs.readFileSync(path.join(root, `contracts/${file}.sol`), "utf8"))).functions;
 const cron = read("ICronRegistry");
 const callbacks = read("ICallbackScheduler");
 export const CRON = "0x0000000000000000000000000000000000000006";
