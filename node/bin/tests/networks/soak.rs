@@ -12,6 +12,11 @@ use crate::support::{
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -47,6 +52,9 @@ const MEMORY_MB_MAX: f64 = 300.0;
 /// Most that the files of consensus may take: 512 blocks of this load, their certificates, and votes.
 const CONSENSUS_MB_MAX: f64 = 64.0;
 
+/// Most that the journal of the index may take: two of the largest.
+const JOURNAL_MB_MAX: f64 = 256.0;
+
 /// What a validator used at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
@@ -58,7 +66,10 @@ struct Sample {
     chain_bytes: u64,
     /// What consensus keeps for itself.
     consensus_bytes: u64,
+    /// The least since the sample before.
     index_bytes: u64,
+    /// What the index has written and not yet put into tables.
+    journal_bytes: u64,
 }
 
 impl Sample {
@@ -79,8 +90,10 @@ fn memory_files_and_disk_stay_flat_under_load_and_faults() {
     go_on(&net, &[], 3);
     let (begin, mut faults) = (Instant::now(), 0);
     let mut rows: Vec<[Sample; VALIDATORS]> = Vec::new();
+    let tables: [Least; VALIDATORS] =
+        std::array::from_fn(|index| Least::watch(data(&net, index).join("index/keyspaces")));
     println!(
-        "  time  height    memory, MB of v0 to v3     files           chain, consensus, index, MB of v2"
+        "  time  height    memory, MB of v0 to v3     files           chain, consensus, index, its journal, MB of v2"
     );
     for row in 1..=SAMPLES {
         while begin.elapsed() + every / 2 < every * row {
@@ -88,7 +101,7 @@ fn memory_files_and_disk_stay_flat_under_load_and_faults() {
             faults += 1;
         }
         std::thread::sleep((every * row).saturating_sub(begin.elapsed()));
-        rows.push(std::array::from_fn(|index| sample(&net, index, begin.elapsed())));
+        rows.push(std::array::from_fn(|index| sample(&net, index, begin.elapsed(), &tables[index])));
         print(begin.elapsed(), rows.last().unwrap());
     }
     let clients = load.stop();
@@ -113,9 +126,49 @@ fn misfortune(net: &mut Network, count: usize) {
     strike(net, fault, &victims);
 }
 
-fn sample(net: &Network, index: usize, time: Duration) -> Sample {
+/// Keeps the least size of a directory. A compaction writes tables anew before it removes the old ones, so that for a
+/// while the index takes twice what it keeps; the least of a minute has no such moment.
+struct Least {
+    bytes: Arc<AtomicU64>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Least {
+    fn watch(directory: PathBuf) -> Self {
+        let (bytes, is_over) = (Arc::new(AtomicU64::new(u64::MAX)), Arc::new(AtomicBool::new(false)));
+        let (least, stop) = (bytes.clone(), is_over.clone());
+        let thread = thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                least.fetch_min(size(&directory), Ordering::Relaxed);
+                thread::sleep(Duration::from_secs(2));
+            }
+        });
+        Self { bytes, is_over, thread: Some(thread) }
+    }
+
+    /// The least since the last time that somebody asked.
+    fn take(&self) -> u64 {
+        self.bytes.swap(u64::MAX, Ordering::Relaxed)
+    }
+}
+
+impl Drop for Least {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("it only looks at files");
+        }
+    }
+}
+
+fn data(net: &Network, index: usize) -> PathBuf {
+    Path::new(&net.configs[index]).with_file_name("data")
+}
+
+fn sample(net: &Network, index: usize, time: Duration, tables: &Least) -> Sample {
     let node = &net.nodes[index];
-    let data = Path::new(&net.configs[index]).with_file_name("data");
+    let data = data(net, index);
     let consensus_bytes = parts_of_consensus(&data.join("chain")).iter().map(|part| size(part)).sum();
     Sample {
         time,
@@ -124,7 +177,8 @@ fn sample(net: &Network, index: usize, time: Duration) -> Sample {
         open_files: node.open_files(),
         chain_bytes: size(&data.join("chain")) - consensus_bytes,
         consensus_bytes,
-        index_bytes: size(&data.join("index")),
+        index_bytes: tables.take(),
+        journal_bytes: size(&data.join("index")).saturating_sub(size(&data.join("index/keyspaces"))),
     }
 }
 
@@ -152,7 +206,7 @@ fn size(directory: &Path) -> u64 {
 fn print(time: Duration, row: &[Sample; VALIDATORS]) {
     let memory = row.map(|sample| format!("{:.0}", sample.memory_kilobytes as f64 / 1e3)).join(" ");
     let files = row.map(|sample| sample.open_files.to_string()).join(" ");
-    let disk = [row[2].chain_bytes, row[2].consensus_bytes, row[2].index_bytes];
+    let disk = [row[2].chain_bytes, row[2].consensus_bytes, row[2].index_bytes, row[2].journal_bytes];
     let disk = disk.map(|bytes| format!("{:6.1}", bytes as f64 / 1e6)).join(" ");
     println!("{:4.0} s  {:6}    {memory:22}  {files:14}  {disk}", time.as_secs_f64(), row[2].height);
 }
@@ -215,6 +269,8 @@ fn check_flat(index: usize, samples: &[Sample]) {
         "the files of consensus of v{index} grow and grow: {consensus:?} MB"
     );
     assert!(consensus[1] < CONSENSUS_MB_MAX, "consensus takes {consensus:?} MB of v{index}");
+    let journal = samples.iter().map(|sample| sample.journal_bytes as f64 / 1e6).fold(0.0, f64::max);
+    assert!(journal < JOURNAL_MB_MAX, "the journal of v{index}'s index takes {journal} MB");
     assert!(disk[1] < disk[0] * 1.3, "v{index} takes more and more disk for a block: {disk:?} bytes");
 }
 
