@@ -57,13 +57,30 @@ pub struct Stage {
 }
 
 /// The progress of a copy, shared with observers.
-#[derive(Debug, Default)]
-pub struct Progress(Mutex<Stage>);
+#[derive(Default)]
+pub struct Progress {
+    stage: Mutex<Stage>,
+    /// The phase that the listener heard of last.
+    told: Mutex<Option<Phase>>,
+    listener: Option<Listener>,
+}
+
+type Listener = Box<dyn Fn(&Stage) + Send + Sync>;
 
 impl Progress {
+    /// Calls `listener` whenever another phase begins, however short it is.
+    pub fn told_to(listener: impl Fn(&Stage) + Send + Sync + 'static) -> Self {
+        Self { listener: Some(Box::new(listener)), ..Self::default() }
+    }
+
     /// Begins a phase.
     pub fn begin(&self, phase: Phase, total: u64) {
-        *self.stage() = Stage { phase, total, ..Stage::default() };
+        let stage = Stage { phase, total, ..Stage::default() };
+        *self.stage() = stage;
+        let before = self.told.lock().expect("nothing panics while it holds this").replace(phase);
+        if let Some(listener) = self.listener.as_ref().filter(|_| before != Some(phase)) {
+            listener(&stage);
+        }
     }
 
     /// Adds progress. Returns whether the phase is complete.
@@ -80,7 +97,7 @@ impl Progress {
     }
 
     fn stage(&self) -> MutexGuard<'_, Stage> {
-        self.0.lock().expect("nothing panics while it holds this")
+        self.stage.lock().expect("nothing panics while it holds this")
     }
 }
 
@@ -101,6 +118,27 @@ mod tests {
         assert_eq!(progress.now(), Stage { phase: Phase::State, done: 10, total: 10, bytes: 1_500 });
         progress.begin(Phase::Names, 3);
         assert_eq!(progress.now(), Stage { phase: Phase::Names, done: 0, total: 3, bytes: 0 });
+    }
+
+    #[test]
+    fn each_phase_is_told_once_when_it_begins() {
+        let told = std::sync::Arc::new(Mutex::new(Vec::new()));
+        let heard = told.clone();
+        let progress = Progress::told_to(move |stage| heard.lock().unwrap().push(*stage));
+        progress.begin(Phase::Certificate, 0);
+        progress.begin(Phase::State, 10);
+        progress.add(10, 1_000);
+        // Answers that come late end the phase again.
+        progress.begin(Phase::Check, 0);
+        progress.begin(Phase::Check, 0);
+        // Another attempt.
+        progress.begin(Phase::Certificate, 0);
+        let phases =
+            [(Phase::Certificate, 0), (Phase::State, 10), (Phase::Check, 0), (Phase::Certificate, 0)];
+        assert_eq!(
+            *told.lock().unwrap(),
+            phases.map(|(phase, total)| Stage { phase, total, ..Stage::default() })
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::{
     services::Places,
     shutdown::Shutdown,
 };
-use almanac_bft::{Bft, NetworkConfig, sync::Progress};
+use almanac_bft::{Bft, NetworkConfig};
 use almanac_consensus::{Clock as _, Engine as _, SystemClock};
 use almanac_index::Index;
 use almanac_primitives::{Genesis, TimestampMs};
@@ -37,7 +37,7 @@ pub(crate) async fn run(command: &NodeCommand) -> anyhow::Result<()> {
     let need = find_need(&home, start);
     let Some(need) = unless_stopped(&mut shutdown, "the node was up", need).await else { return Ok(()) };
     let need = need?;
-    let progress = Arc::new(Progress::default());
+    let progress = Arc::new(watch::progress());
     let waiting = match need {
         Need::Fill | Need::Replace => {
             let pages = watch::pages(&progress);

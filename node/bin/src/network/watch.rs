@@ -9,25 +9,22 @@ use std::{sync::Arc, time::Duration};
 /// Time between two lines about the same phase.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Time between two looks: a phase is named soon after it began.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// The progress of a copy that writes a line whenever a phase begins.
+pub(super) fn progress() -> Progress {
+    Progress::told_to(|stage| tracing::info!("{}", describe(stage)))
+}
 
-/// Writes a line whenever a phase begins, and every few seconds while it lasts. Never ends.
+/// Writes a line every few seconds while a phase lasts. Never ends.
 pub(super) async fn log(clock: impl Clock, progress: Arc<Progress>) {
     let mut last = (progress.now(), clock.current());
-    tracing::info!("{}", describe(&last.0));
     loop {
-        clock.sleep(LOOK_EVERY).await;
-        let (stage, moment) = (progress.now(), clock.current());
-        let elapsed = moment.duration_since(last.1).unwrap_or_default();
-        if stage.phase != last.0.phase {
-            tracing::info!("{}", describe(&stage));
-        } else if elapsed >= LINE_EVERY {
-            tracing::info!("{}{}", describe(&stage), speed(&last.0, &stage, elapsed));
-        } else {
-            continue;
+        clock.sleep(LINE_EVERY).await;
+        let now = (progress.now(), clock.current());
+        if now.0.phase == last.0.phase {
+            let elapsed = now.1.duration_since(last.1).unwrap_or_default();
+            tracing::info!("{}{}", describe(&now.0), speed(&last.0, &now.0, elapsed));
         }
-        last = (stage, moment);
+        last = now;
     }
 }
 

@@ -163,7 +163,7 @@ fn a_copy_can_be_watched() {
     let log = std::fs::read_to_string(log_of(&configs[4])).unwrap();
     let steps = log.lines().filter_map(|line| line.split_once("copying, step ")).map(|(_, step)| step);
     let steps: Vec<char> = steps.filter_map(|step| step.chars().next()).collect();
-    assert!(steps.is_sorted() && steps.first() == Some(&'1') && steps.last() > Some(&'1'), "{log}");
+    assert!(steps.is_sorted() && ('1'..='5').all(|step| steps.contains(&step)), "{log}");
 }
 
 /// A follower that was away for longer than its configuration says copies the state again, and goes on from there.
