@@ -78,6 +78,8 @@ where
     {
         let stack = DefaultStack::new(STACK_BYTES)
             .unwrap_or_else(|error| panic!("no memory for a stack of {STACK_BYTES} bytes: {error}"));
+        // On the heap: corosensei moves at most 1,024 bytes to a new stack, and panics above.
+        let work = Box::new(work);
         Self(Coroutine::with_stack(stack, move |yielder: &Yielder<_, _>, _: Option<Answer>| {
             work(&Asker(yielder))
         }))
@@ -162,6 +164,14 @@ mod tests {
 
     fn message(panic: &(dyn std::any::Any + Send)) -> &str {
         panic.downcast_ref::<&str>().expect("a panic with a literal message")
+    }
+
+    #[test]
+    fn work_may_bring_as_much_along_as_it_likes() {
+        let much = [7u64; 1_000];
+        let mut fiber = TestFiber::new(move |asker| ask(asker, 1) + much.iter().sum::<u64>());
+        assert_eq!(question(&fiber.start()), 1);
+        assert_eq!(output(&fiber.answer(5)), 7_005);
     }
 
     #[test]
