@@ -15,7 +15,7 @@ use crate::{
 use alloy_primitives::Address;
 use almanac_consensus::{ApplicationError, Clock, Deadline, Proposal, SharedPool, Tip};
 use almanac_exec::BlockError;
-use almanac_primitives::{ConsensusContext, TimestampMs};
+use almanac_primitives::{ConsensusContext, DurationMs, TimestampMs};
 use almanac_state::StateStore;
 use commonware_consensus::{
     Application as Consensus, CertifiableBlock as _, marshal::ancestry::Ancestry,
@@ -156,7 +156,8 @@ where
             consensus,
             candidates: self.replica.candidates(&self.pool, parent),
             more: self.replica.further_candidates(&self.pool, parent),
-            deadline: Deadline::at(self.clock.clone(), stop_at),
+            // The others wait longer for a block with much due work, so half of the time is left after it.
+            deadline: Deadline::at(self.clock.clone(), stop_at).leaving(DurationMs(choose_for.0 / 2)),
         })
     }
 

@@ -7,11 +7,26 @@ use crate::{admission::may_pass_later, clock::Clock, spread::spread};
 use alloy_primitives::TxHash;
 use almanac_exec::{BlockError, Candidates, Room, TransactionError, TransactionSource};
 use almanac_primitives::{DurationMs, RecoveredTransaction, TimestampMs};
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 /// When a proposer stops adding transactions.
 #[derive(Clone, Default)]
-pub struct Deadline(Option<Arc<dyn Fn(DurationMs) -> bool + Send + Sync>>);
+pub struct Deadline(Option<Limit>);
+
+/// A moment of a clock.
+#[derive(Clone)]
+struct Limit {
+    now: Arc<dyn Fn() -> TimestampMs + Send + Sync>,
+    moment: TimestampMs,
+    /// How long transactions are offered at least, from the first one on.
+    least: DurationMs,
+    /// Until when that is. Shared by all attempts at a proposal: a second one gets no further time.
+    open_until: Arc<OnceLock<TimestampMs>>,
+}
 
 impl Deadline {
     /// No deadline: only the block's own limits apply.
@@ -19,12 +34,34 @@ impl Deadline {
 
     /// The deadline at `moment` on `clock`.
     pub fn at(clock: impl Clock, moment: TimestampMs) -> Self {
-        Self(Some(Arc::new(move |needed| clock.now().checked_add(needed).is_none_or(|then| then >= moment))))
+        let now = Arc::new(move || clock.now());
+        Self(Some(Limit { now, moment, least: DurationMs(0), open_until: Arc::default() }))
+    }
+
+    /// Leaves this much time for transactions, however long the work takes that comes first and that no proposer can
+    /// leave out. Otherwise due runs of slow code would keep everybody else out for a small part of a block's price.
+    #[must_use]
+    pub fn leaving(mut self, least: DurationMs) -> Self {
+        if let Some(limit) = &mut self.0 {
+            limit.least = least;
+        }
+        self
+    }
+
+    /// Notes that the first transaction is about to be offered.
+    fn open(&self) {
+        if let Some(limit) = self.0.as_ref().filter(|limit| limit.least.0 > 0) {
+            let end = || (limit.now)().checked_add(limit.least).unwrap_or(limit.moment);
+            limit.open_until.get_or_init(end);
+        }
     }
 
     /// Whether it has come, or will have come when work of this length is done.
     fn has_come(&self, needed: DurationMs) -> bool {
-        self.0.as_ref().is_some_and(|has_come| has_come(needed))
+        let Some(Limit { now, moment, open_until, .. }) = &self.0 else { return false };
+        let now = now();
+        let is_open = open_until.get().is_some_and(|end| now < *end);
+        !is_open && now.checked_add(needed).is_none_or(|then| then >= *moment)
     }
 }
 
@@ -69,7 +106,8 @@ const RUNS_GAS_PER_MS: u64 = 1_000_000;
 /// and a pool full of invalid transactions still comes to an end.
 const LATE_TRIES_MAX: usize = 8;
 
-/// Failed views from which nothing is tried past the deadline: a single transaction may have been too much.
+/// Failed views from which nothing is tried past the deadline, whatever time due work took: a single transaction may have
+/// been too much.
 const STRICT_FAILED_VIEWS: u64 = 2;
 
 /// Offers candidates until a deadline, and a few more while none is taken.
@@ -92,7 +130,9 @@ pub(crate) struct InTime {
 impl InTime {
     /// Offers `candidates` until `deadline`, after this many consecutive views without a block.
     pub(crate) fn new(candidates: Vec<RecoveredTransaction>, deadline: Deadline, failed_views: u64) -> Self {
-        let late_tries_left = if failed_views < STRICT_FAILED_VIEWS { LATE_TRIES_MAX } else { 0 };
+        let is_strict = failed_views >= STRICT_FAILED_VIEWS;
+        let late_tries_left = if is_strict { 0 } else { LATE_TRIES_MAX };
+        let deadline = if is_strict { deadline.leaving(DurationMs(0)) } else { deadline };
         Self {
             candidates: Candidates::new(candidates),
             deadline,
@@ -141,6 +181,7 @@ impl InTime {
     }
 
     fn has_time(&mut self, room: Room) -> bool {
+        self.deadline.open();
         if !self.deadline.has_come(DurationMs(room.runs_gas.0 / RUNS_GAS_PER_MS)) {
             return true;
         }

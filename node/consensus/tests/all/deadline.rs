@@ -4,7 +4,9 @@ use crate::support::{application, job};
 use alloy_primitives::TxHash;
 use almanac_consensus::{Clock, Deadline, More, Proposal, SharedPool, Tip};
 use almanac_mempool::{Pool, PoolConfig, SenderState};
-use almanac_primitives::{Block, ConsensusContext, TimestampMs, UserTransaction, run::RUN_TYPE, testing::*};
+use almanac_primitives::{
+    Block, ConsensusContext, DurationMs, TimestampMs, UserTransaction, run::RUN_TYPE, testing::*,
+};
 use almanac_state::MemoryBatch;
 use std::sync::{
     Arc,
@@ -169,6 +171,35 @@ async fn what_is_refused_ends_with_the_time_too() {
         assert_eq!(made.refused.len() as u64, refused.min(8));
         assert_eq!(made.block.transactions.len(), taken, "behind {refused} from people without money");
     }
+}
+
+/// Slow due runs cost their owner a small part of a block, and kept everybody else out of it: half of the time is left
+/// after them. Both sides, and not after two failed views.
+#[tokio::test]
+async fn due_work_leaves_time_for_transactions() {
+    for (failed, least, taken) in
+        [(0, 1, 1), (0, 2, 1), (0, 3, 2), (0, 7, 6), (1, 7, 6), (2, 7, 0), (0, 100, 8)]
+    {
+        let (application, tip) = application();
+        let consensus = ConsensusContext { view: 8 + failed, parent_view: 7, ..ConsensusContext::default() };
+        // The time was up before the first transaction.
+        let deadline = after_looks(0).leaving(DurationMs(least));
+        let proposal = Proposal { consensus, ..proposal(&tip, transfers(8), deadline) };
+        let made = application.propose(&tip, proposal).await.unwrap();
+        assert_eq!(made.block.transactions.len(), taken, "{failed} failed views, {least} ms");
+    }
+}
+
+/// A proposal whose first attempt fails is made again in what is left of its time.
+#[tokio::test]
+async fn a_second_attempt_gets_no_further_time() {
+    let (application, tip) = application();
+    let deadline = after_looks(0).leaving(DurationMs(4));
+    let offer = || proposal(&tip, transfers(8), deadline.clone());
+    let first = application.propose(&tip, offer()).await.unwrap();
+    assert_eq!(first.block.transactions.len(), 3);
+    let second = application.propose(&tip, offer()).await.unwrap();
+    assert_eq!(second.block.transactions.len(), 1, "one is taken however late it is");
 }
 
 #[tokio::test]
