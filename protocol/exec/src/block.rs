@@ -142,6 +142,8 @@ pub(crate) struct Owed {
     pub(crate) begun: Begun,
     /// What the ledger holds for it.
     pub(crate) held: Wei,
+    /// Gas that it set aside for runs that it triggered.
+    pub(crate) aside: Gas,
 }
 
 impl<'a, I: Inspector<EvmContext<'a>>> Execution<'a, '_, I> {

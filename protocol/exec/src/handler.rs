@@ -4,10 +4,11 @@ use crate::{
     machine::{AlmanacEvm, EvmContext, EvmError},
     reserve::Reserve,
 };
+use alloy_primitives::{Address, U256};
 use revm::{
     Inspector,
-    context::{ContextTr as _, Transaction as _},
-    context_interface::{Cfg as _, result::HaltReason},
+    context::{Block as _, ContextTr as _, JournalTr as _, Transaction as _},
+    context_interface::{Cfg as _, journaled_state::account::JournaledAccountTr as _, result::HaltReason},
     handler::{EthFrame, FrameResult, Handler, MainnetHandler, post_execution},
     inspector::InspectorHandler,
     interpreter::{InitialAndFloorGas, interpreter::EthInterpreter},
@@ -45,6 +46,11 @@ impl<'a, I: Inspector<EvmContext<'a>>> Handler for UserHandler<'a, I> {
         refund(evm, result, delegations);
         Ok(())
     }
+
+    fn reimburse_caller(&self, evm: &mut Self::Evm, result: &mut FrameResult) -> Result<(), EvmError> {
+        EthereumHandler::<'a, I>::default().reimburse_caller(evm, result)?;
+        tip_for_runs(evm, evm.ctx.tx().caller(), result)
+    }
 }
 
 impl<'a, I: Inspector<EvmContext<'a>>> InspectorHandler for UserHandler<'a, I> {
@@ -55,6 +61,29 @@ impl<'a, I: Inspector<EvmContext<'a>>> InspectorHandler for UserHandler<'a, I> {
 pub(crate) fn open_reserve<I>(evm: &mut AlmanacEvm<'_, I>, gas: &InitialAndFloorGas) {
     let (limit, least) = (evm.ctx.tx().gas_limit(), gas.initial_total_gas().max(gas.floor_gas()));
     evm.ctx.journaled_state.database.reserve = Reserve::new(limit, least);
+}
+
+/// Pays the tip on gas that was set aside. The runs that it triggered follow directly, in the place that the tip bought,
+/// and pay the base fee alone: without this, a tip on little gas would buy the front of the block for much.
+pub(crate) fn tip_for_runs<I>(
+    evm: &mut AlmanacEvm<'_, I>,
+    payer: Address,
+    result: &FrameResult,
+) -> Result<(), EvmError> {
+    let aside = evm.ctx.journaled_state.database.reserve.taken();
+    // What failed as a whole has triggered nothing.
+    if aside == 0 || !result.interpreter_result().is_ok() {
+        return Ok(());
+    }
+    let base_fee = u128::from(evm.ctx.block().basefee());
+    let tip = evm.ctx.tx().effective_gas_price(base_fee).saturating_sub(base_fee);
+    let (tip, recipient) = (U256::from(tip) * U256::from(aside), evm.ctx.block().beneficiary());
+    let journal = evm.ctx.journal_mut();
+    // It has just got back the whole price of this gas, unless a simulation charges nothing.
+    if journal.load_account_mut(payer)?.decr_balance(tip) {
+        journal.load_account_mut(recipient)?.incr_balance(tip);
+    }
+    Ok(())
 }
 
 /// Gives back what was set aside, then counts refunds as Ethereum does.

@@ -11,7 +11,7 @@ use almanac_primitives::{
 };
 use almanac_schedule::{Failure, Ledger, record::Broken};
 use revm::context::{ContextTr, JournalTr};
-use std::convert::Infallible;
+use std::{convert::Infallible, fmt::Display};
 
 /// The ledger for the prologue and for the start and end of runs.
 pub(crate) struct SystemLedger<'c, 'a> {
@@ -88,6 +88,17 @@ pub(crate) enum ScheduleFault {
     Broken(Broken),
     /// The block cannot continue.
     Block(BlockError),
+}
+
+impl ScheduleFault {
+    /// Why a schedule is quarantined. What does not concern it alone is the block's error.
+    pub(crate) fn reason(self) -> Result<Box<dyn Display>, BlockError> {
+        match self {
+            Self::Block(BlockError::Fault(fault)) => Ok(fault),
+            Self::Block(error) => Err(error),
+            Self::Broken(broken) => Ok(Box::new(broken)),
+        }
+    }
 }
 
 impl From<StateFault> for ScheduleFault {

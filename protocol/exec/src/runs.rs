@@ -111,16 +111,12 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
         return signed::run_all(execution, [id].into(), pool(run.lane)).map(|()| aside);
     }
     let moment = execution.moment();
-    let begun = match execution.act(|ledger| Ok(life::begin(ledger, run.schedule_ref, moment)?)) {
+    let begun = match execution
+        .act::<_, ScheduleFault>(|ledger| Ok(life::begin(ledger, run.schedule_ref, moment)?))
+    {
         Ok(Some(begun)) => begun,
         Ok(None) => return Ok(Turn::Cancelled),
-        Err(ScheduleFault::Block(BlockError::Fault(fault))) => {
-            return put_aside(execution, run, None, &fault).map(|()| aside);
-        }
-        Err(ScheduleFault::Block(error)) => return Err(error),
-        Err(ScheduleFault::Broken(broken)) => {
-            return put_aside(execution, run, None, &broken).map(|()| aside);
-        }
+        Err(fault) => return put_aside(execution, run, None, &*fault.reason()?).map(|()| aside),
     };
     let called = match call(execution, &run) {
         Ok(called) => called,
@@ -145,6 +141,8 @@ pub(crate) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
 pub(crate) struct Called {
     pub(crate) outcome: Outcome,
     pub(crate) gas_used: Gas,
+    /// Gas that it set aside for runs that it triggered.
+    pub(crate) set_aside: Gas,
     pub(crate) logs: Vec<Log>,
     /// Schedule events that doors reported.
     pub(crate) events: Vec<Event>,
@@ -202,7 +200,8 @@ pub(crate) fn take_effect<'a, I: Inspector<EvmContext<'a>>>(
     }
     let (outcome, logs) = output::outcome(executed.result);
     let (events, failed_call, footprint) = (executed.events, executed.failed_call, executed.footprint);
-    Ok(Called { outcome, gas_used, logs, events, failed_call, footprint })
+    let set_aside = Gas(if outcome.is_success() { executed.set_aside } else { 0 });
+    Ok(Called { outcome, gas_used, set_aside, logs, events, failed_call, footprint })
 }
 
 /// The result of a call that could not be made. Tracers still see one transaction per receipt.
@@ -214,7 +213,8 @@ pub(crate) fn unmade<'a, I: Inspector<EvmContext<'a>>>(
 ) -> Called {
     let footprint = execution.is_watched().then(|| Footprint::of_unmade_call(run, gas_used));
     let outcome = Outcome::Halted(halt);
-    Called { outcome, gas_used, logs: Vec::new(), events: Vec::new(), failed_call: None, footprint }
+    let (logs, events) = (Vec::new(), Vec::new());
+    Called { outcome, gas_used, set_aside: Gas::ZERO, logs, events, failed_call: None, footprint }
 }
 
 /// Settles a run and returns the events of its schedule.
@@ -225,14 +225,13 @@ fn settle<'a, I: Inspector<EvmContext<'a>>>(
     price: GasPrice,
 ) -> Result<Vec<Event>, BlockError> {
     let moment = execution.moment();
-    let ended = RunEnd { outcome: &called.outcome, gas_used: called.gas_used, price };
-    let reason: Box<dyn Display> =
-        match execution.act(|ledger| Ok(life::settle(ledger, begun, ended, moment)?)) {
-            Ok(events) => return Ok(events),
-            Err(ScheduleFault::Block(BlockError::Fault(fault))) => fault,
-            Err(ScheduleFault::Block(error)) => return Err(error),
-            Err(ScheduleFault::Broken(broken)) => Box::new(broken),
-        };
+    let ended = RunEnd { outcome: &called.outcome, gas_used: called.gas_used, price, place: Wei::ZERO };
+    let settled: Result<_, ScheduleFault> =
+        execution.act(|ledger| Ok(life::settle(ledger, begun, ended, moment)?));
+    let reason = match settled {
+        Ok(events) => return Ok(events),
+        Err(fault) => fault.reason()?,
+    };
     // The call takes effect. The charge is returned, because settling failed.
     let (id, charged) = (begun.record.id, begun.charge);
     execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
@@ -247,17 +246,17 @@ fn finish<'a, I: Inspector<EvmContext<'a>>>(
     called: Called,
 ) -> Result<(), BlockError> {
     let (moment, index) = (execution.moment(), execution.next_index());
-    let reason: Box<dyn Display> =
-        match execution.act(|ledger| Ok(life::finish(ledger, &begun, &called.outcome, moment)?)) {
-            Ok(held) => {
-                execution.owed.push(Owed { index, begun, held });
-                let pool = pool(run.lane);
-                return file(execution, run, called, vec![], pool);
-            }
-            Err(ScheduleFault::Block(BlockError::Fault(fault))) => fault,
-            Err(ScheduleFault::Block(error)) => return Err(error),
-            Err(ScheduleFault::Broken(broken)) => Box::new(broken),
-        };
+    let finished: Result<_, ScheduleFault> =
+        execution.act(|ledger| Ok(life::finish(ledger, &begun, &called.outcome, moment)?));
+    let reason = match finished {
+        Ok(held) => {
+            let aside = called.set_aside;
+            execution.owed.push(Owed { index, begun, held, aside });
+            let pool = pool(run.lane);
+            return file(execution, run, called, vec![], pool);
+        }
+        Err(fault) => fault.reason()?,
+    };
     // The call takes effect. The charge is returned, because nobody can tell what it owes.
     let (id, charged) = (begun.record.id, begun.charge);
     execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
@@ -295,7 +294,7 @@ pub(crate) fn file<'a, I: Inspector<EvmContext<'a>>>(
     events: Vec<Event>,
     pool: GasPool,
 ) -> Result<(), BlockError> {
-    let Called { outcome, gas_used, mut logs, events: inner, failed_call, footprint } = called;
+    let Called { outcome, gas_used, mut logs, events: inner, failed_call, footprint, .. } = called;
     execution.use_gas(pool, gas_used);
     logs.extend(events.iter().flat_map(|event| doors::event_logs(event, &About::of(&outcome))));
     execution.tell(inner);

@@ -140,6 +140,8 @@ pub struct RunEnd<'o> {
     pub gas_used: Gas,
     /// Price per gas, as its receipt shows it.
     pub price: GasPrice,
+    /// What it owes beside that for the place in the block of runs that it triggered.
+    pub place: Wei,
 }
 
 /// How an amount of a schedule's money is split. The parts add up to the amount.

@@ -263,6 +263,8 @@ impl Attempt<'_> {
             outcome: &receipt.outcome,
             gas_used: receipt.gas_used,
             price: receipt.effective_gas_price,
+            // The receipt does not say what it set aside for runs that it triggers.
+            place: Wei::ZERO,
         };
         let returned = before.body.terms.settle_run(before, charge, ended, moment).refund;
         charge.checked_sub(returned).unwrap_or_default()

@@ -47,18 +47,19 @@ fn settle_one<'a, I: Inspector<EvmContext<'a>>>(
     owed: &Owed,
     top: GasPrice,
 ) -> Result<(), BlockError> {
-    let Owed { index, begun, held } = owed;
+    let Owed { index, begun, held, aside } = owed;
     let (moment, terms) = (execution.moment(), &begun.record.body.terms);
     let price = terms.price_at_end(moment.base_fee, top).unwrap_or(moment.base_fee);
     let receipt = &execution.receipts[*index];
     let (outcome, gas_used) = (receipt.outcome.clone(), receipt.gas_used);
-    let ended = RunEnd { outcome: &outcome, gas_used, price };
-    let settled = execution.act(|ledger| Ok(life::settle_finished(ledger, begun, *held, ended, moment)?));
+    // What it triggered ran in the place that its bid bought, and paid the base fee.
+    let place = aside.cost(GasPrice(price.0.saturating_sub(moment.base_fee.0)));
+    let ended = RunEnd { outcome: &outcome, gas_used, price, place };
+    let settled: Result<_, ScheduleFault> =
+        execution.act(|ledger| Ok(life::settle_finished(ledger, begun, *held, ended, moment)?));
     let events = match settled {
         Ok(events) => events,
-        Err(ScheduleFault::Block(BlockError::Fault(fault))) => put_aside(execution, owed, &fault)?,
-        Err(ScheduleFault::Block(error)) => return Err(error),
-        Err(ScheduleFault::Broken(broken)) => put_aside(execution, owed, &broken)?,
+        Err(fault) => put_aside(execution, owed, &*fault.reason()?)?,
     };
     let refunded = events.iter().find_map(|event| match event.what {
         What::Ended { refunded, .. } => Some(refunded),

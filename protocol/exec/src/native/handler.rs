@@ -1,7 +1,7 @@
 //! Runs a native transaction on the EVM: its fees, its calls one after another, all or nothing.
 
 use crate::{
-    handler::{open_reserve, refund},
+    handler::{open_reserve, refund, tip_for_runs},
     machine::{AlmanacEvm, EvmContext, EvmError},
 };
 use alloy_primitives::{Address, Bytes, TxHash, U256};
@@ -269,7 +269,7 @@ impl<'a, I: Inspector<EvmContext<'a>>> Handler for NativeHandler<'_, 'a, I> {
         let unused = gas.remaining() + gas.reservoir() + refunded;
         let back = U256::from(price) * U256::from(unused);
         evm.ctx.journal_mut().load_account_mut(self.payer())?.incr_balance(back);
-        Ok(())
+        tip_for_runs(evm, self.payer(), result)
     }
 }
 

@@ -1,18 +1,19 @@
 //! Who a schedule waits for, for those who only look: the rules are the door's.
 
-use super::keys::{count, load_parties};
+use super::keys::{count, creator_agrees, load_parties};
 use crate::{error::StateFault, state::BlockState};
 use alloy_primitives::Address;
 use almanac_primitives::{StateRead, keys::KeyTree};
 use almanac_schedule::{
     Record,
-    signed::{Consent, PartyKey, Signer, consent, parties, read_signers},
+    signed::{Consent, PartyKey, Signer, Tally, consent, parties, read_signers},
 };
 
 /// Whose agreement a schedule needs, and what it has.
 #[derive(Clone, Debug)]
 pub struct Agreement {
-    /// The accounts that must agree, in the order in which the schedule names them.
+    /// The accounts that must agree, in the order in which the schedule names them, and the creator if it has to agree to
+    /// pay once more, with its new key.
     pub parties: Vec<Party>,
     /// What is recorded and counts, in the order in which it came: not what a key has signed that was replaced since.
     pub signers: Vec<Signer>,
@@ -39,10 +40,23 @@ pub fn agreement(state: &dyn StateRead, record: &Record) -> Result<Option<Agreem
         signers.extend(counts.iter().map(|_| signer));
         counted.extend(counts);
     }
-    let parties = load_parties(&mut keys, parties(terms, &record.body))?;
-    let look = |party: PartyKey| {
-        let has_agreed = consent(&party, &counted) != Consent::Missing;
+    let mut parties = load_parties(&mut keys, parties(terms, &record.body))?;
+    let mut consents: Vec<Consent> = parties.iter().map(|party| consent(party, &counted)).collect();
+    let tally = Tally::read(state, record.id)?;
+    if !creator_agrees(&mut keys, record, terms, &tally, &consents)? {
+        let creator = record.body.owner;
+        match parties.iter().position(|party| party.account() == creator) {
+            Some(place) => consents[place] = Consent::Missing,
+            None => {
+                parties.extend(load_parties(&mut keys, vec![creator])?);
+                consents.push(Consent::Missing);
+            }
+        }
+    }
+    let look = |(party, consent): (PartyKey, Consent)| {
+        let has_agreed = consent != Consent::Missing;
         Party { account: party.account(), key: party.into_key(), has_agreed }
     };
-    Ok(Some(Agreement { parties: parties.into_iter().map(look).collect(), signers }))
+    let parties = parties.into_iter().zip(consents).map(look).collect();
+    Ok(Some(Agreement { parties, signers }))
 }

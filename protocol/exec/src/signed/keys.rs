@@ -4,7 +4,10 @@
 use crate::{error::StateFault, state::BlockState};
 use alloy_primitives::Address;
 use almanac_primitives::keys::{KeyRecord, KeyTree, Leaf};
-use almanac_schedule::signed::{Counted, PartyKey, Signer};
+use almanac_schedule::{
+    Record,
+    signed::{Consent, Counted, PartyKey, SignedTerms, Signer, Tally, creator_that_pays, parties},
+};
 
 /// The current keys of accounts.
 pub(crate) trait Keys {
@@ -65,6 +68,21 @@ pub(crate) fn count<'s, K: Keys>(
         }
     }
     Ok(counted)
+}
+
+/// Whether a creator that pays has agreed to that with its present key: by its call, or as one of the parties, of which
+/// these are the consents.
+pub(crate) fn creator_agrees<K: Keys>(
+    keys: &mut K,
+    record: &Record,
+    terms: &SignedTerms,
+    tally: &Tally,
+    consents: &[Consent],
+) -> Result<bool, K::Error> {
+    let Some(creator) = creator_that_pays(terms, &record.body, tally) else { return Ok(true) };
+    let place = parties(terms, &record.body).iter().position(|party| *party == creator);
+    let has_signed = place.is_some_and(|place| consents.get(place) == Some(&Consent::Own));
+    Ok(has_signed || keys.record(creator)?.rotation == tally.creator_rotation)
 }
 
 /// Whether a leaf may sign: the secp256k1 key of an account that has another key by now may not.

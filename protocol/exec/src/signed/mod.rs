@@ -18,7 +18,7 @@ mod timed;
 pub use agreement::{Agreement, Party, agreement};
 pub(crate) use calls::CallsHandler;
 pub(crate) use expire::expire;
-pub(crate) use keys::{Keys, count, is_in_force, load_parties};
+pub(crate) use keys::{Keys, count, creator_agrees, is_in_force, load_parties};
 pub(crate) use run::run_transaction;
 pub(crate) use timed::take_up;
 

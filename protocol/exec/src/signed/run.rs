@@ -25,7 +25,7 @@ use almanac_schedule::{
     signed::Tally,
 };
 use revm::{Inspector, context::TxEnv, primitives::TxKind};
-use std::{collections::VecDeque, fmt::Display};
+use std::collections::VecDeque;
 
 /// A run that has begun.
 struct Started {
@@ -60,15 +60,15 @@ pub(super) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
         unmade(execution, &run, Halt::InsufficientBalance, Gas::ZERO)
     };
     let inner = triggers(&called.events);
-    let ended = RunEnd { outcome: &called.outcome, gas_used: called.gas_used, price: run.gas_price };
+    let (gas_used, price) = (called.gas_used, run.gas_price);
+    let ended = RunEnd { outcome: &called.outcome, gas_used, price, place: Wei::ZERO };
     let events = match execution.act(|ledger| settle(ledger, &started, ended, moment)) {
         Ok(events) => events,
-        Err(ScheduleFault::Block(error)) => return Err(error),
         // The calls take effect. The charge is returned, because settling failed.
-        Err(ScheduleFault::Broken(broken)) => {
-            let charged = started.begun.charge;
+        Err(fault) => {
+            let (reason, charged) = (fault.reason()?, started.begun.charge);
             execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
-            vec![quarantined(id, &broken)]
+            vec![quarantined(id, &*reason)]
         }
     };
     file(execution, run, called, events, pool)?;
@@ -170,11 +170,7 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     started: Option<&Started>,
     fault: ScheduleFault,
 ) -> Result<(), BlockError> {
-    let reason: Box<dyn Display> = match fault {
-        ScheduleFault::Block(BlockError::Fault(fault)) => fault,
-        ScheduleFault::Block(error) => return Err(error),
-        ScheduleFault::Broken(broken) => Box::new(broken),
-    };
+    let reason = fault.reason()?;
     let aside = execution.act::<_, ScheduleFault>(|ledger| {
         let charged = started.map_or(Wei::ZERO, |started| started.begun.charge);
         if let Some(started) = started.filter(|started| started.is_paid) {

@@ -2,22 +2,36 @@
 //! (HEDERA-20).
 
 use super::keys::{count, load_parties};
-use crate::{block::Execution, error::BlockError, ledger::ScheduleFault, machine::EvmContext};
+use crate::{
+    block::Execution,
+    error::BlockError,
+    ledger::{ScheduleFault, SystemLedger},
+    machine::EvmContext,
+};
 use alloy_primitives::U256;
 use almanac_schedule::{
     Record,
     decide::End,
     life::{self, Event},
+    record::Door,
     signed::{Consent, SignedTerms, Tally, consent, parties, signers},
 };
 use revm::Inspector;
 
-/// Marks a schedule whose second has come, or ends it. Returns what happened to it, and whether its run follows.
+/// Marks a schedule whose second has come, or ends it: without all signatures, or while its door is switched off, which
+/// returns all of its fee. Returns what happened to it, and whether its run follows.
 pub(crate) fn take_up<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     record: Record,
 ) -> Result<(Event, bool), ScheduleFault> {
     let moment = execution.moment();
+    if Door::Signed.switches().is_held(&execution.environment.parameters) {
+        // Not kept for later: what waits for a switch would stand before the callbacks of the lane, and its second is over.
+        let end = |ledger: &mut SystemLedger<'_, '_>| {
+            Ok(life::end_without_run(ledger, &record, End::Shutdown, moment)?)
+        };
+        return execution.act(end).map(|event| (event, false));
+    }
     let consents = match record.body.terms.signed() {
         Some(terms) => consents(execution, &record, terms)?,
         None => vec![Consent::Missing],

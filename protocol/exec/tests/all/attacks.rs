@@ -9,7 +9,7 @@
 //! | 32 double charge, 33 hostile token | in `subscriptions.rs`: they are attacks on a contract |
 //! | 35, 36, 38 signatures and keys | in `keys.rs`, and in the tests of `almanac-primitives` |
 //! | 43–49 nonces | in `orderless.rs`; with pools, restarts and proposers in the tests of the nodes |
-//! | 34, 39, 41, 42 signed schedules | in `hedera_door.rs`, `hedera_runs.rs` and `hedera_model.rs` |
+//! | 34, 39, 41, 42 signed schedules | in `hedera_door.rs`, `hedera_runs.rs` and `hedera_model.rs`; 39 also in `payers.rs` |
 //! | 50, 51 nodes | in the tests of `almanac-bft` |
 //!
 //! All others of 1–33 are below, and 37, the key-tree bomb, and 40, the schedule that a stranger makes first. `denial.rs` adds up what keeping others out costs.
@@ -25,6 +25,7 @@ mod looper;
 mod market;
 mod money;
 mod native;
+mod payers;
 mod price;
 mod signatures;
 mod stopwatch;

@@ -123,6 +123,8 @@ struct Schedule {
     id: ScheduleId,
     wish: usize,
     creator: u64,
+    /// How often the creator's key had been changed when it last agreed to pay.
+    agreed: u64,
     round: u32,
     signed: Vec<Signed>,
     expires: u64,
@@ -236,7 +238,15 @@ impl Model {
         if parties.contains(&by) || required.contains(&by) {
             add(&mut schedule, Signed::Call { who: by, rotation: self.account(by).rotation });
         }
-        let is_ready = parties.iter().all(|who| self.is_satisfied(&schedule, *who));
+        let rotation = self.account(schedule.creator).rotation;
+        let pays = wish(schedule.wish).1.is_none_or(|payer| payer == schedule.creator);
+        if pays && by == schedule.creator {
+            is_new |= schedule.agreed != rotation;
+            schedule.agreed = rotation;
+        }
+        let signs = parties.contains(&schedule.creator) && self.is_satisfied(&schedule, schedule.creator);
+        let is_ready = parties.iter().all(|who| self.is_satisfied(&schedule, *who))
+            && (!pays || signs || schedule.agreed == rotation);
         if !is_new && !is_ready && !is_creation {
             return (205, false);
         }
@@ -414,6 +424,7 @@ impl History {
                     id,
                     wish: n,
                     creator: by,
+                    agreed: 0,
                     round,
                     signed: vec![],
                     expires,

@@ -1,6 +1,7 @@
 //! Schedules of the schedule service that wait for their second (HEDERA-20, -21).
 
 use crate::{
+    attacks::{governor, set_parameter},
     keys::rotating,
     support::{contracts::*, native::*, signed::*, *},
 };
@@ -8,7 +9,9 @@ use alloy_primitives::{Address, TxKind, U256};
 use alloy_sol_types::{SolCall as _, SolEvent as _};
 use almanac_exec::Executed;
 use almanac_primitives::{
-    Genesis, Lane, ScheduleId, TimestampMs, addresses::SCHEDULE_SERVICE, params::EFFORT_GAS,
+    Genesis, Lane, ScheduleId, TimestampMs,
+    addresses::SCHEDULE_SERVICE,
+    params::{CALLBACK_ENABLED, EFFORT_GAS, SIGNED_ENABLED, SIGNED_PAUSED},
 };
 
 const COIN: u64 = 1_000_000_000_000_000_000;
@@ -95,6 +98,43 @@ fn hedera_20_it_expires_if_a_signature_is_missing() {
     assert_eq!(ScheduleExpired::decode_log(&produced.output.receipts[0].logs[0]).unwrap().id, id.0);
     assert_eq!(chain.balance(person(0).address) - before, fee(200_000, 1) / U256::from(2));
     assert_eq!((chain.info(id).0, chain.info(id).1.ended, chain.round_of(&at(second))), (212, 3, 0));
+    chain.replay();
+}
+
+/// A switch holds what it names: at its second nothing runs, and all that was prepaid returns.
+#[test]
+fn hedera_20_a_service_that_is_switched_off_runs_nothing() {
+    for (parameter, value) in [(SIGNED_PAUSED, 1), (SIGNED_ENABLED, 0)] {
+        let mut chain = TestChain::from_genesis(&Genesis { governance: governor().address, ..genesis() });
+        let second = chain.input().timestamp.seconds() + 20;
+        let wish = at(second);
+        let id = booked(&mut chain, &wish);
+        assert_eq!(chain.add(person(9), id, vec![wish.signed(person(1))]), 22);
+        set_parameter(&mut chain, parameter, value);
+        let before = chain.balance(person(0).address);
+        let produced = produce_at(&mut chain, second);
+        assert_eq!(run_codes(&produced), [], "{}", parameter.name);
+        assert_eq!(ScheduleExpired::decode_log(&produced.output.receipts[0].logs[0]).unwrap().id, id.0);
+        assert_eq!(chain.balance(person(0).address) - before, fee(200_000, 1));
+        assert_eq!((chain.info(id).1.ended, chain.round_of(&wish)), (3, 0), "its signatures are not spent");
+        chain.replay();
+    }
+}
+
+/// The callbacks' switch holds their lane. What waits there past its second can be deleted, so that no money is locked.
+#[test]
+fn hedera_08_what_no_block_takes_up_can_be_deleted() {
+    let mut chain = TestChain::from_genesis(&Genesis { governance: governor().address, ..genesis() });
+    let second = chain.input().timestamp.seconds() + 20;
+    let wish = Wish { admin_key: Key::from(person(5)).encoded(), ..at(second) };
+    let id = booked(&mut chain, &wish);
+    set_parameter(&mut chain, CALLBACK_ENABLED, 0);
+    produce_at(&mut chain, second + 86_400);
+    let before = chain.balance(person(0).address);
+    assert_eq!(chain.add(person(1), id, vec![]), 314, "nobody signs it any more");
+    assert_eq!(chain.delete(person(4), id, vec![]), 7);
+    assert_eq!(chain.delete(person(5), id, vec![]), 22);
+    assert_eq!(chain.balance(person(0).address) - before, fee(200_000, 1), "its lane stood still");
     chain.replay();
 }
 

@@ -95,7 +95,7 @@ fn begin(ledger: &mut MemoryLedger, number: u64, now: TimestampMs) -> Begun {
 }
 
 fn settle(ledger: &mut MemoryLedger, begun: &Begun, outcome: &Outcome, gas_used: u64) -> Vec<Event> {
-    let ended = RunEnd { outcome, gas_used: Gas(gas_used), price: FEE };
+    let ended = RunEnd { outcome, gas_used: Gas(gas_used), price: FEE, place: Wei::ZERO };
     life::settle(ledger, begun, ended, at(START)).unwrap()
 }
 

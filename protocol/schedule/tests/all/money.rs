@@ -264,7 +264,12 @@ fn divided(record: &Record, late_ms: u64, when: When) -> (Wei, Settlement) {
             let Decision::Run { charge, .. } = decide(record, moment) else { panic!("it runs") };
             let expected = if record.body.door() == Door::Cron { wei(CHARGE) } else { record.escrow };
             assert_eq!(charge, expected, "the charge before the call");
-            let ended = RunEnd { outcome: &Outcome::Success, gas_used: Gas(gas_used), price: BASE_FEE };
+            let ended = RunEnd {
+                outcome: &Outcome::Success,
+                gas_used: Gas(gas_used),
+                price: BASE_FEE,
+                place: Wei::ZERO,
+            };
             (charge, record.body.terms.settle_run(record, charge, ended, moment))
         }
         When::Ends(end) => {

@@ -5,7 +5,7 @@ use super::{
     read, refused, some, throttle, thrown, transaction_body,
 };
 use crate::{doors::schedules::take_exactly, native::gas::list, signed::load_parties, validate::least_gas};
-use alloy_primitives::{Address, Bytes};
+use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::{
     Gas, Lane, ScheduleId, Wei,
     addresses::SCHEDULE_SERVICE,
@@ -89,7 +89,14 @@ fn check_parties(
     }
     let (readiness, moment) = (readiness_gas(needed.len(), leaves), call.moment());
     let booked = book(body.execution_time, body.gas_limit, readiness, call.parameters(), moment);
-    booked.map(Some).map_err(refused)
+    let (terms, fee) = booked.map_err(refused)?;
+    // Another payer returns the fee to the creator at the run, and its signature allows no more than this (HEDERA-15).
+    let is_foreign = payer.is_some_and(|payer| payer != call.caller());
+    let most = body.max_fee_per_gas.saturating_mul(U256::from(body.gas_limit));
+    if is_foreign && fee.0 > most {
+        return Err(refused(Code::InsufficientFee));
+    }
+    Ok(Some((terms, fee)))
 }
 
 fn take_fee(call: &mut DoorCall<'_, '_>, fee: Wei, pays: Pays) -> Result<(), DoorError> {
@@ -188,5 +195,6 @@ fn store(
     call.emit_from(SCHEDULE_SERVICE, &made)?;
     let tally = Tally { is_created_nested: !call.is_direct(), ..Tally::default() };
     tally.store(call, id)?;
+    // Its creator agrees to pay in `gather`, as whenever it calls.
     read(call, id)?.ok_or_else(|| refused(Code::Unknown))
 }

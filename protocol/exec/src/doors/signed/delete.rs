@@ -1,6 +1,6 @@
 //! Deletes a schedule for its admin key (HEDERA-08).
 
-use super::{DoorCall, DoorError, SignatureEntry, find, gather, refused, throttle, thrown};
+use super::{DoorCall, DoorError, SignatureEntry, find, gather, read, refused, throttle, thrown};
 use crate::doors::accounts::HASH_WORD_GAS;
 use almanac_primitives::{
     ScheduleId,
@@ -8,7 +8,7 @@ use almanac_primitives::{
     params::KEY_LEAF_GAS,
     transaction_body::deletion_hash,
 };
-use almanac_schedule::{decide::End, life, signed::Code};
+use almanac_schedule::{Record, decide::End, life, record::Status, signed::Code};
 
 /// Bytes that are hashed for a digest.
 const DIGEST_BYTES: usize = 512;
@@ -19,7 +19,7 @@ pub(super) fn delete(
     entries: &[SignatureEntry],
 ) -> Result<(), DoorError> {
     call.refuse_static()?;
-    let record = find(call, id)?;
+    let record = find_left(call, id)?;
     throttle::take(call, throttle::DELETE)?;
     let admin_key = record.body.terms.signed().map(|terms| terms.admin_key.clone()).unwrap_or_default();
     if admin_key.is_empty() {
@@ -35,6 +35,20 @@ pub(super) fn delete(
     let moment = call.moment();
     let event = life::end_without_run(call, &record, End::Cancelled, moment).map_err(thrown)?;
     call.tell(event)
+}
+
+/// A schedule that can be deleted, or why it cannot. Beside those that can be signed: one whose second has come and that
+/// no block has taken up, because its lane is held or behind, and one that a fault of the chain's own has put aside.
+fn find_left(call: &mut DoorCall<'_, '_>, id: ScheduleId) -> Result<Record, DoorError> {
+    let is_left = |record: &Record| match record.head.status {
+        Status::Quarantined => true,
+        Status::Pending => record.body.terms.signed().is_some_and(|terms| terms.booked.is_some()),
+        _ => false,
+    };
+    match read(call, id)?.filter(is_left) {
+        Some(record) => Ok(record),
+        None => find(call, id),
+    }
 }
 
 /// The leaves that a call proves: those that signed, and its caller's.

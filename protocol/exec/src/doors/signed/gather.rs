@@ -3,7 +3,7 @@
 use super::{DoorCall, DoorError, IScheduleService, SignatureEntry, refused, thrown};
 use crate::{
     doors::accounts::{HASH_WORD_GAS, load_key, load_record},
-    signed::{Keys, count, is_in_force, load_parties},
+    signed::{Keys, count, creator_agrees, is_in_force, load_parties},
 };
 use alloy_primitives::{Address, B256, U256};
 use almanac_primitives::{
@@ -15,8 +15,8 @@ use almanac_primitives::{
 use almanac_schedule::{
     Record, life,
     signed::{
-        self, Added, Code, Consent, PartyKey, SignedTerms, Signer, Tally, consent, is_required, parties,
-        signers,
+        self, Added, Code, Consent, PartyKey, SignedTerms, Signer, Tally, consent, creator_that_pays,
+        is_required, parties, signers,
     },
 };
 use revm::context::{ContextTr as _, JournalTr as _};
@@ -74,10 +74,12 @@ pub(super) fn gather(
             Added::Full => return Err(refused(Code::TooManySigners)),
         }
     }
+    is_new |= agree_to_pay(call, &record, &terms, &mut tally)?;
     let counted = count(call, recorded.iter().flatten())?;
     charge_walk(call, &parties, counted.len())?;
     let consents: Vec<Consent> = parties.iter().map(|party| consent(party, &counted)).collect();
-    let is_ready = !consents.contains(&Consent::Missing);
+    let is_ready =
+        !consents.contains(&Consent::Missing) && creator_agrees(call, &record, &terms, &tally, &consents)?;
     let is_affordable = terms.max_fee_per_gas >= U256::from(call.moment().base_fee.0);
     let is_triggered = is_ready && is_affordable && terms.booked.is_none();
     if is_triggered {
@@ -194,6 +196,22 @@ fn caller_of(call: &mut DoorCall<'_, '_>, parties: &[PartyKey]) -> Result<Option
     }
     let rotation = load_record(call, account)?.rotation;
     Ok(Some(Signer::Caller { account, rotation, is_nested: !call.is_direct() }))
+}
+
+/// A creator that pays and calls by itself agrees to that with its present key. Returns whether that is new.
+fn agree_to_pay(
+    call: &mut DoorCall<'_, '_>,
+    record: &Record,
+    terms: &SignedTerms,
+    tally: &mut Tally,
+) -> Result<bool, DoorError> {
+    let is_own = call.is_direct() && creator_that_pays(terms, &record.body, tally) == Some(call.caller());
+    if !is_own {
+        return Ok(false);
+    }
+    let rotation = load_record(call, call.caller())?.rotation;
+    let before = std::mem::replace(&mut tally.creator_rotation, rotation);
+    Ok(before != rotation)
 }
 
 /// Pays for the walk over the keys, in which each leaf is looked for among the signatures.

@@ -128,7 +128,7 @@ fn has_capacity(call: &mut DoorCall<'_, '_>, second: U256, gas_limit: U256) -> R
     Ok(capacity::available(call, moment.shares, second, Class::Medium)? >= terms.effort)
 }
 
-/// A schedule that can be signed and deleted, or why it cannot.
+/// A schedule that can be signed, or why it cannot.
 fn find(call: &mut DoorCall<'_, '_>, id: ScheduleId) -> Result<Record, DoorError> {
     let Some(record) = read(call, id)? else { return Err(refused(Code::InvalidScheduleId)) };
     match record.head.status {
@@ -142,9 +142,10 @@ fn find(call: &mut DoorCall<'_, '_>, id: ScheduleId) -> Result<Record, DoorError
 fn ended_code(status: Status) -> Code {
     match status {
         Status::Cancelled => Code::Deleted,
-        Status::Expired => Code::Expired,
+        // Its second came while the service was switched off.
+        Status::Expired | Status::Shutdown => Code::Expired,
         Status::Processed | Status::Running | Status::Succeeded | Status::Failed => Code::Executed,
-        Status::Pending | Status::Waiting | Status::Quarantined | Status::Shutdown => Code::Unknown,
+        Status::Pending | Status::Waiting | Status::Quarantined => Code::Unknown,
     }
 }
 
@@ -198,7 +199,9 @@ pub(super) fn event_log(event: &Event, about: &About<'_>) -> Option<Log> {
                 .encode_log_data()
         }
         What::Ended { end: End::Cancelled, .. } => IScheduleService::ScheduleDeleted { id }.encode_log_data(),
-        What::Ended { end: End::Expired, .. } => IScheduleService::ScheduleExpired { id }.encode_log_data(),
+        What::Ended { end: End::Expired | End::Shutdown, .. } => {
+            IScheduleService::ScheduleExpired { id }.encode_log_data()
+        }
         What::Ended { .. } | What::Created { .. } | What::ToppedUp { .. } | What::Quarantined { .. } => {
             return None;
         }

@@ -3,13 +3,19 @@
 //! No user can do this damage; a bug of ours might. So the state is edited by hand here, and blocks are executed
 //! without the checks of `TestChain`, which would find the damage.
 
-use crate::support::{cron::*, *};
-use alloy_primitives::{Bytes, U256};
+use crate::support::{
+    contracts::COUNTER,
+    cron::*,
+    native::Key,
+    signed::{PLENTY_GAS, Wish, created, deleting, service_call},
+    *,
+};
+use alloy_primitives::{Bytes, TxKind, U256};
 use alloy_sol_types::SolEvent;
 use almanac_exec::{BlockOutput, Candidates, execute};
 use almanac_primitives::{
     Outcome, Receipt, ScheduleId, StateCommitment, StateKey, TimestampMs, UserTransaction,
-    addresses::{CRON_REGISTRY, LEDGER, PARAMETERS},
+    addresses::{CRON_REGISTRY, LEDGER, PARAMETERS, SCHEDULE_SERVICE},
     params::CRON_PAUSED,
     state::encode_slot,
 };
@@ -217,6 +223,30 @@ fn attack_08_poison_escrow_is_not_there_at_the_end() {
         assert_eq!(record.escrow.0, order.value, "nothing was taken for what was not settled");
         assert_eq!(ran(&busy_block(&mut chain, due + 1)), []);
     }
+}
+
+/// A transaction that waits for signatures and was put aside is deleted by its admin key, and its money returns.
+#[test]
+fn hedera_08_what_a_fault_has_put_aside_can_be_deleted() {
+    let mut chain = TestChain::new();
+    let mut wish = Wish::new(vec![service_call(person(1).address, COUNTER)]);
+    (wish.body.executionTime, wish.body.waitForExpiry) = (chain.next_seconds() + HOUR, true);
+    wish.admin_key = Key::from(person(5)).encoded();
+    let mut tx = eip1559(0, TxKind::Call(SCHEDULE_SERVICE), 0, wish.create(vec![]), PLENTY_GAS);
+    tx.value = U256::from(1_000_000_000_000_000_000u64);
+    let id = created(chain.produce(vec![sign(tx, person(0).secret)]).receipt(0));
+    let sound = chain.state.account(LEDGER);
+    let mut short = sound.clone();
+    short.balance = U256::ONE;
+    set(&mut chain, StateKey::Account(LEDGER), Some(short.encode()));
+    let output = busy_block(&mut chain, wish.body.executionTime);
+    assert_eq!(quarantined(&output), [id]);
+    set(&mut chain, StateKey::Account(LEDGER), Some(sound.encode()));
+    let before = chain.balance(person(0).address);
+    let delete = call(person(5), 0, SCHEDULE_SERVICE, deleting(id, vec![]), PLENTY_GAS);
+    let output = block(&mut chain, wish.body.executionTime + 1, vec![delete]);
+    assert!(output.receipts.last().unwrap().outcome.is_success());
+    assert!(chain.balance(person(0).address) > before);
 }
 
 /// A calendar that cannot be read pauses its lane; people transfer, cancel and top up, and get their money.

@@ -56,7 +56,7 @@ fn attack_24_rounding_leak() {
         let begun =
             life::begin(&mut ledger, ScheduleRef { schedule: id, number: 0 }, moment).unwrap().unwrap();
         let gas_used = Gas(LEAST_RUN_GAS - extra);
-        let ended = RunEnd { outcome: &Outcome::Success, gas_used, price: GasPrice(7) };
+        let ended = RunEnd { outcome: &Outcome::Success, gas_used, price: GasPrice(7), place: Wei::ZERO };
         life::settle(&mut ledger, &begun, ended, moment).unwrap();
         // Less than half of its limit is never used here; the next test has the rest.
         assert_eq!(ledger.burned, gas_used.cost(price).0);
@@ -82,7 +82,12 @@ fn attack_24_half_of_a_charge_at_least() {
             life::create(&mut ledger, id, new(body, TimestampMs(100_000), charge)).unwrap();
             let reference = ScheduleRef { schedule: id, number: 0 };
             let begun = life::begin(&mut ledger, reference, moment).unwrap().unwrap();
-            let ended = RunEnd { outcome: &Outcome::Success, gas_used: Gas(used), price: GasPrice(7) };
+            let ended = RunEnd {
+                outcome: &Outcome::Success,
+                gas_used: Gas(used),
+                price: GasPrice(7),
+                place: Wei::ZERO,
+            };
             life::settle(&mut ledger, &begun, ended, moment).unwrap();
             let returned = ledger.credits.get(&NOBODY).copied().unwrap_or_default();
             assert_eq!((ledger.burned, returned), (burned, charge - burned), "{used} of {limit} at {price}");

@@ -40,7 +40,8 @@ impl Rules for BidTerms {
 
     /// Burns the gas used at the price of the block, and refunds the rest (AIP125-15, -16).
     fn settle_run(&self, _: &Record, charge: Wei, ended: RunEnd<'_>, _: Moment) -> Settlement {
-        Settlement::burn_part(ended.gas_used.cost(ended.price), charge)
+        let used = ended.gas_used.cost(ended.price);
+        Settlement::burn_part(Wei(used.0.saturating_add(ended.place.0)), charge)
     }
 
     /// Refunds everything, whatever the reason: nothing of it was used.

@@ -12,7 +12,8 @@ pub enum Code {
     InvalidSignature = 7,
     /// `MEMO_TOO_LONG`.
     MemoTooLong = 8,
-    /// `INSUFFICIENT_TX_FEE`: the value does not cover the price of a timed schedule.
+    /// `INSUFFICIENT_TX_FEE`: the value does not cover the price of a timed schedule, or its cap is below what another
+    /// payer would return.
     InsufficientFee = 9,
     /// `INSUFFICIENT_PAYER_BALANCE`.
     InsufficientPayerBalance = 10,

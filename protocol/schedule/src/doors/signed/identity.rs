@@ -46,7 +46,7 @@ impl Identity {
 }
 
 /// Frees an identity whose schedule has ended. Execution and deletion spend its signatures; expiry does not, or strangers
-/// could void what others are collecting by creating it and waiting (HEDERA-11). Nor does a run that nobody could pay
+/// could void what others are collecting by creating it and waiting (HEDERA-11); an end by a switch neither. Nor does a run that nobody could pay
 /// for, or strangers could by creating it with an empty purse: none of its calls was made.
 pub(crate) fn leave<L: Ledger>(
     ledger: &mut L,
@@ -56,7 +56,7 @@ pub(crate) fn leave<L: Ledger>(
 ) -> Result<(), L::Error> {
     let mut left = Identity::load(ledger, identity)?;
     left.live = None;
-    if end != End::Expired && !is_unpaid {
+    if !matches!(end, End::Expired | End::Shutdown) && !is_unpaid {
         left.round = left.round.saturating_add(1);
     }
     left.store(ledger, identity)

@@ -27,7 +27,7 @@ pub use code::Code;
 pub use consent::{Consent, Counted, PartyKey, consent, is_required, parties, required};
 pub use fund::{fund, fund_slot, give, take};
 pub use identity::{Identity, identity_slot, is_identity_slot};
-pub use payer::{Payer, loans};
+pub use payer::{Payer, creator_that_pays, loans};
 pub use readiness::readiness_gas;
 pub use signer::{Added, Signer, add, read_signers, signer_slots, signers};
 pub use tally::Tally;

@@ -28,6 +28,13 @@ impl Payer {
     }
 }
 
+/// The creator, where it pays from its balance when the schedule runs because its transaction made it: it agreed with
+/// its key of then, and does not pay for what a key that it has replaced ordered.
+pub fn creator_that_pays(terms: &SignedTerms, body: &Body, tally: &Tally) -> Option<Address> {
+    let pays_later = terms.booked.is_none() && !tally.is_created_nested;
+    Some(body.owner).filter(|owner| pays_later && terms.payer.is_none_or(|payer| payer == *owner))
+}
+
 /// Value that accounts are lent from their funds for a run: only code made them agree.
 pub fn loans(terms: &SignedTerms, body: &Body, tally: &Tally) -> Vec<(Address, Wei)> {
     let parties = parties(terms, body);

@@ -26,6 +26,8 @@ pub struct Tally {
     pub is_unpaid: bool,
     /// When it ended.
     pub ended: Option<TimestampMs>,
+    /// How often the key of a creator that pays had been changed when it last agreed to that.
+    pub creator_rotation: u64,
 }
 
 impl Tally {
@@ -40,13 +42,14 @@ impl Tally {
     }
 
     fn from_word(word: U256) -> Self {
-        let [signers, flags, ended, _] = word.into_limbs();
+        let [signers, flags, ended, creator_rotation] = word.into_limbs();
         Self {
             signers,
             is_created_nested: flags & CREATED_NESTED != 0,
             is_unpaid: flags & UNPAID != 0,
             nested: u16::try_from((flags >> NESTED_SHIFT) & u64::from(u16::MAX)).expect("masked to 16 bits"),
             ended: (ended > 0).then_some(TimestampMs(ended)),
+            creator_rotation,
         }
     }
 
@@ -56,7 +59,10 @@ impl Tally {
             | (u64::from(self.is_unpaid) * UNPAID)
             | (u64::from(self.nested) << NESTED_SHIFT);
         let ended = self.ended.map_or(0, |ended| ended.0);
-        ledger.store(slot(id, TALLY_FIELD), U256::from_limbs([self.signers, flags, ended, 0]))
+        ledger.store(
+            slot(id, TALLY_FIELD),
+            U256::from_limbs([self.signers, flags, ended, self.creator_rotation]),
+        )
     }
 
     /// A bit for each party that agreed by nested calls only.
