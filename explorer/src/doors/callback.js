@@ -1,7 +1,7 @@
 // FLIP-330: callbacks with priorities and booked seconds.
 import abis from "virtual:abi";
 import { encodeCall } from "../lib/abi.js";
-import { big, exact, grouped, hex, num, plural, short, solidityAddress } from "../lib/format.js";
+import { big, coins as coinsOf, exact, grouped, hex, num, plural, solidityAddress } from "../lib/format.js";
 
 const { functions, events } = abis.ICallbackScheduler;
 
@@ -62,7 +62,7 @@ export function actions(schedule) {
             name: "cancel",
             label: "Cancel",
             who: "owner",
-            words: `Ends the callback and frees its second. ${short(refund)} of ${short(schedule.escrow)} coins return to the owner; the rest is burned, because the room was kept from others.`,
+            words: `Ends the callback and frees its second. ${coinsOf(refund)} of ${coinsOf(schedule.escrow)} return to the owner; the rest is burned, because the room was kept from others.`,
             transaction: () => ({ to: address, data: encodeCall(functions.cancel, [big(schedule.idNumber)]) }),
         },
     ];

@@ -1,7 +1,7 @@
 // ARC-21: cron jobs.
 import abis from "virtual:abi";
 import { encodeCall } from "../lib/abi.js";
-import { big, exact, hex, interval, num, plural, short, solidityAddress } from "../lib/format.js";
+import { big, coins as coinsOf, exact, hex, interval, num, plural, solidityAddress } from "../lib/format.js";
 import { decodeCall } from "./decode.js";
 
 const { functions, events } = abis.ICronRegistry;
@@ -87,7 +87,7 @@ export function actions(schedule) {
             name: "cancel",
             label: "Cancel",
             who: "owner",
-            words: `Ends the job. ${short(schedule.escrow)} coins of escrow return to ${schedule.terms?.refundTo === schedule.owner ? "the owner" : schedule.terms?.refundTo}.`,
+            words: `Ends the job. ${coinsOf(schedule.escrow)} of escrow return to ${schedule.terms?.refundTo === schedule.owner ? "the owner" : schedule.terms?.refundTo}.`,
             transaction: () => ({ to: address, data: encodeCall(functions.cancel, [id]) }),
         },
         {

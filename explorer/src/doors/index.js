@@ -3,8 +3,8 @@ import * as callback from "./callback.js";
 import * as cron from "./cron.js";
 import * as market from "./market.js";
 import * as signed from "./signed.js";
-import { shortHex } from "../lib/format.js";
 import { decodeCall } from "./decode.js";
+import { whatOf } from "./what.js";
 
 export const DOORS = [cron, callback, market, signed];
 
@@ -12,8 +12,8 @@ export const DOORS = [cron, callback, market, signed];
 const unknown = {
     title: "Schedule",
     spec: "",
-    describe: ({ terms, target }) => ({ what: `Call ${decodeCall(terms?.input)?.name ?? shortHex(target)}`, how: terms?.door ?? "", call: decodeCall(terms?.input) }),
-    sentence: ({ terms }) => `A schedule of the door ${terms?.door ?? "?"}.`,
+    describe: (schedule) => ({ what: whatOf(schedule), how: schedule.terms?.door ?? "", call: decodeCall(schedule.terms?.input) }),
+    sentence: (schedule) => `${whatOf(schedule)}, by the door ${schedule.terms?.door ?? "?"}.`,
     dueOf: ({ firstRun }) => (firstRun ? Number(firstRun.ms) : null),
     costOf: (_, receipt) => BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice),
     facts: () => [],

@@ -1,8 +1,9 @@
 // AIP-125: scheduled transactions that compete by price.
 import abis from "virtual:abi";
 import { encodeCall } from "../lib/abi.js";
-import { big, exact, grouped, gwei, hex, num, plural, short, shortHex, solidityAddress } from "../lib/format.js";
+import { big, coins as coinsOf, exact, grouped, gwei, hex, num, plural, shortHex, solidityAddress } from "../lib/format.js";
 import { decodeCall } from "./decode.js";
+import { whatOf } from "./what.js";
 
 const { functions, events } = abis.IScheduledTransactions;
 
@@ -21,18 +22,14 @@ export const form = {
     send: "Schedule it",
 };
 
-export function describe({ terms, target }) {
-    const call = decodeCall(terms?.input);
-    const value = big(terms?.value);
-    const what = call ? `Call ${call.name}` : value ? `Pay ${short(value)} coins` : `Call ${shortHex(target)}`;
-    return { what, how: `once, bids ${gwei(terms?.maxGasUnitPrice)} gwei`, call };
+export function describe(schedule) {
+    const { terms } = schedule;
+    return { what: whatOf(schedule), how: `once, bids ${gwei(terms?.maxGasUnitPrice)} gwei`, call: decodeCall(terms?.input) };
 }
 
 export function sentence(schedule) {
     const { terms } = schedule;
-    const { what, call } = describe(schedule);
-    const paid = call && big(terms?.value) ? ` with ${short(terms.value)} coins` : "";
-    return `${what}${paid}, once, for at most ${gwei(terms?.maxGasUnitPrice)} gwei per gas.`;
+    return `${whatOf(schedule)}, once, for at most ${gwei(terms?.maxGasUnitPrice)} gwei per gas.`;
 }
 
 export function dueOf({ firstRun }) {
@@ -48,7 +45,7 @@ export function facts({ terms, market }) {
     return [
         ["Bid", `${gwei(terms.maxGasUnitPrice)} gwei per gas at most; it pays what its block asked for`],
         ["Gas limit", plural(num(terms.gasLimit), "gas", "gas")],
-        ["Value", `${short(terms.value)} coins`],
+        ["Value", coinsOf(terms.value)],
         ["Called in the name of", terms.from],
         ["Waits for a price", `at most ${plural(num(terms.expiryBlocks), "block")}`],
         ...(market?.expectedBlock ? [["Expected in block", grouped(num(market.expectedBlock))]] : []),
@@ -62,14 +59,14 @@ export function actions(schedule) {
     if (!schedule.market?.key) return [];
     const args = () => [keyOf(schedule)];
     if (schedule.market.isClaimable) {
-        return [{ name: "claim", label: "Claim", who: "anyone", words: `Returns the deposit, ${short(schedule.escrow)} coins, to its sender.`, transaction: () => ({ to: address, data: encodeCall(functions.claim, args()) }) }];
+        return [{ name: "claim", label: "Claim", who: "anyone", words: `Returns the deposit, ${coinsOf(schedule.escrow)}, to its sender.`, transaction: () => ({ to: address, data: encodeCall(functions.claim, args()) }) }];
     }
     return [
         {
             name: "cancel",
             label: "Cancel",
             who: "owner",
-            words: `Takes it back. The whole deposit, ${short(schedule.escrow)} coins, returns to the sender.`,
+            words: `Takes it back. The whole deposit, ${coinsOf(schedule.escrow)}, returns to the sender.`,
             transaction: () => ({ to: address, data: encodeCall(functions.cancel, args()) }),
         },
     ];

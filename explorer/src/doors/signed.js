@@ -1,8 +1,9 @@
 // Hedera's schedule service: transactions that wait for signatures.
 import abis from "virtual:abi";
-import { encodeCall } from "../lib/abi.js";
-import { big, gwei, num, plural, short, shortHex } from "../lib/format.js";
+import { decode, encodeCall } from "../lib/abi.js";
+import { big, gwei, num, plural } from "../lib/format.js";
 import { decodeCall } from "./decode.js";
+import { callsOf, whatOf } from "./what.js";
 
 const { functions, events } = abis.IScheduleService;
 
@@ -14,11 +15,8 @@ export const spec = "Hedera";
 const waits = ({ terms }) => terms?.waitForExpiry && terms.waitForExpiry !== "no";
 
 export function describe(schedule) {
-    const { terms, target } = schedule;
-    const call = decodeCall(terms?.input);
-    const value = big(terms?.value);
-    const what = call ? `Call ${call.name}` : value ? `Pay ${short(value)} coins` : `Call ${shortHex(target)}`;
-    return { what, how: waits(schedule) ? "once, at its time, if all have signed" : "once all have signed", call };
+    const call = callsOf(schedule).length > 1 ? null : decodeCall(schedule.terms?.input);
+    return { what: whatOf(schedule), how: waits(schedule) ? "once, at its time, if all have signed" : "once all have signed", call };
 }
 
 export function sentence(schedule) {
@@ -49,10 +47,35 @@ export function actions(schedule) {
             name: "sign",
             label: "Sign",
             who: "anyone",
-            words: "Signs with the account that sends this. If it is the last signature, the calls run directly after it.",
+            words: `Agrees to all of it: ${whatOf(schedule)}. If it is the last signature, the calls run directly after it.`,
             transaction: () => ({ to: address, data: encodeCall(functions.signSchedule, [big(schedule.idNumber), []]) }),
         },
     ];
+}
+
+/// The body that signatures are about, as `IScheduleService.Body` names its parts.
+const BODY = {
+    type: "tuple",
+    components: [
+        { name: "calls", type: "tuple[]", components: ["from", "to", "value", "data"].map((name, nth) => ({ name, type: ["address", "address", "uint256", "bytes"][nth] })) },
+        { name: "gasLimit", type: "uint64" },
+        { name: "maxFeePerGas", type: "uint256" },
+        { name: "memo", type: "string" },
+        { name: "nonce", type: "uint32" },
+        { name: "executionTime", type: "uint64" },
+        { name: "waitForExpiry", type: "bool" },
+    ],
+};
+const NOBODY = `0x${"0".repeat(40)}`;
+
+/// The call that asks for what is not in the terms: the memo, and who pays.
+export const infoCall = (schedule) => ({ to: address, data: encodeCall(functions.getScheduleInfo, [big(schedule.idNumber)]) });
+
+/// Memo and payer from the answer to `infoCall`.
+export function readInfo(answer) {
+    const [, { value: info }] = decode(functions.getScheduleInfo.outputs, answer);
+    const [{ value: body }] = decode([BODY], info.transactionBody);
+    return { memo: body.memo, payer: info.payerAccountID === NOBODY ? info.creatorAccountID : info.payerAccountID };
 }
 
 export const runTopics = [events.ScheduleExecuted.topic];

@@ -31,6 +31,18 @@ export function short(amount, decimals = 18) {
     return grouped(whole) + (fraction ? `.${fraction}` : "");
 }
 
+/// Below this many wei an amount of coins has too many zeros to be read.
+const READABLE_WEI_MIN = 10n ** 9n;
+
+/// Whether an amount of coins reads better in wei.
+export function isTiny(wei) {
+    const value = big(wei);
+    return value !== 0n && value < READABLE_WEI_MIN && value > -READABLE_WEI_MIN;
+}
+
+/// An amount of coins with its unit: 5,000 coins, 1 wei.
+export const coins = (wei) => (isTiny(wei) ? `${grouped(big(wei))} wei` : `${short(wei)} coins`);
+
 const superscript = (digits) => [...digits].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
 
 export const gwei = (wei) => short(wei, 9);

@@ -170,8 +170,15 @@ async function signatures() {
     const card = page.getByRole("region", { name: /^Schedule / });
     await card.getByText("2 accounts missing").waitFor();
     await card.getByText("1 of 2 needed, out of 3").waitFor();
+    await card.getByText("2 calls that pay 10 wei in all").waitFor();
+    await card.getByText("“rent”").waitFor();
+    assert.equal(await card.locator(".calls > li").count(), 2, "every call is on the card");
     none(await accessibilityProblems(page), "what waits for signatures");
     await page.getByRole("button", { name: "Mine to sign (1)" }).click();
+    assert.equal(await card.getByRole("button", { name: /^Sign as/ }).count(), 0, "nothing is signed before the review");
+    await card.getByRole("button", { name: "Review and sign…" }).click();
+    await card.getByText("Your account gives 5 wei.").waitFor();
+    none(await accessibilityProblems(page), "the review of what is signed");
     await card.getByRole("button", { name: /^Sign as/ }).click();
     await page.getByText("Nothing on this page waits for your signature").waitFor();
     await page.getByRole("button", { name: "Account that signs" }).click();

@@ -1,0 +1,2 @@
+// What the build makes of our contracts, for tests.
+export { default } from "virtual:abi";
