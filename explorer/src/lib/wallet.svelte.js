@@ -1,6 +1,7 @@
 // Who signs: a browser's wallet (EIP-6963, EIP-1193), or an account of the developer chain, whose keys the node has.
 import { chain, call } from "./chain.svelte.js";
-import { hex, num } from "./format.js";
+import { num } from "./format.js";
+import { bringTo, listen, sendBy } from "./provider.js";
 
 export const wallet = $state({
     /// Wallets of the browser that made themselves known: { info, provider }.
@@ -10,6 +11,8 @@ export const wallet = $state({
     /// The wallet behind it; null for an account of the node.
     provider: null,
     name: "",
+    /// The chain that the wallet of the browser is on; null if that is not known.
+    chainId: null,
     error: "",
 });
 
@@ -22,9 +25,13 @@ window.dispatchEvent(new Event("eip6963:requestProvider"));
 
 const REMEMBERED = "almanac.account";
 
+/// Ends the listening to the wallet that was connected before.
+let leave = () => {};
+
 /// Signs with an account of the node.
 export function useDevAccount(account) {
-    Object.assign(wallet, { account, provider: null, name: `dev account ${chain.accounts.indexOf(account)}`, error: "" });
+    leave();
+    Object.assign(wallet, { account, provider: null, chainId: null, name: `dev account ${chain.accounts.indexOf(account)}`, error: "" });
     localStorage.setItem(REMEMBERED, account);
 }
 
@@ -35,37 +42,31 @@ export function chooseDefault() {
     useDevAccount(chain.accounts.includes(before) ? before : chain.accounts[0]);
 }
 
+const here = () => ({ chainId: chain.chainId, origin: window.location.origin });
+
 /// Connects a wallet of the browser, and brings it to this chain.
 export async function connect({ info, provider }) {
     wallet.error = "";
     try {
         const [account] = await provider.request({ method: "eth_requestAccounts" });
-        await switchChain(provider);
-        Object.assign(wallet, { account: account.toLowerCase(), provider, name: info.name });
-        provider.on?.("accountsChanged", ([next]) => Object.assign(wallet, next ? { account: next.toLowerCase() } : { account: null, provider: null }));
+        await bringTo(provider, here());
+        leave();
+        Object.assign(wallet, { account: account.toLowerCase(), provider, name: info.name, chainId: chain.chainId });
+        leave = listen(provider, {
+            accountsChanged: ([next]) => Object.assign(wallet, next ? { account: next.toLowerCase() } : { account: null, provider: null, chainId: null }),
+            chainChanged: (id) => (wallet.chainId = Number(id)),
+        });
     } catch (error) {
         wallet.error = error.message ?? "the wallet refused";
     }
 }
 
-async function switchChain(provider) {
-    const chainId = hex(chain.chainId);
-    try {
-        await provider.request({ method: "wallet_switchEthereumChain", params: [{ chainId }] });
-    } catch {
-        const { origin } = window.location;
-        const params = [{ chainId, chainName: `Almanac ${chain.chainId}`, rpcUrls: [origin], nativeCurrency: { name: "Almanac coin", symbol: "COIN", decimals: 18 } }];
-        await provider.request({ method: "wallet_addEthereumChain", params });
-    }
-}
-
 /// Sends a transaction and waits until a block has it. Reports each step as words.
 export async function send(transaction, onStep = () => {}) {
-    const request = { from: wallet.account, ...transaction };
-    onStep(wallet.provider ? `Waiting for ${wallet.name} to sign…` : "Sending…");
-    const hash = wallet.provider
-        ? await wallet.provider.request({ method: "eth_sendTransaction", params: [request] })
-        : await call("eth_sendTransaction", request);
+    const { account, provider, name } = wallet;
+    const request = { from: account, ...transaction };
+    onStep(provider ? `Waiting for ${name} to sign…` : "Sending…");
+    const hash = provider ? await sendBy(provider, request, here()) : await call("eth_sendTransaction", request);
     onStep("Sent. Waiting for a block…", hash);
     const receipt = await receiptOf(hash);
     if (num(receipt.status) !== 1) throw new Error(`block ${num(receipt.blockNumber)} has the transaction, and it failed`);
