@@ -34,6 +34,19 @@ function isArray(type) {
     return type.match(/^(.*)\[(\d*)\]$/);
 }
 
+export const isArrayType = (type) => Boolean(isArray(type));
+
+/// Whether Solidity has this type, leaving tuples aside: no uint7, no bytes33, no list of a fixed length of nothing.
+export function isType(type) {
+    const array = isArray(type);
+    if (array) return (array[2] === "" || /^[1-9]\d{0,3}$/.test(array[2])) && isType(array[1]);
+    const sized = type.match(/^(uint|int|bytes)(\d+)$/);
+    if (!sized) return ["address", "bool", "string", "bytes"].includes(type);
+    const size = Number(sized[2]);
+    if (String(size) !== sized[2]) return false;
+    return sized[1] === "bytes" ? size >= 1 && size <= 32 : size >= 8 && size <= 256 && size % 8 === 0;
+}
+
 function isDynamic({ type, components }) {
     const array = isArray(type);
     if (array) return array[2] === "" || isDynamic({ type: array[1], components });
@@ -63,13 +76,20 @@ function encodeValue(input, value) {
     }
     const { type } = input;
     if (type === "tuple") return encode(input.components, value);
+    if (!isType(type)) throw new Error(`there is no type ${type}`);
+    // A list or a Number would become text or lose digits without a word.
+    if (!["string", "bigint", "boolean"].includes(typeof value)) throw new Error(`${type} needs one value, not ${Array.isArray(value) ? "a list" : typeof value}`);
     if (type === "string") return encodeBytes(hexOf(new TextEncoder().encode(value)));
     if (type === "bytes") return encodeBytes(hexDigits(value));
-    if (type === "bool") return word(value === true || value === "true" || value === "1" ? 1n : 0n);
+    if (type === "bool") return encodeBool(value);
     if (type === "address") return encodeAddress(value);
-    if (/^bytes\d+$/.test(type)) return encodeFixed(type, value);
-    if (/^u?int\d*$/.test(type)) return encodeNumber(type, value);
-    throw new Error(`type ${type} is not known`);
+    return type.startsWith("bytes") ? encodeFixed(type, value) : encodeNumber(type, value);
+}
+
+function encodeBool(value) {
+    const isTrue = ["true", "1"].includes(String(value));
+    if (!isTrue && !["false", "0"].includes(String(value))) throw new Error(`${value || "nothing"} is no bool: write true or false`);
+    return word(isTrue ? 1n : 0n);
 }
 
 function encodeAddress(value) {
@@ -85,13 +105,10 @@ function encodeFixed(type, value) {
 }
 
 function encodeNumber(type, value) {
-    let number;
-    try {
-        number = BigInt(value);
-    } catch {
-        throw new Error(`${value} is no number for ${type}`);
-    }
-    const bits = BigInt(type.replace(/\D/g, "") || "256");
+    // BigInt reads nothing and spaces as 0.
+    if (typeof value !== "bigint" && !/^(-?\d+|0x[0-9a-fA-F]+)$/.test(value)) throw new Error(`${value || "nothing"} is no number for ${type}`);
+    const number = BigInt(value);
+    const bits = BigInt(type.replace(/\D/g, ""));
     const [min, max] = type.startsWith("u") ? [0n, (1n << bits) - 1n] : [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n];
     if (number < min || number > max) throw new Error(`${value} does not fit ${type}`);
     return word(number);
@@ -162,10 +179,8 @@ function decodeValue(input, hex, at) {
 export function parseSignature(text) {
     const match = text.trim().match(/^([A-Za-z_$][\w$]*)\(([^()]*)\)$/);
     if (!match) throw new Error("write a signature such as charge(uint256), with types and without spaces");
-    const types = match[2].split(",").map((type) => type.trim()).filter(Boolean);
-    for (const type of types) {
-        if (!/^(u?int(\d+)?|address|bool|string|bytes(\d+)?)(\[\d*\])*$/.test(type)) throw new Error(`${type} is no type that this form knows`);
-    }
+    const types = match[2].trim() ? match[2].split(",").map((type) => type.trim()) : [];
     const whole = types.map((type) => type.replace(/^(u?int)(?=\[|$)/, "$1256"));
+    for (const type of whole) if (!isType(type)) throw new Error(`${type || "nothing"} is no type that this form knows`);
     return { name: match[1], inputs: whole.map((type) => ({ type })), signature: `${match[1]}(${whole.join(",")})` };
 }

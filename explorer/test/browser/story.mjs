@@ -16,6 +16,7 @@ let node = await startNode();
 try {
     await step("create, run, cancel on a desktop", () => story("desktop", "light"));
     await step("create, run, cancel on a phone in the dark", () => story("phone", "dark"));
+    await step("what is signed is what is shown", shownIsSigned);
     await step("a transaction that bids, runs and is taken back", market);
     await step("three people sign, the last one pays", signatures);
     await step("subscribe, charge, fail, resume, stop", subscriptions);
@@ -57,7 +58,7 @@ async function create(page, { target, wait }) {
     await page.fill('input[name="wait"]', String(wait));
     const before = page.getByRole("region", { name: "What it would do" });
     await before.getByText("will succeed").first().waitFor();
-    assert.equal(await before.locator("li").count(), 3, "three run times are shown before signing");
+    assert.equal(await before.locator("ol > li").count(), 3, "three run times are shown before signing");
     await before.getByText("go into escrow").waitFor();
     const code = page.getByRole("region", { name: "The same in code" });
     assert.match(await code.locator("pre").innerText(), /cast send .*scheduleCalldata/s);
@@ -116,6 +117,28 @@ async function story(size, theme) {
     const after = BigInt(await node.call("eth_getBalance", owner, "latest"));
     assert.ok(after > balance && after - balance <= BigInt(escrow), "the owner has it, less the gas");
     none(troubles, `story, ${size}`);
+    await page.close();
+}
+
+/// Every digit of an argument is shown before it is signed, and Enter sends nothing that has not been shown yet.
+async function shownIsSigned() {
+    const { page, troubles } = await open("#/create");
+    const before = page.getByRole("region", { name: "What it would do" });
+    await page.fill('input[name="signature"]', "charge(uint256)");
+    await page.fill('input[name="args"]', "[1234567890123456789]");
+    await before.getByText("1234567890123456789", { exact: true }).waitFor();
+    await before.getByText("There is no contract at this address").waitFor();
+    const { length: known } = (await node.call("almanac_listSchedules", { limit: 100 })).schedules;
+    await page.fill('input[name="escrow"]', "7");
+    await page.press('input[name="escrow"]', "Enter");
+    assert.ok(await page.getByRole("button", { name: "Schedule it" }).isDisabled(), "what was typed has not been shown yet");
+    await before.locator(".figure").getByText("7").waitFor();
+    assert.equal((await node.call("almanac_listSchedules", { limit: 100 })).schedules.length, known, "Enter sent nothing");
+    await page.getByRole("button", { name: "Schedule it" }).click();
+    await page.waitForURL(/#\/schedule\//);
+    const { escrow, terms } = await node.call("almanac_getSchedule", new URL(page.url()).hash.split("/")[2]);
+    assert.deepEqual([BigInt(escrow), BigInt(`0x${terms.input.slice(10)}`)], [7n * 10n ** 18n, 1_234_567_890_123_456_789n]);
+    none(troubles, "what is signed");
     await page.close();
 }
 
