@@ -1,7 +1,8 @@
 // What the node has told: the store that every page reads. Fed by one WebSocket.
 import { untrack } from "svelte";
-import { Rpc, nodeUrl } from "./rpc.js";
-import { num, big } from "./format.js";
+import { NO_METHOD, Rpc, nodeUrl } from "./rpc.js";
+import { untilDone } from "./retry.js";
+import { big, hex, num, reason } from "./format.js";
 
 const RUNS_KEPT = 50;
 
@@ -24,16 +25,29 @@ export const chain = $state({
     slowChanges: 0,
     /// Rises with every reconnect: what was missed is asked for again.
     connects: 0,
+    /// Rises when blocks that were shown are no more: a developer's chain went back, or another chain is at this address.
+    history: 0,
+    /// What the node refused to tell, and why. It is asked for again.
+    problems: {},
     /// Milliseconds between this machine's clock and the chain's.
     offsetMs: 0,
 });
 
 export const clock = $state({ now: Date.now() });
 
-const rpc = new Rpc(nodeUrl(), (status) => {
-    if (status === "live") chain.connects += 1;
-    chain.status = status;
+const rpc = new Rpc(nodeUrl(), {
+    onStatus: (status) => {
+        if (status === "live") chain.connects += 1;
+        chain.status = status;
+        chain.problems = {};
+    },
+    onProblem: note,
 });
+
+function note(what, error) {
+    const { [what]: _, ...others } = chain.problems;
+    chain.problems = error ? { ...others, [what]: reason(error) } : others;
+}
 
 export const call = (method, ...params) => rpc.call(method, ...params);
 
@@ -106,7 +120,7 @@ rpc.subscribe("eth_subscribe", ["newHeads"], (header) => {
     queue();
 }, refresh);
 rpc.subscribe("almanac_subscribe", ["runs"], (event) => {
-    if (event.event === "reverted") chain.runs = chain.runs.filter((run) => num(run.blockNumber) <= num(event.blockNumber));
+    if (event.event === "reverted") goBack(num(event.blockNumber));
     else queued.runs = [...queued.runs, event].slice(-RUNS_KEPT);
     queued.changes += 1;
     queue();
@@ -116,23 +130,48 @@ rpc.subscribe("almanac_subscribe", ["schedules"], () => {
     queue();
 });
 
-async function refresh() {
-    const [block, chainId, client, accounts, modules, { from }] = await Promise.all([
-        call("eth_getBlockByNumber", "latest", false),
-        call("eth_chainId"),
-        call("web3_clientVersion"),
-        call("eth_accounts").catch(() => []),
-        call("rpc_modules").catch(() => ({})),
-        call("almanac_agendaBuckets", { buckets: 1 }),
-    ]);
-    setTime(num(from.ms));
-    chain.head = readHead(block);
-    chain.chainId = num(chainId);
-    chain.client = client;
-    chain.accounts = accounts;
-    chain.isDev = "evm" in modules;
+/// Forgets what happened after a block.
+function goBack(last) {
+    const isKept = (run) => num(run.blockNumber) <= last;
+    chain.runs = chain.runs.filter(isKept);
+    queued.runs = queued.runs.filter(isKept);
+    queued.head = null;
+    chain.history += 1;
+    refresh();
+}
+
+let refreshes = 0;
+
+/// Learns what the page needs from the start. Each answer counts by itself: one that is refused is asked for again, and
+/// the others are shown meanwhile.
+function refresh() {
+    const mine = ++refreshes;
+    const isWanted = () => mine === refreshes && chain.status === "live";
+    const learn = (what, question) => untilDone(question, { isWanted, onError: (error) => note(what, error) }).then(() => isWanted() && note(what, null));
+    const before = chain.head;
+    learn("the last block", () => learnHead(before));
+    learn("its chain", async () => (chain.chainId = num(await call("eth_chainId"))));
+    learn("its version", async () => (chain.client = await call("web3_clientVersion")));
+    learn("its accounts", async () => (chain.accounts = await optional([], "eth_accounts")));
+    learn("its methods", async () => (chain.isDev = "evm" in (await optional({}, "rpc_modules"))));
+    learn("its time", async () => setTime(num((await call("almanac_agendaBuckets", { buckets: 1 })).from.ms)));
     changed();
 }
+
+/// The last block; and whether the one that was shown before still is one.
+async function learnHead(before) {
+    const [block, same] = await Promise.all([call("eth_getBlockByNumber", "latest", false), before && call("eth_getBlockByNumber", hex(before.number), false)]);
+    if (before && same?.hash !== before.hash) {
+        chain.runs = [];
+        chain.history += 1;
+    }
+    chain.head = readHead(block);
+}
+
+const optional = (none, method) => call(method).catch((error) => {
+    if (error.code === NO_METHOD) return none;
+    throw error;
+});
 
 /// What a page asks the node for: its value, whether it is being asked for, and what went wrong. `depends` returns what
 /// the question is about, then what makes it worth asking again. One question is asked at a time, and the last value

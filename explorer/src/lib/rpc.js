@@ -1,7 +1,13 @@
 // One WebSocket to the node that served this page. Calls made while it is down wait for it, a while.
+import { untilDone } from "./retry.js";
 
 const CALL_PATIENCE_MS = 20_000;
-const RETRY_MS = [250, 500, 1_000, 2_000, 4_000];
+const RETRY_MS = [250, 500, 1_000, 2_000, 4_000, 8_000];
+/// A connection that lived this long was one. What breaks sooner counts as a failure: a node that accepts and closes at
+/// once would be asked four times a second, by every page that is open.
+const LIFE_MS_MIN = 5_000;
+/// A method that the node does not have.
+export const NO_METHOD = -32601;
 
 /// An error that the node answered with.
 export class RpcError extends Error {
@@ -20,11 +26,14 @@ export class Rpc {
     #unsent = [];
     #subscriptions = [];
     #failures = 0;
+    #openedAt = null;
     #onStatus;
+    #onProblem;
 
-    constructor(url, onStatus) {
+    constructor(url, { onStatus, onProblem = () => {} }) {
         this.#url = url;
         this.#onStatus = onStatus;
+        this.#onProblem = onProblem;
         this.#connect();
     }
 
@@ -51,20 +60,27 @@ export class Rpc {
         if (this.#socket?.readyState === WebSocket.OPEN) this.#begin(subscription);
     }
 
+    /// Begins a subscription, again and again if the node refuses it: without news the page would stand still.
     async #begin(subscription) {
-        try {
-            subscription.id = await this.call(subscription.method, ...subscription.params);
-            subscription.onBegin();
-        } catch {
-            // The connection broke, or the node has no such subscription; a new connection tries again.
-        }
+        const socket = this.#socket;
+        const what = `news of ${subscription.params[0]}`;
+        const isWanted = () => socket === this.#socket && socket.readyState === WebSocket.OPEN && !subscription.isMissing;
+        const onError = (error) => {
+            subscription.isMissing = error.code === NO_METHOD;
+            this.#onProblem(what, error);
+        };
+        const id = await untilDone(() => this.call(subscription.method, ...subscription.params), { isWanted, onError });
+        if (id === undefined) return;
+        subscription.id = id;
+        this.#onProblem(what, null);
+        subscription.onBegin();
     }
 
     #connect() {
         const socket = new WebSocket(this.#url);
         this.#socket = socket;
         socket.onopen = () => {
-            this.#failures = 0;
+            this.#openedAt = Date.now();
             this.#onStatus("live");
             for (const message of this.#unsent.splice(0)) socket.send(message.text);
             for (const subscription of this.#subscriptions) this.#begin(subscription);
@@ -84,8 +100,11 @@ export class Rpc {
             reject(new Error("the connection to the node broke"));
         }
         this.#onStatus("offline");
+        if (this.#openedAt !== null && Date.now() - this.#openedAt >= LIFE_MS_MIN) this.#failures = 0;
+        this.#openedAt = null;
         const wait = RETRY_MS[Math.min(this.#failures++, RETRY_MS.length - 1)];
-        setTimeout(() => this.#connect(), wait);
+        // All pages lose a node at the same moment: they do not come back at the same moment.
+        setTimeout(() => this.#connect(), wait * (0.75 + Math.random() / 2));
     }
 
     #receive(message) {
