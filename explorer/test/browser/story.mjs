@@ -21,6 +21,7 @@ try {
     await step("three people sign, the last one pays", signatures);
     await step("subscribe, charge, fail, resume, stop", subscriptions);
     await step("text from the chain is only shown", hostile);
+    await step("a chain that goes back", goesBack);
     await step("every page, by axe", everyPage);
     await step("a wallet of the browser signs", browserWallet);
     await step("the page of a validator", validator);
@@ -272,6 +273,23 @@ async function hostile() {
     assert.equal(await page.evaluate(() => window.hacked), undefined);
     assert.equal(await page.locator("main img").count(), 0);
     none(troubles, "hostile text");
+    await page.close();
+}
+
+/// After evm_revert another schedule has the id of one that was shown: nothing of the old one is shown for it.
+async function goesBack() {
+    const target = node.accounts[1];
+    const snapshot = await node.call("evm_snapshot");
+    const { page, troubles } = await open("#/");
+    const due = page.getByRole("region", { name: "Due", exact: true });
+    const order = (data) => job(node, { target, data, wait: 5 }).then(({ logs }) => logs[0].topics[1]);
+    const before = await order("0xaaaaaaaa");
+    await due.getByText("Call 0xaaaaaaaa").waitFor();
+    await node.call("evm_revert", snapshot);
+    assert.equal(await order("0xbbbbbbbb"), before, "the id is used again");
+    await due.getByText("Call 0xbbbbbbbb").waitFor();
+    assert.equal(await due.getByText("Call 0xaaaaaaaa").count(), 0);
+    none(troubles, "a chain that goes back");
     await page.close();
 }
 
