@@ -95,6 +95,7 @@ export function interval(seconds) {
 
 /// "in 7 s", "3 min ago".
 export function relative(ms, now) {
+    if (!iso(ms)) return "beyond all calendars";
     const seconds = (ms - now) / 1_000;
     if (Math.abs(seconds) < 1) return "now";
     return seconds > 0 ? `in ${duration(seconds)}` : `${duration(-seconds)} ago`;
@@ -108,15 +109,34 @@ export function countdown(ms) {
     return (days ? `${grouped(days)} day${days > 1 ? "s" : ""} ` : "") + clock.join(":");
 }
 
+/// The last moment that a Date knows, in the year 275760. A contract may name any number.
+const TIME_MS_MAX = 8.64e15;
+
+const BEYOND = "after the year 275760";
+
+/// A moment as ISO 8601, or null if it is beyond all calendars.
+export const iso = (ms) => (Math.abs(ms) <= TIME_MS_MAX ? new Date(ms).toISOString() : null);
+
 /// 09:00:00 today, and with its date on another day. UTC.
 export function clockTime(ms, now) {
-    const iso = new Date(ms).toISOString();
-    const time = iso.slice(11, 19);
-    return iso.slice(0, 10) === new Date(now).toISOString().slice(0, 10) ? time : `${iso.slice(0, 10)} ${time}`;
+    const text = iso(ms);
+    if (!text) return BEYOND;
+    const time = text.slice(11, 19);
+    const date = text.slice(0, text.indexOf("T"));
+    return iso(now)?.startsWith(`${date}T`) ? time : `${date} ${time}`;
 }
 
 export function fullTime(ms) {
-    return new Date(ms).toISOString().replace("T", " ").replace(/\.?0*Z$/, " UTC");
+    return iso(ms)?.replace("T", " ").replace(/\.?0*Z$/, " UTC") ?? BEYOND;
+}
+
+/// Characters that turn the direction of what follows, or are not seen at all: with them a text can look like another.
+const DECEIVING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+
+/// A text that a stranger chose: without what deceives the eye, and not longer than it can be read.
+export function tame(text, most = 500) {
+    const clean = String(text ?? "").slice(0, most * 2).replace(DECEIVING, "");
+    return clean.length > most ? `${clean.slice(0, most)}…` : clean;
 }
 
 export function shortHex(text, head = 6, tail = 4) {
@@ -136,5 +156,5 @@ export function plural(count, one, many = `${one}s`) {
 export function reason(error) {
     if (!error) return "";
     if (error.code === -32601) return "this node does not serve that";
-    return error.shortMessage ?? error.message ?? String(error);
+    return tame(error.shortMessage ?? error.message ?? String(error));
 }
