@@ -228,7 +228,11 @@ async function signatures() {
 async function subscriptions() {
     // Ten tokens every hour, and an allowance for one charge only.
     const { token, contract, customer, merchant } = await subscribe(node, { interval: 3_600, charges: 6, allowance: 12 });
-    const { page, troubles } = await open(`#/subscriptions?account=${customer}`);
+    // A link may name any contract: what has other code is not believed.
+    const { page, troubles } = await open(`#/subscriptions?account=${customer}&contract=${token}`);
+    await page.getByText("does not have the code of contracts/Subscriptions.sol").waitFor();
+    await page.goto(`${node.url}/#/subscriptions?account=${customer}`);
+    await page.reload();
     const list = page.getByRole("region", { name: "Subscriptions", exact: true });
     await list.getByText("0 of 6 charges made").waitFor();
     await page.getByRole("button", { name: "+1 hour" }).click();
