@@ -1,6 +1,7 @@
 // Decodes calls, events and errors of our own contracts. What is decoded is shown as text: it may hold anything.
 import abis from "virtual:abi";
 import { decode } from "../lib/abi.js";
+import { tame } from "../lib/format.js";
 
 const functions = new Map();
 const events = new Map();
@@ -39,8 +40,8 @@ export function decodeError(data) {
     const item = errors.get(data.slice(0, 10));
     const args = item && attempt(item.inputs, data.slice(10));
     if (!item || !args) return `reverted with ${data.slice(0, 10)}`;
-    if (item.name === "Error") return args[0].value;
-    return `${item.name}(${args.map(({ name, value }) => (name ? `${name} ${value}` : value)).join(", ")})`;
+    if (item.name === "Error") return tame(args[0].value);
+    return tame(`${item.name}(${args.map(({ name, value }) => (name ? `${name} ${value}` : value)).join(", ")})`);
 }
 
 function attempt(inputs, data) {
@@ -54,11 +55,11 @@ function attempt(inputs, data) {
 /// What the node said about a failure, shorter and with the names of errors that it does not know.
 export function readable(text) {
     if (!text) return "";
-    return text.replace(/^execution reverted: /, "").replace(/custom error (0x[0-9a-f]{8})/, (whole, selector) => errors.get(selector)?.name ?? whole);
+    return tame(text).replace(/^execution reverted: /, "").replace(/custom error (0x[0-9a-f]{8})/, (whole, selector) => errors.get(selector)?.name ?? whole);
 }
 
 /// What an error of the node means, with its revert data in words.
 export function explain(error) {
     const data = typeof error?.data === "string" ? decodeError(error.data) : null;
-    return data ?? error?.message ?? String(error);
+    return data ?? tame(error?.message ?? String(error));
 }

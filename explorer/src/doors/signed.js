@@ -1,7 +1,7 @@
 // Hedera's schedule service: transactions that wait for signatures.
 import abis from "virtual:abi";
 import { decode, encodeCall } from "../lib/abi.js";
-import { big, gwei, num, plural } from "../lib/format.js";
+import { big, gwei, num, plural, tame } from "../lib/format.js";
 import { decodeCall } from "./decode.js";
 import { callsOf, whatOf } from "./what.js";
 
@@ -75,7 +75,7 @@ export const infoCall = (schedule) => ({ to: address, data: encodeCall(functions
 export function readInfo(answer) {
     const [, { value: info }] = decode(functions.getScheduleInfo.outputs, answer);
     const [{ value: body }] = decode([BODY], info.transactionBody);
-    return { memo: body.memo, payer: info.payerAccountID === NOBODY ? info.creatorAccountID : info.payerAccountID };
+    return { memo: tame(body.memo), payer: info.payerAccountID === NOBODY ? info.creatorAccountID : info.payerAccountID };
 }
 
 export const runTopics = [events.ScheduleExecuted.topic];

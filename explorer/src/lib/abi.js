@@ -26,8 +26,43 @@ export function encode(inputs, args) {
 
 /// Values of the types, from hex data. Throws where the data is not an encoding of them.
 export function decode(inputs, data) {
-    const hex = data.replace(/^0x/, "");
-    return decodeTuple(inputs, hex, 0).map((value, index) => ({ ...inputs[index], value }));
+    const source = new Source(data.replace(/^0x/, ""));
+    return decodeTuple(inputs, source, 0).map((value, index) => ({ ...inputs[index], value }));
+}
+
+/// Most values of one answer: more are not read by anybody.
+const ITEMS_MAX = 10_000;
+
+/// Hex digits, of which each is read once: an encoding whose pointers lead to the same place again and again would grow
+/// to many times its size.
+class Source {
+    #hex;
+    #bytesLeft;
+    #itemsLeft = ITEMS_MAX;
+
+    constructor(hex) {
+        this.#hex = hex;
+        this.#bytesLeft = hex.length / 2;
+    }
+
+    get size() {
+        return this.#hex.length / 2;
+    }
+
+    read(at, bytes) {
+        const digits = this.#hex.slice(at * 2, (at + bytes) * 2);
+        if (digits.length !== bytes * 2) throw new Error("the data is too short");
+        this.#bytesLeft -= bytes;
+        if (this.#bytesLeft < 0) throw new Error("the data is read more than once");
+        return digits;
+    }
+
+    /// Makes room for the items of a list, before any of them is made.
+    expect(count, bytesEach) {
+        this.#itemsLeft -= count;
+        if (this.#itemsLeft < 0) throw new Error(`more than ${ITEMS_MAX} values`);
+        if (count * bytesEach > this.#bytesLeft) throw new Error("the data is too short");
+    }
 }
 
 function isArray(type) {
@@ -127,52 +162,48 @@ export function hexOf(bytes) {
     return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function decodeTuple(inputs, hex, base) {
+function decodeTuple(inputs, source, base) {
     let at = base;
     return inputs.map((input) => {
-        const place = isDynamic(input) ? base + numberAt(hex, at) : at;
+        const place = isDynamic(input) ? base + numberAt(source, at) : at;
         at += headSize(input);
-        return decodeValue(input, hex, place);
+        return decodeValue(input, source, place);
     });
 }
 
-function wordAt(hex, at) {
-    const digits = hex.slice(at * 2, at * 2 + 64);
-    if (digits.length !== 64) throw new Error("the data is too short");
-    return digits;
-}
-
-function numberAt(hex, at) {
-    const number = BigInt(`0x${wordAt(hex, at)}`);
-    if (number > BigInt(hex.length)) throw new Error("the data points behind its end");
+function numberAt(source, at) {
+    const number = BigInt(`0x${source.read(at, WORD)}`);
+    if (number > BigInt(source.size)) throw new Error("the data points behind its end");
     return Number(number);
 }
 
-function decodeValue(input, hex, at) {
+function decodeValue(input, source, at) {
     const array = isArray(input.type);
-    if (array) {
-        const count = array[2] === "" ? numberAt(hex, at) : Number(array[2]);
-        const items = Array.from({ length: count }, () => ({ ...input, type: array[1] }));
-        return decodeTuple(items, hex, array[2] === "" ? at + WORD : at);
-    }
+    if (array) return decodeList({ ...input, type: array[1] }, array[2], source, at);
     const { type } = input;
     if (type === "tuple") {
-        const values = decodeTuple(input.components, hex, at);
+        const values = decodeTuple(input.components, source, at);
         return Object.fromEntries(input.components.map((part, index) => [part.name || index, values[index]]));
     }
-    if (type === "bytes" || type === "string") {
-        const size = numberAt(hex, at);
-        const digits = hex.slice((at + WORD) * 2, (at + WORD + size) * 2);
-        if (digits.length !== size * 2) throw new Error("the data is too short");
-        if (type === "bytes") return `0x${digits}`;
-        return new TextDecoder().decode(Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16)));
-    }
-    const digits = wordAt(hex, at);
+    if (type === "bytes" || type === "string") return decodeBytes(type, source, at);
+    const digits = source.read(at, WORD);
     if (type === "bool") return BigInt(`0x${digits}`) !== 0n;
     if (type === "address") return `0x${digits.slice(24)}`;
     if (/^bytes\d+$/.test(type)) return `0x${digits.slice(0, Number(type.slice(5)) * 2)}`;
     const number = BigInt(`0x${digits}`);
     return type.startsWith("int") ? BigInt.asIntN(256, number) : number;
+}
+
+function decodeList(item, length, source, at) {
+    const count = length === "" ? numberAt(source, at) : Number(length);
+    source.expect(count, headSize(item));
+    return decodeTuple(Array.from({ length: count }, () => item), source, length === "" ? at + WORD : at);
+}
+
+function decodeBytes(type, source, at) {
+    const digits = source.read(at + WORD, numberAt(source, at));
+    if (type === "bytes") return `0x${digits}`;
+    return new TextDecoder().decode(Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16)));
 }
 
 /// `charge(uint256,address)` as name and types, or an error that says what is wrong.
