@@ -5,6 +5,8 @@ const known = new Map();
 
 /// The text of a document as tokens, by its path below /docs/ without its ending.
 export function document(path) {
+    // A path comes from a link: it names a document, and nothing else that the node serves.
+    if (!/^[\w-]+(\.[\w-]+)*(\/[\w-]+(\.[\w-]+)*)*$/.test(path)) return Promise.reject(new Error("there is no such page"));
     if (!known.has(path)) {
         const asked = fetch(`/docs/${path}.md`).then(async (response) => {
             if (!response.ok) throw new Error(response.status === 404 ? `there is no page ${path}` : `HTTP ${response.status}`);

@@ -1,11 +1,10 @@
-// The page in the address: #/schedule/2-1-0?tab=runs.
+// The page in the address, and how to go to another.
+import { parseHash } from "./hash.js";
 
 export const route = $state({ path: [], query: {} });
 
 function read() {
-    const [path, query = ""] = window.location.hash.replace(/^#\/?/, "").split("?");
-    route.path = path.split("/").filter(Boolean).map(decodeURIComponent);
-    route.query = Object.fromEntries(new URLSearchParams(query));
+    Object.assign(route, parseHash(window.location.hash));
 }
 
 read();
