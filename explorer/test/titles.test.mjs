@@ -40,7 +40,7 @@ test("one call says its value beside its name", async () => {
 test("every call is shown with sender, receiver, exact value and data", async () => {
     const calls = [call(ALICE, BOB, 1n), call(ALICE, MALLORY, 5_000n * 10n ** 18n + 7n), call(BOB, MALLORY, 0n, "0x12345678deadbeef")];
     const text = await sources.html("ui/Calls.svelte", { calls });
-    for (const part of [`title="${BOB}"`, `title="${MALLORY}"`, "5000.000000000000000007", "wei", "0x12345678deadbeef"]) assert.ok(text.includes(part), `${part} is missing: ${text}`);
+    for (const part of [`title="${BOB}"`, `title="${MALLORY}"`, `>${MALLORY}<`, "5,000.000000000000000007", "wei", "0x12345678deadbeef"]) assert.ok(text.includes(part), `${part} is missing: ${text}`);
     assert.equal(text.match(/<li/g).length, 3);
 });
 
