@@ -26,7 +26,7 @@ globalThis.WebSocket = class {
         this.onmessage({ data: JSON.stringify({ id: this.sent.at(-1).id, ...message }) });
     }
 };
-const { Rpc } = await import("../src/lib/rpc.js");
+const { Rpc, isPassing } = await import("../src/lib/rpc.js");
 const settle = async () => {
     for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
 };
@@ -82,5 +82,22 @@ test("a subscription that is refused once begins later, and the reason is told",
     socket.onmessage({ data: JSON.stringify({ method: "eth_subscription", params: { subscription: "0x1", result: 7 } }) });
     assert.deepEqual(told, [7]);
     assert.deepEqual(problems, [["news of newHeads", "too many requests"], ["news of newHeads", null]]);
+    mock.timers.reset();
+});
+
+test("what the node is too busy for, or was not reached for, may be asked again", async () => {
+    sockets.length = 0;
+    const rpc = new Rpc("ws://node", { onStatus() {} });
+    const [socket] = sockets;
+    socket.open();
+    const failed = (answer) => {
+        const asked = rpc.call("eth_chainId").then(assert.fail, (error) => error);
+        answer();
+        return asked;
+    };
+    const refused = (code) => failed(() => socket.answer({ error: { code, message: "no" } }));
+    assert.deepEqual([isPassing(await refused(-32005)), isPassing(await refused(-32602)), isPassing(new TypeError("ours"))], [true, false, false]);
+    mock.timers.enable({ apis: ["setTimeout"] });
+    assert.equal(isPassing(await failed(() => socket.close())), true);
     mock.timers.reset();
 });

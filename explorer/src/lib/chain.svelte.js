@@ -1,6 +1,6 @@
 // What the node has told: the store that every page reads. Fed by one WebSocket.
 import { untrack } from "svelte";
-import { NO_METHOD, Rpc, nodeUrl } from "./rpc.js";
+import { NO_METHOD, Rpc, isPassing, nodeUrl } from "./rpc.js";
 import { untilDone } from "./retry.js";
 import { big, hex, num, reason } from "./format.js";
 
@@ -175,12 +175,20 @@ const optional = (none, method) => call(method).catch((error) => {
 
 /// What a page asks the node for: its value, whether it is being asked for, and what went wrong. `depends` returns what
 /// the question is about, then what makes it worth asking again. One question is asked at a time, and the last value
-/// stays meanwhile so that nothing jumps; only another subject begins with nothing.
+/// stays meanwhile so that nothing jumps; only another subject begins with nothing. What the node is too busy for is
+/// asked again, with longer and longer pauses.
 export function ask(depends, question) {
     const answer = $state({ value: undefined, error: null, isLoading: true });
     let version = 0;
     let subject;
     let isAsking = false;
+    let failures = 0;
+    let later = null;
+    let isGone = false;
+    $effect(() => () => {
+        isGone = true;
+        clearTimeout(later);
+    });
     $effect(() => {
         const [about] = depends();
         version += 1;
@@ -200,12 +208,22 @@ export function ask(depends, question) {
             try {
                 const value = await question();
                 if (about === subject) [answer.value, answer.error] = [value, null];
+                failures = 0;
             } catch (error) {
                 if (about === subject) answer.error = error;
+                if (isPassing(error)) askLater();
             }
             if (about === subject) answer.isLoading = false;
         }
         isAsking = false;
+    }
+    function askLater() {
+        clearTimeout(later);
+        if (isGone) return;
+        later = setTimeout(() => {
+            version += 1;
+            run();
+        }, 1_000 * 2 ** Math.min(failures++, 4));
     }
     return answer;
 }

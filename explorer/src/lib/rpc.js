@@ -18,6 +18,15 @@ export class RpcError extends Error {
     }
 }
 
+/// The node was not reached, or not in time.
+class Unreached extends Error {}
+
+/// The code of everything that the node has too much of at the moment.
+const LIMITED = -32005;
+
+/// Whether the same question may be answered later.
+export const isPassing = (error) => error instanceof Unreached || error?.code === LIMITED;
+
 export class Rpc {
     #url;
     #socket = null;
@@ -37,14 +46,14 @@ export class Rpc {
         this.#connect();
     }
 
-    /// Calls a method. Rejects with an `RpcError`, or with an `Error` if the node is not reached in time.
+    /// Calls a method. Rejects with an `RpcError`, or with `Unreached`.
     call(method, ...params) {
         return new Promise((resolve, reject) => {
             const id = this.#nextId++;
             const timer = setTimeout(() => {
                 this.#calls.delete(id);
                 this.#unsent = this.#unsent.filter((message) => message.id !== id);
-                reject(new Error(`no answer to ${method} within ${CALL_PATIENCE_MS / 1000} s`));
+                reject(new Unreached(`no answer to ${method} within ${CALL_PATIENCE_MS / 1000} s`));
             }, CALL_PATIENCE_MS);
             this.#calls.set(id, { resolve, reject, timer });
             const message = { id, text: JSON.stringify({ jsonrpc: "2.0", id, method, params }) };
@@ -97,7 +106,7 @@ export class Rpc {
             if (unsent.has(id)) continue;
             clearTimeout(timer);
             this.#calls.delete(id);
-            reject(new Error("the connection to the node broke"));
+            reject(new Unreached("the connection to the node broke"));
         }
         this.#onStatus("offline");
         if (this.#openedAt !== null && Date.now() - this.#openedAt >= LIFE_MS_MIN) this.#failures = 0;
