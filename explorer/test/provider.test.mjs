@@ -53,7 +53,7 @@ test("a wallet that says yes and stays elsewhere does not sign", async () => {
     const { provider, methods } = wallet({ knows: [1, 31_337], stays: true });
     await assert.rejects(sendBy(provider, {}, here), /the wallet is on chain 1, this page shows chain 31337/);
     assert.ok(!methods().includes("eth_sendTransaction"));
-    await assert.rejects(sendBy(provider, {}, { ...here, chainId: null }), /has not told/);
+    await assert.rejects(sendBy(provider, {}, { ...here, chainId: null }), /has not reported/);
 });
 
 test("the wallet before is not heard any more", () => {

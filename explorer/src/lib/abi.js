@@ -123,12 +123,12 @@ function encodeValue(input, value) {
 
 function encodeBool(value) {
     const isTrue = ["true", "1"].includes(String(value));
-    if (!isTrue && !["false", "0"].includes(String(value))) throw new Error(`${value || "nothing"} is no bool: write true or false`);
+    if (!isTrue && !["false", "0"].includes(String(value))) throw new Error(`${value || "nothing"} is not a bool: write true or false`);
     return word(isTrue ? 1n : 0n);
 }
 
 function encodeAddress(value) {
-    if (!/^0x[0-9a-fA-F]{40}$/.test(value)) throw new Error(`${value || "nothing"} is no address: it has 0x and 40 hex digits`);
+    if (!/^0x[0-9a-fA-F]{40}$/.test(value)) throw new Error(`${value || "nothing"} is not an address: it has 0x and 40 hex digits`);
     return value.slice(2).toLowerCase().padStart(64, "0");
 }
 
@@ -141,7 +141,7 @@ function encodeFixed(type, value) {
 
 function encodeNumber(type, value) {
     // BigInt reads nothing and spaces as 0.
-    if (typeof value !== "bigint" && !/^(-?\d+|0x[0-9a-fA-F]+)$/.test(value)) throw new Error(`${value || "nothing"} is no number for ${type}`);
+    if (typeof value !== "bigint" && !/^(-?\d+|0x[0-9a-fA-F]+)$/.test(value)) throw new Error(`${value || "nothing"} is not a number for ${type}`);
     const number = BigInt(value);
     const bits = BigInt(type.replace(/\D/g, ""));
     const [min, max] = type.startsWith("u") ? [0n, (1n << bits) - 1n] : [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n];
@@ -154,7 +154,7 @@ function encodeBytes(digits) {
 }
 
 function hexDigits(value) {
-    if (!/^0x([0-9a-fA-F]{2})*$/.test(value)) throw new Error(`${value || "nothing"} is no hex data: it has 0x and pairs of hex digits`);
+    if (!/^0x([0-9a-fA-F]{2})*$/.test(value)) throw new Error(`${value || "nothing"} is not hex data: it has 0x and pairs of hex digits`);
     return value.slice(2).toLowerCase();
 }
 
@@ -212,6 +212,6 @@ export function parseSignature(text) {
     if (!match) throw new Error("write a signature such as charge(uint256), with types and without spaces");
     const types = match[2].trim() ? match[2].split(",").map((type) => type.trim()) : [];
     const whole = types.map((type) => type.replace(/^(u?int)(?=\[|$)/, "$1256"));
-    for (const type of whole) if (!isType(type)) throw new Error(`${type || "nothing"} is no type that this form knows`);
+    for (const type of whole) if (!isType(type)) throw new Error(`${type || "nothing"} is not a type that this form knows`);
     return { name: match[1], inputs: whole.map((type) => ({ type })), signature: `${match[1]}(${whole.join(",")})` };
 }

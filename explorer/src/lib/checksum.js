@@ -3,7 +3,7 @@
 /// Throws if an address in the text has capital letters that do not fit. `keccak` takes and gives hex with 0x.
 export async function checkAddresses(text, keccak) {
     for (const [address] of text.matchAll(/\b0x[0-9a-fA-F]{40}\b/g)) {
-        if (!(await hasChecksum(address, keccak))) throw new Error(`${address} has a typing error: its capital letters do not fit it`);
+        if (!(await hasChecksum(address, keccak))) throw new Error(`${address} has a wrong checksum (EIP-55): look for a typing error`);
     }
 }
 

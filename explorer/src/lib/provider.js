@@ -10,7 +10,7 @@ const codeOf = (error) => (error?.data?.originalError?.code ?? error?.code);
 
 /// Brings the wallet to the chain of the page, and makes sure that it is there.
 export async function bringTo(provider, { chainId, origin }) {
-    if (!chainId) throw new Error("the node has not told which chain this is");
+    if (!chainId) throw new Error("the node has not reported its chain id yet");
     if ((await chainOf(provider)) !== chainId) await change(provider, { chainId, origin });
     const now = await chainOf(provider);
     if (now !== chainId) throw new Error(`the wallet is on chain ${now}, this page shows chain ${chainId}`);
