@@ -39,3 +39,8 @@ export function waitsFor({ parties, signers }, account) {
     const holds = ({ account: party, key }) => party === account || leavesOf(marked(keyTree(key), signers)).some(({ id, isSatisfied }) => id === account && !isSatisfied);
     return missing.some(holds);
 }
+
+/// The accounts for which the signature of an account counts: itself, and those of whose keys it holds one.
+export function heldBy({ parties }, account) {
+    return parties.filter(({ account: party, key }) => party === account || leavesOf(keyTree(key)).some(({ id }) => id === account)).map((party) => party.account);
+}
