@@ -36,7 +36,7 @@ export type Run = { run: number; time: Date; success: boolean; error: string | n
 
 export type AgendaEntry = { id: string; idNumber: bigint; lane: Lane; due: Date; door: string; owner: Address; target: Address };
 
-export type ScheduleFilter = { owner?: Address; target?: Address; status?: Status; lane?: Lane; cursor?: string; limit?: number };
+export type ScheduleFilter = { owner?: Address; target?: Address; status?: Status; lane?: Lane; order?: "oldest" | "newest"; cursor?: string; limit?: number };
 
 /** What an order that is not sent yet would do. */
 export type Preview = {
@@ -140,7 +140,7 @@ export function calendarActions(client: Client) {
     return {
         /** A schedule, also one that has ended; null if there was none. */
         getSchedule,
-        /** A page of schedules, oldest first. */
+        /** A page of schedules by creation, oldest first unless `order` says otherwise. */
         listSchedules: async (filter: ScheduleFilter = {}) => {
             const { schedules, cursor } = await ask("almanac_listSchedules", filter);
             return { schedules: (schedules as Json[]).map(schedule), cursor: cursor as string | null };

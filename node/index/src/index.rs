@@ -382,7 +382,7 @@ impl Index {
         self.0.store.ask(|view| schedules::known(view, id))
     }
 
-    /// Up to `limit` schedules that match a filter, by creation, after the one with the id `after`. A page can
+    /// Up to `limit` schedules that match a filter, in its order, after the one with the id `after`. A page can
     /// be shorter although more match, because the rows read are bounded. Continue from its `next`.
     pub fn schedules(
         &self,

@@ -10,9 +10,10 @@ use alloy_primitives::{Address, TxHash};
 use std::ops::RangeInclusive;
 
 /// Which end of the range comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
     /// Oldest first.
+    #[default]
     Ascending,
     /// Newest first.
     Descending,

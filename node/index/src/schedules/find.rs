@@ -75,9 +75,15 @@ pub(crate) fn find(
     looked_at_max: usize,
 ) -> Result<SchedulePage, Fault> {
     let mut page = SchedulePage { schedules: Vec::new(), next: None };
-    let Some(from) = after.map_or(Some(0), |after| after.0.checked_add(1)) else { return Ok(page) };
+    let (all, past) = (0..=u64::MAX, after.map(|after| after.0));
+    let wanted = match (filter.order, past) {
+        (_, None) => Some(all),
+        (Direction::Ascending, Some(past)) => past.checked_add(1).map(|from| from..=u64::MAX),
+        (Direction::Descending, Some(past)) => past.checked_sub(1).map(|to| 0..=to),
+    };
+    let Some(wanted) = wanted else { return Ok(page) };
     let mut last = after;
-    for (looked_at, id) in candidates(view, filter, ScheduleId(from)).enumerate() {
+    for (looked_at, id) in candidates(view, filter, &wanted).enumerate() {
         // At least one, so that every page makes progress.
         if page.schedules.len() == limit || looked_at == looked_at_max.max(1) {
             page.next = last;
@@ -95,23 +101,23 @@ pub(crate) fn find(
     Ok(page)
 }
 
-/// The schedules from an id on: of the filter's owner, else of its target, else of its door and status, else with its
+/// The schedules with ids in a range, in the filter's order: of the filter's owner, else of its target, else of its door and status, else with its
 /// status, else all.
 fn candidates<'v>(
     view: &'v View<'_>,
     filter: &ScheduleFilter,
-    from: ScheduleId,
+    ids: &RangeInclusive<u64>,
 ) -> Box<dyn Iterator<Item = Result<ScheduleId, Fault>> + 'v> {
     let status = filter.status.or(filter.due.as_ref().map(|_| ScheduleStatus::Pending));
     let list = filter.owner.map(List::Owner).or(filter.target.map(List::Target));
     let list = list.or(filter.door.zip(status).map(|(door, status)| List::Door(door, status)));
     let list = list.or(status.map(List::Status));
-    let last = ScheduleId(u64::MAX);
+    let (first, last) = (ScheduleId(*ids.start()), ScheduleId(*ids.end()));
     let rows = match list {
-        Some(list) => view.range(Table::ScheduleLists, &listed(&list, from)..=&listed(&list, last)),
-        None => view.range(Table::Schedules, &from.0.to_be_bytes()..=&last.0.to_be_bytes()),
+        Some(list) => view.range(Table::ScheduleLists, &listed(&list, first)..=&listed(&list, last)),
+        None => view.range(Table::Schedules, &first.0.to_be_bytes()..=&last.0.to_be_bytes()),
     };
-    Box::new(rows.map(|row: Result<Row, Fault>| Ok(ScheduleId(rows::height_of(&row?.0)?))))
+    Box::new(filter.order.of(rows).map(|row: Result<Row, Fault>| Ok(ScheduleId(rows::height_of(&row?.0)?))))
 }
 
 impl ScheduleFilter {

@@ -15,7 +15,7 @@ pub(crate) use find::{body, find, known, runs_of};
 pub(crate) use from_state::{add_living, living};
 pub(crate) use write::{add, take_back};
 
-use crate::block::Location;
+use crate::{block::Location, participants::Direction};
 use alloy_primitives::Address;
 use almanac_primitives::{Lane, ScheduleId, TimestampMs, Wei};
 use almanac_schedule::{
@@ -178,12 +178,14 @@ pub struct ScheduleFilter {
     pub door: Option<Door>,
     /// When their next run is due; excludes schedules without one.
     pub due: Option<RangeInclusive<TimestampMs>>,
+    /// Which come first, by creation.
+    pub order: Direction,
 }
 
 /// A page of the schedules that match a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedulePage {
-    /// The schedules, by creation.
+    /// The schedules, by creation, in the filter's order.
     pub schedules: Vec<KnownSchedule>,
     /// The id to continue after; `None` if there are no more.
     pub next: Option<ScheduleId>,

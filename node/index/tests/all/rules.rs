@@ -3,8 +3,8 @@
 use crate::support::{Chain, Plan, apply, keeping, key, schedules::paged, someone, topic, value};
 use alloy_primitives::{Address, B256};
 use almanac_index::{
-    ApplyError, IndexConfig, LogFilter, LogsError, OpenError, Parties, RevertError, ScheduleFilter,
-    ScheduleStatus,
+    ApplyError, Direction, IndexConfig, LogFilter, LogsError, OpenError, Parties, RevertError,
+    ScheduleFilter, ScheduleStatus,
 };
 use almanac_primitives::{Lane, ScheduleId, StateChange, StateDiff, StateRead as _, TimestampMs};
 use almanac_schedule::record::Door;
@@ -336,6 +336,16 @@ fn a_page_of_schedules_looks_at_so_many_and_says_from_where_to_go_on() {
     let index = chain.rebuilt(keeping(u64::MAX));
     let last = index.schedules(&ScheduleFilter::default(), None, 10).unwrap().schedules[4].schedule.id;
     assert_eq!(index.schedules(&ScheduleFilter::default(), Some(last), 10).unwrap().schedules, []);
+    let newest = ScheduleFilter { order: Direction::Descending, ..ScheduleFilter::default() };
+    for filter in [ScheduleFilter::default(), rare, of_door(Door::Cron)] {
+        let mut turned = paged(&index, &filter, 2);
+        turned.reverse();
+        let filter = ScheduleFilter { order: Direction::Descending, ..filter };
+        for limit in [1, 2, 10] {
+            assert_eq!(paged(&index, &filter, limit), turned, "{filter:?}");
+        }
+    }
+    assert_eq!(index.schedules(&newest, Some(ScheduleId(0)), 10).unwrap().next, None);
     let end = ScheduleId(u64::MAX);
     assert_eq!(index.schedules(&ScheduleFilter::default(), Some(end), 10).unwrap().next, None);
 }

@@ -1,7 +1,7 @@
 //! Parses request parameters, with errors that say what is allowed.
 
 use crate::{bounds::ALMANAC_PAGE_MAX, error, types::Number};
-use almanac_index::ScheduleStatus;
+use almanac_index::{Direction, ScheduleStatus};
 use almanac_primitives::{ScheduleId, TimestampMs};
 pub use almanac_proof::LaneName;
 use almanac_schedule::record::Door;
@@ -113,6 +113,24 @@ impl From<StatusName> for ScheduleStatus {
             StatusName::Failed => Self::Failed,
             StatusName::Cancelled => Self::Cancelled,
             StatusName::Exhausted => Self::Exhausted,
+        }
+    }
+}
+
+/// Which end comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum DirectionName {
+    #[default]
+    Oldest,
+    Newest,
+}
+
+impl From<DirectionName> for Direction {
+    fn from(name: DirectionName) -> Self {
+        match name {
+            DirectionName::Oldest => Self::Ascending,
+            DirectionName::Newest => Self::Descending,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `almanac_getRuns`: the past runs of a schedule.
 
-use super::params;
+use super::params::{self, DirectionName};
 use crate::{
     answer::{Answer, Room},
     error,
@@ -28,14 +28,6 @@ pub(super) struct Wanted {
     limit: Option<Number>,
     /// By default the oldest first.
     order: Option<DirectionName>,
-}
-
-/// Which end comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum DirectionName {
-    Oldest,
-    Newest,
 }
 
 /// A page of the runs of a schedule.
@@ -66,9 +58,10 @@ pub(super) fn page(view: &View, id: ScheduleId, wanted: &Wanted) -> RpcResult<Ru
     let limit = params::limit(wanted.limit)?;
     let cursor = wanted.cursor.as_deref().map(read_cursor).transpose()?;
     let (first, last) = (Location::first_of(0), Location::last_of(u64::MAX));
-    let (order, range) = match wanted.order.unwrap_or(DirectionName::Oldest) {
-        DirectionName::Oldest => (Direction::Ascending, cursor.map_or(first, after)..=last),
-        DirectionName::Newest => (Direction::Descending, first..=cursor.map_or(last, before)),
+    let order = Direction::from(wanted.order.unwrap_or_default());
+    let range = match order {
+        Direction::Ascending => cursor.map_or(first, after)..=last,
+        Direction::Descending => first..=cursor.map_or(last, before),
     };
     // Find one more than is returned, to know whether there is a next page.
     let mut found = view.index.runs_of(id, &range, order, limit + 1).map_err(error::internal)?;

@@ -2,7 +2,7 @@
 
 use super::{
     market::{MarketView, RpcMarket},
-    params::{self, DoorName, Id, LaneName, StatusName},
+    params::{self, DirectionName, DoorName, Id, LaneName, StatusName},
 };
 use crate::{
     error,
@@ -293,6 +293,8 @@ pub(super) struct Wanted {
     due_from: Option<Number>,
     /// Its next run is then or earlier, in milliseconds since 1970.
     due_to: Option<Number>,
+    /// By creation; by default the oldest first.
+    order: Option<DirectionName>,
     /// What the page before answered, to continue.
     cursor: Option<Id>,
     /// Length of the page, 1 to 100; by default 20.
@@ -323,6 +325,7 @@ pub(super) fn list(view: &View, wanted: &Wanted) -> RpcResult<SchedulesPage> {
         lane: wanted.lane.map(Into::into),
         door: wanted.door.map(|DoorName(door)| door),
         due: times(wanted.due_from, wanted.due_to)?,
+        order: wanted.order.unwrap_or_default().into(),
     };
     let after = wanted.cursor.map(|Id(id)| id);
     let page = view.index.schedules(&filter, after, limit).map_err(error::internal)?;

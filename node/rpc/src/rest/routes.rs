@@ -79,6 +79,7 @@ pub(crate) struct Field {
 
 pub(super) const LANES: &[&str] = &["reserved", "cron", "market", "spare", "signed"];
 pub(super) const DOORS: &[&str] = &["cron", "callback", "market", "signed"];
+const ORDERS: &[&str] = &["oldest", "newest"];
 pub(super) const STATUSES: &[&str] =
     &["pending", "quarantined", "succeeded", "failed", "cancelled", "exhausted"];
 
@@ -169,6 +170,7 @@ pub(crate) const ROUTES: &[Route] = &[
             field("door", "door", Form::Choice(DOORS), "Through which door it was made"),
             field("due_from", "dueFrom", ANY, "Due at this millisecond or later"),
             field("due_to", "dueTo", ANY, "Due at this millisecond or earlier"),
+            field("order", "order", Form::Choice(ORDERS), "Which come first"),
             CURSOR,
             LIMIT,
         ],
