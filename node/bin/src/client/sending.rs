@@ -2,11 +2,13 @@
 
 use super::{
     node::NodeArgs,
-    output::{OutputArgs, print},
+    output::{Facts, OutputArgs, print},
     prompt,
+    words::chain_words,
 };
 use crate::send::{KeyArgs, submit};
-use almanac_primitives::{NativeCall, keys::SecretKey};
+use alloy_primitives::Address;
+use almanac_primitives::{Chain, NativeCall, keys::SecretKey};
 use clap::Args;
 use serde_json::Value;
 
@@ -29,6 +31,14 @@ pub(crate) struct SendingArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// How every read-back begins: whose money it is, and on which chain. A wrong key or node shows here.
+pub(crate) fn sender_facts(sender: Address, chain: &Chain) -> Facts {
+    let mut facts = Facts::default();
+    facts.add("from", sender.to_string());
+    facts.add("chain", chain_words(chain));
+    facts
 }
 
 impl SendingArgs {

@@ -1,6 +1,6 @@
 //! Spans, times and counts in words.
 
-use almanac_primitives::{DurationMs, TimestampMs, params::SECOND_MS};
+use almanac_primitives::{Chain, DurationMs, TimestampMs, params::SECOND_MS};
 use almanac_proof::time::iso;
 
 /// Units with one length, the longest first: name and seconds.
@@ -34,6 +34,11 @@ pub(crate) fn how_often(seconds: u64) -> String {
 /// "1 run", "12 runs".
 pub(crate) fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Which chain: two may have the same id, and only one begins with this block.
+pub(crate) fn chain_words(chain: &Chain) -> String {
+    format!("{}, which begins with block {}", chain.id, chain.genesis)
 }
 
 /// How far a time is from another, roughly: "in 2 h", "3 min ago".

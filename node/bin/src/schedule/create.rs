@@ -11,13 +11,13 @@ use crate::{
         node::{NodeArgs, quantity, text},
         output::{Colour, Facts},
         rhythm::{Plan, parse_rhythm},
-        sending::SendingArgs,
+        sending::{SendingArgs, sender_facts},
         words::{counted, date, distance, how_often},
     },
-    span::coins,
+    span::{coins, gwei},
 };
 use alloy_primitives::{Address, Bytes, U256, hex};
-use almanac_primitives::{ScheduleId, TimestampMs, Wei};
+use almanac_primitives::{Chain, ScheduleId, TimestampMs, Wei};
 use almanac_proof::time::RpcTime;
 use anyhow::bail;
 use clap::{ArgGroup, Args};
@@ -113,9 +113,10 @@ fn create(args: &OrderArgs, plan: Plan, now: TimestampMs) -> anyhow::Result<()> 
     };
     let wanted = Wanted { owner: key.leaf().account(), target: args.to, input, plan };
     let order = order::order(node, &args.door, &wanted)?;
-    let preview = preview(node, &wanted, &order)?;
-    let mut told = described(&wanted, &order, &preview);
-    if !args.sending.agree("Send it?", || read_back(args, &wanted, &order, &preview, now), &told)? {
+    let (preview, chain) = (preview(node, &wanted, &order)?, node.chain()?);
+    let mut told = described(&wanted, &order, &preview, &chain);
+    let read_back = || read_back(args, &wanted, &order, &preview, &chain, now);
+    if !args.sending.agree("Send it?", read_back, &told)? {
         return Ok(());
     }
     let receipt = args.sending.submit(&key, order.calls)?;
@@ -139,39 +140,82 @@ fn preview(node: &NodeArgs, wanted: &Wanted, order: &Order) -> anyhow::Result<Va
 }
 
 /// What will happen, in plain words.
-fn read_back(args: &OrderArgs, wanted: &Wanted, order: &Order, preview: &Value, now: TimestampMs) -> String {
-    let mut facts = Facts::default();
+fn read_back(
+    args: &OrderArgs,
+    wanted: &Wanted,
+    order: &Order,
+    preview: &Value,
+    chain: &Chain,
+    now: TimestampMs,
+) -> String {
+    let mut facts = sender_facts(wanted.owner, chain);
     let what = match &args.method {
         Some(method) => format!("{method} with {}", list_or(&args.arguments, "no arguments")),
         None => counted(wanted.input.len() as u64, "byte") + " of data",
     };
     facts.add("call", format!("{} · {what}", wanted.target));
-    facts.add("when", rhythm(&wanted.plan));
-    facts.add("first run", format!("{} ({})", date(wanted.plan.first()), distance(wanted.plan.first(), now)));
-    let next: Vec<String> = (1..4).filter_map(|n| wanted.plan.nth(n)).map(date).collect();
+    if !order.value.is_zero() {
+        facts.add("pays", pays(wanted, order));
+    }
+    add_times(&mut facts, &wanted.plan, now);
+    facts.add("gas", format!("{} for each run", order.gas));
+    if let Some(bid) = order.bid {
+        facts.add("bid", format!("at most {} per gas", gwei(bid)));
+    }
+    facts.add("a run costs", run_cost(order));
+    facts.add("paid in", paid(wanted, order));
+    if order.sent() > order.paid {
+        let sent = coins(Wei(order.sent()));
+        facts.add("sent", format!("{sent}; what is above the fee of its block returns at once"));
+    }
+    facts.add("tried now", tried(preview));
+    facts.text()
+}
+
+fn add_times(facts: &mut Facts, plan: &Plan, now: TimestampMs) {
+    facts.add("when", rhythm(plan));
+    facts.add("first run", format!("{} ({})", date(plan.first()), distance(plan.first(), now)));
+    let next: Vec<String> = (1..4).filter_map(|n| plan.nth(n)).map(date).collect();
     if !next.is_empty() {
         facts.add("then", next.join(", "));
     }
-    if let Some(last) =
-        wanted.plan.count().filter(|count| *count > 4).and_then(|count| wanted.plan.nth(count - 1))
-    {
+    if let Some(last) = plan.count().filter(|count| *count > 4).and_then(|count| plan.nth(count - 1)) {
         facts.add("last run", date(last));
     }
-    facts.add("gas", format!("{} for each run", order.gas));
-    facts.add("a run costs", format!("at most {} at the fees of now", coins(Wei(order.run_cost))));
-    facts.add("paid in", paid(wanted, order));
+}
+
+/// What the target gets, which never returns.
+fn pays(wanted: &Wanted, order: &Order) -> String {
+    let (each, target) = (coins(Wei(order.value)), wanted.target);
+    match wanted.plan.count() {
+        Some(1) => format!("{each} to {target}"),
+        _ => {
+            format!("{each} to {target} with each run, {} altogether", coins(Wei(given_away(wanted, order))))
+        }
+    }
+}
+
+/// What all runs together give to the target.
+fn given_away(wanted: &Wanted, order: &Order) -> U256 {
+    order.value.saturating_mul(U256::from(wanted.plan.count().unwrap_or(1)))
+}
+
+fn run_cost(order: &Order) -> String {
+    let most = coins(Wei(order.run_cost));
+    match order.bid {
+        Some(_) => format!("at most {most} of gas"),
+        None => format!("at most {most} at the fees of now"),
+    }
+}
+
+/// How the first run would go now.
+fn tried(preview: &Value) -> String {
     let run = &preview["runs"][0];
-    facts.add(
-        "tried now",
-        match run["success"].as_bool() {
-            Some(true) => {
-                format!("the run succeeds, with {} gas", quantity(&run["gasUsed"]).unwrap_or_default())
-            }
-            Some(false) => Colour::Red.paint(&format!("the run fails: {}", text(&run["error"]))),
-            None => format!("no run: {}", text(&preview["waits"])),
-        },
-    );
-    facts.text()
+    match run["success"].as_bool() {
+        Some(true) => format!("the run succeeds, with {} gas", quantity(&run["gasUsed"]).unwrap_or_default()),
+        Some(false) => Colour::Red.paint(&format!("the run fails: {}", text(&run["error"]))),
+        None => format!("no run: {}", text(&preview["waits"])),
+    }
 }
 
 fn paid(wanted: &Wanted, order: &Order) -> String {
@@ -184,7 +228,15 @@ fn paid(wanted: &Wanted, order: &Order) -> String {
         }
         (super::CRON, None) => format!("{total}, enough for {runs} runs at the fees of now"),
         (super::CALLBACKS, _) => format!("{total}, the fee; half of it returns if you cancel"),
-        _ => format!("{total}, the deposit; the rest returns with the run"),
+        _ if order.value.is_zero() => format!("{total} for gas; the rest returns with the run"),
+        _ => {
+            let given = given_away(wanted, order);
+            let gas = coins(Wei(order.paid.saturating_sub(given)));
+            format!(
+                "{total}: {} for the target, and {gas} for gas, of which the rest returns",
+                coins(Wei(given))
+            )
+        }
     }
 }
 
@@ -208,7 +260,7 @@ fn list_or(items: &[String], none: &str) -> String {
     if items.is_empty() { none.to_owned() } else { items.join(", ") }
 }
 
-fn described(wanted: &Wanted, order: &Order, preview: &Value) -> Value {
+fn described(wanted: &Wanted, order: &Order, preview: &Value, chain: &Chain) -> Value {
     let (interval, times) = match &wanted.plan {
         Plan::Series { interval_seconds, times, .. } => (Some(*interval_seconds), *times),
         plan => (None, plan.count()),
@@ -217,7 +269,9 @@ fn described(wanted: &Wanted, order: &Order, preview: &Value) -> Value {
     let times_listed: Vec<RpcTime> = (0..64).filter_map(|n| wanted.plan.nth(n)).map(RpcTime::new).collect();
     json!({ "door": order.door.name(), "owner": wanted.owner, "target": wanted.target, "input": wanted.input,
         "gasLimit": order.gas, "intervalSeconds": interval, "times": times, "runs": times_listed,
-        "runCost": order.run_cost.to_string(), "paid": order.paid.to_string(), "preview": preview["runs"][0] })
+        "chainId": chain.id, "genesis": chain.genesis, "value": order.value.to_string(),
+        "bid": order.bid.map(|bid| bid.to_string()), "runCost": order.run_cost.to_string(),
+        "paid": order.paid.to_string(), "sent": order.sent().to_string(), "preview": preview["runs"][0] })
 }
 
 fn outcome(ids: &[ScheduleId]) -> String {

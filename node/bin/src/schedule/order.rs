@@ -103,6 +103,17 @@ pub(super) struct Order {
     pub(super) run_cost: U256,
     /// What is paid in, for all runs.
     pub(super) paid: U256,
+    /// What each run gives to its target.
+    pub(super) value: U256,
+    /// Most that a run pays per gas, where runs compete by price.
+    pub(super) bid: Option<U256>,
+}
+
+impl Order {
+    /// What leaves the account with the transaction. What a door does not take returns at once.
+    pub(super) fn sent(&self) -> U256 {
+        self.calls.iter().fold(U256::ZERO, |sum, call| sum.saturating_add(call.value))
+    }
 }
 
 /// Turns what is wanted into calls of the door.
@@ -219,7 +230,7 @@ fn cron(node: &NodeArgs, args: &DoorArgs, wanted: &Wanted, gas: u64) -> anyhow::
     };
     let calls: Vec<NativeCall> = series.iter().map(call).collect();
     let paid = share * U256::from(calls.len());
-    Ok(Order { door: DoorName::Cron, calls, gas, run_cost, paid })
+    Ok(Order { door: DoorName::Cron, calls, gas, run_cost, paid, value: U256::ZERO, bid: None })
 }
 
 fn callbacks(node: &NodeArgs, args: &DoorArgs, wanted: &Wanted, gas: u64) -> anyhow::Result<Order> {
@@ -244,7 +255,8 @@ fn callbacks(node: &NodeArgs, args: &DoorArgs, wanted: &Wanted, gas: u64) -> any
     };
     let calls: Vec<NativeCall> = wanted.plan.clone().into_dates()?.iter().map(call).collect();
     let paid = fee.saturating_mul(U256::from(calls.len()));
-    Ok(Order { door: DoorName::Callback, calls, gas: effort * EFFORT_GAS, run_cost: fee, paid })
+    let (gas, value) = (effort * EFFORT_GAS, U256::ZERO);
+    Ok(Order { door: DoorName::Callback, calls, gas, run_cost: fee, paid, value, bid: None })
 }
 
 /// What a callback costs in this second.
@@ -287,7 +299,8 @@ fn market(node: &NodeArgs, args: &DoorArgs, wanted: &Wanted, gas: u64) -> anyhow
     };
     let calls: Vec<NativeCall> = wanted.plan.clone().into_dates()?.iter().map(call).collect();
     let paid = deposit.saturating_mul(U256::from(calls.len()));
-    Ok(Order { door: DoorName::Market, calls, gas, run_cost: bid.saturating_mul(U256::from(gas)), paid })
+    let run_cost = bid.saturating_mul(U256::from(gas));
+    Ok(Order { door: DoorName::Market, calls, gas, run_cost, paid, value: args.value, bid: Some(bid) })
 }
 
 fn to_door(door: DoorName, value: U256, input: Vec<u8>) -> NativeCall {

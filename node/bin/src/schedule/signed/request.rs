@@ -7,7 +7,10 @@ use super::{
     terms::Terms,
     wording,
 };
-use crate::client::{output::Facts, words::date};
+use crate::client::{
+    output::Facts,
+    words::{chain_words, date},
+};
 use alloy_primitives::{B256, Bytes};
 use almanac_primitives::{
     Chain, ScheduleId,
@@ -108,7 +111,7 @@ impl Request {
             None => facts.add("you sign", format!("to delete schedule {}", self.schedule)),
         }
         facts.add("counts until", date(wording::second(self.deadline)));
-        facts.add("chain", format!("{}, which begins with block {}", self.chain.id, self.chain.genesis));
+        facts.add("chain", chain_words(&self.chain));
         facts
     }
 }

@@ -109,6 +109,8 @@ fn cli_03_the_other_doors() {
     let line = format!(
         "schedule every \"week on friday at 09:00 UTC, 2 times\" --to {SEVEN} --door market --value 0.5coins --dev-account 0"
     );
+    let dry = json_of(&node, &format!("{line} --dry-run"));
+    assert_eq!((&dry["value"], &dry["sent"]), (&json!("500000000000000000"), &dry["paid"]), "{dry}");
     compare("market", &node, &printed(&node, &format!("{line} --yes")));
     let listed = json_of(&node, "schedule list");
     let doors: Vec<_> =
