@@ -2,7 +2,10 @@
 
 use crate::http::{CallError, Endpoint};
 use alloy_primitives::{Address, B256, Bytes, U64, U256, hex};
-use almanac_primitives::{Chain, TimestampMs};
+use almanac_primitives::{
+    Chain, TimestampMs,
+    params::{PARAMETERS, Parameters},
+};
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use serde_json::{Value, json};
@@ -50,6 +53,19 @@ impl NodeArgs {
     /// Base fee of the next block.
     pub(crate) fn base_fee(&self) -> anyhow::Result<U256> {
         wei(&self.ask("eth_getBlockByNumber", &json!(["pending", false]))?["baseFeePerGas"])
+    }
+
+    /// What governance has set, after the last block.
+    pub(crate) fn parameters(&self) -> anyhow::Result<Parameters> {
+        let answer = self.ask("almanac_getParameters", &json!([]))?;
+        let mut parameters = Parameters::default();
+        for shown in answer.as_array().map(Vec::as_slice).unwrap_or_default() {
+            let known = PARAMETERS.iter().find(|parameter| shown["name"] == parameter.name);
+            if let Some(parameter) = known {
+                parameters.load(*parameter, quantity(&shown["value"])?);
+            }
+        }
+        Ok(parameters)
     }
 
     /// What a contract answers.

@@ -260,7 +260,7 @@ fn callbacks(node: &NodeArgs, args: &DoorArgs, wanted: &Wanted, gas: u64) -> any
 }
 
 /// What a callback costs in this second.
-pub(super) fn callback_fee(
+fn callback_fee(
     node: &NodeArgs,
     data: Bytes,
     timestamp: u64,

@@ -1,7 +1,7 @@
 //! `almanac schedule create`: a transaction that waits for signatures, read back before it is sent.
 
 use super::{
-    IScheduleService,
+    IScheduleService, booking,
     gathering::{Gathering, Parties},
     key_words::parse_key,
     outcome::After,
@@ -14,24 +14,21 @@ use crate::{
         call_data::call_data,
         moment::parse_moment,
         node::{NodeArgs, quantity, text},
-        output::{Colour, Facts},
-        sending::SendingArgs,
+        output::Colour,
+        sending::{SendingArgs, sender_facts},
         words::date,
     },
     http::CallError,
-    schedule::{
-        calls::{self, ICallbackScheduler::Priority},
-        order,
-    },
+    schedule::{calls, order},
     span::coins,
 };
 use alloy_primitives::{Address, Bytes, U256, hex};
 use alloy_sol_types::{SolCall as _, SolEvent as _};
 use almanac_primitives::{
-    ScheduleId, TimestampMs, Wei,
+    Chain, ScheduleId, TimestampMs, Wei,
     addresses::SCHEDULE_SERVICE,
     keys::{KeyTree, Leaf},
-    params::{EFFORT_GAS, SECOND_MS, SIGNED_MEMO_BYTES_MAX},
+    params::{CALL_VALUE_GAS, PARTY_GAS, SECOND_MS, SIGNED_MEMO_BYTES_MAX, SIGNED_RUN_GAS_LEAST},
     transaction_body::{BodyCall, TransactionBody},
 };
 use anyhow::{Context as _, bail, ensure};
@@ -130,13 +127,15 @@ pub(in crate::schedule) fn run(args: &CreateArgs) -> anyhow::Result<()> {
     let calls = read_calls(args, creator)?;
     let trial = Trial::run(node, &calls)?;
     let terms = terms(args, calls, &trial, now)?;
-    let paid = prepaid(node, &terms.body)?;
-    let order = Order { creator, terms, paid };
+    let parties = Parties::read(node, terms.accounts(creator), &[] as &[Bytes])?;
+    let paid = booking::price(node, &terms.body, &parties)?;
+    let mut order = Order { creator, chain: node.chain()?, terms, paid };
     let known = order.try_out(node)?;
-    let parties = match &known {
-        Some(known) => known.parties.clone(),
-        None => Parties::read(node, order.terms.accounts(creator), &[] as &[Bytes])?,
-    };
+    if known.is_some() {
+        // Its time is paid for already.
+        order.paid = U256::ZERO;
+    }
+    let parties = known.as_ref().map_or(parties, |known| known.parties.clone());
     // Who creates it signs by that.
     let own = Leaf::Secp256k1(creator);
     let parties = if parties.is_asked(own) { parties.with(own, Some(creator)) } else { parties };
@@ -149,7 +148,7 @@ pub(in crate::schedule) fn run(args: &CreateArgs) -> anyhow::Result<()> {
     let made = calls::made(&receipt, SCHEDULE_SERVICE, IScheduleService::ScheduleCreated::SIGNATURE_HASH);
     let id = made.first().copied().or_else(|| known.map(|known| known.id));
     let id = id.context("the transaction made no schedule")?;
-    let after = After::read(node, node.chain()?, id)?;
+    let after = After::read(node, order.chain, id)?;
     told["transactionHash"] = json!(calls::hash(&receipt));
     after.add_to(&mut told);
     args.sending
@@ -208,6 +207,7 @@ fn parse_call(text: &str, creator: Address) -> anyhow::Result<BodyCall> {
 
 /// The calls, tried now one after the other.
 struct Trial {
+    /// Of all together, nearly: what one call warms up is cheaper for the next one in a run.
     gas_used: u64,
     /// Which call fails, from 1 on, and why.
     failure: Option<(usize, String)>,
@@ -230,8 +230,9 @@ impl Trial {
         ensure!(results.len() == calls.len(), "the node answers {answer} instead of what the calls do");
         let mut gas_used: u64 = 0;
         let mut failure = None;
-        for (index, result) in results.iter().enumerate() {
-            gas_used = gas_used.saturating_add(quantity(&result["gasUsed"])?);
+        for (index, (call, result)) in calls.iter().zip(results).enumerate() {
+            let alone = quantity(&result["gasUsed"])?;
+            gas_used = gas_used.saturating_add(if index == 0 { alone } else { further_gas(call, alone) });
             if result["status"] != "0x1" && failure.is_none() {
                 failure = Some((index + 1, text(&result["error"]["message"])));
             }
@@ -249,12 +250,26 @@ impl Trial {
         Ok((self.gas_used + self.gas_used / 2).next_multiple_of(1_000))
     }
 
-    fn words(&self) -> String {
+    fn succeeds(&self, gas_limit: u64) -> bool {
+        self.failure.is_none() && self.gas_used <= gas_limit
+    }
+
+    fn words(&self, gas_limit: u64) -> String {
         match &self.failure {
+            None if self.gas_used > gas_limit => {
+                let used = self.gas_used;
+                Colour::Red.paint(&format!("it needs {used} gas, and has {gas_limit}: raise --gas"))
+            }
             None => format!("it succeeds, with {} gas", self.gas_used),
             Some((number, reason)) => Colour::Red.paint(&format!("call {number} fails: {reason}")),
         }
     }
+}
+
+/// What a call takes after others: tried alone it paid for a transaction of its own.
+fn further_gas(call: &BodyCall, alone: u64) -> u64 {
+    let value_gas = if call.value.is_zero() { 0 } else { CALL_VALUE_GAS };
+    alone.saturating_sub(SIGNED_RUN_GAS_LEAST).saturating_add(PARTY_GAS + value_gas)
 }
 
 fn terms(args: &CreateArgs, calls: Vec<BodyCall>, trial: &Trial, now: TimestampMs) -> anyhow::Result<Terms> {
@@ -300,20 +315,10 @@ fn execution_time(text: &str, now: TimestampMs) -> anyhow::Result<u64> {
     Ok(time.seconds())
 }
 
-/// What one that waits for its time costs when it is made: as much as a Medium callback.
-fn prepaid(node: &NodeArgs, body: &TransactionBody) -> anyhow::Result<U256> {
-    match body.wait_for_expiry {
-        true => {
-            let effort = body.gas_limit.div_ceil(EFFORT_GAS);
-            order::callback_fee(node, Bytes::new(), body.execution_time, Priority::Medium, effort)
-        }
-        false => Ok(U256::ZERO),
-    }
-}
-
 /// What is sent to the service.
 struct Order {
     creator: Address,
+    chain: Chain,
     terms: Terms,
     /// What its time costs now.
     paid: U256,
@@ -352,13 +357,14 @@ impl Order {
             "gasLimit": body.gas_limit, "maxFeePerGas": body.max_fee_per_gas.to_string(), "memo": body.memo,
             "nonce": body.nonce, "executionTime": body.execution_time, "waitForExpiry": body.wait_for_expiry,
             "payer": payer, "adminKey": admin_key, "round": round, "paid": self.paid.to_string(),
+            "sent": self.sent().to_string(), "chainId": self.chain.id, "genesis": self.chain.genesis,
             "waitsAs": known.map(|known| known.id.to_string()),
-            "preview": { "success": trial.failure.is_none(), "gasUsed": trial.gas_used,
+            "preview": { "success": trial.succeeds(body.gas_limit), "gasUsed": trial.gas_used,
                 "error": trial.failure.as_ref().map(|(_, reason)| reason) } })
     }
 
     fn read_back(&self, trial: &Trial, known: Option<&Gathering>, parties: &Parties) -> String {
-        let mut facts = Facts::default();
+        let mut facts = sender_facts(self.creator, &self.chain);
         wording::add_terms(&mut facts, &self.terms, Some(self.creator));
         facts.add(
             "expires",
@@ -372,11 +378,13 @@ impl Order {
                 "paid in",
                 format!("{} for its time; half of it returns if it expires", coins(Wei(self.paid))),
             );
+            let sent = coins(Wei(self.sent()));
+            facts.add("sent", format!("{sent}; what is above the price in its block returns at once"));
         }
         for (index, line) in parties.lines().into_iter().enumerate() {
             facts.add(if index == 0 { "after this" } else { "" }, line);
         }
-        facts.add("tried now", trial.words());
+        facts.add("tried now", trial.words(self.terms.body.gas_limit));
         if let Some(known) = known {
             facts.add("waits already", format!("as {}: your signature is added to it", known.id));
         }
@@ -419,5 +427,22 @@ mod tests {
             let error = format!("{:#}", parse_call(&bad, own).unwrap_err());
             assert!(error.contains(expected), "{bad}: {error}");
         }
+    }
+
+    /// A transaction with less gas than its calls take was told to succeed, and calls were counted as transactions.
+    #[test]
+    fn gas_is_that_of_one_run_and_compared_with_the_limit() {
+        let call = |value: u64| BodyCall {
+            from: Address::ZERO,
+            to: Address::ZERO,
+            value: U256::from(value),
+            data: Bytes::new(),
+        };
+        assert_eq!((further_gas(&call(0), 21_000), further_gas(&call(1), 21_000)), (2_600, 11_600));
+        assert_eq!(further_gas(&call(0), 43_174), 24_774);
+        let trial = Trial { gas_used: 168_000, failure: None };
+        assert_eq!((trial.succeeds(168_000), trial.succeeds(167_999)), (true, false));
+        assert_eq!(trial.words(168_000), "it succeeds, with 168000 gas");
+        assert_eq!(trial.words(150_000), "it needs 168000 gas, and has 150000: raise --gas");
     }
 }

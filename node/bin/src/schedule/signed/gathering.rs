@@ -14,7 +14,7 @@ use almanac_primitives::{
     keys::{KeyTree, Leaf},
     transaction_body::TransactionBody,
 };
-use almanac_schedule::signed::{Code, Consent, Counted, PartyKey, consent, is_required};
+use almanac_schedule::signed::{Code, Consent, Counted, PartyKey, consent, is_required, readiness_gas};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -131,6 +131,11 @@ impl Parties {
         let counted =
             signers.iter().map(|signer| read_signer(signer.as_ref())).collect::<anyhow::Result<_>>()?;
         Ok(Self { keys: parties, counted })
+    }
+
+    /// Gas of judging them at a second, by their present keys.
+    pub(super) fn readiness_gas(&self) -> u64 {
+        readiness_gas(self.keys.len(), self.keys.iter().map(PartyKey::leaves).sum())
     }
 
     /// Those that have not agreed yet.

@@ -7,6 +7,7 @@
 //!     a line or a file ──> Request ──> words, then a signature ──> a line or a file ──> signSchedule
 //! ```
 
+mod booking;
 pub(super) mod create;
 pub(super) mod delete;
 mod file;

@@ -296,3 +296,34 @@ fn cli_15_the_page_about_signatures_runs() {
     // Two payments of the page have been made.
     assert_eq!(node.balance(SEVEN).to_string(), (2 * COIN).to_string());
 }
+
+/// CLI-16: the price that is read back for a time is what the chain takes, with the keys of all who sign. It was that of
+/// the run alone: with eight accounts no flag led past the refusal.
+#[test]
+fn cli_16_a_time_costs_what_was_read_back() {
+    let node = chain();
+    let treasury = treasury(&node);
+    let people = node.result("eth_accounts", json!([]));
+    let pays = |n: usize| format!("--call \"from {} to {SEVEN} value 1\" ", people[n].as_str().unwrap());
+    let many: String = (1..8).map(pays).collect();
+    let at = "--at \"2026-12-01 09:00 UTC\" --max-fee 10gwei --dev-account 0";
+    for (calls, gas) in [
+        (format!("--to {SEVEN} --value 1"), 40_000),
+        (format!("--from {treasury} --to {SEVEN} --value 1"), 80_000),
+        (format!("--call \"to {SEVEN} value 1\" {many}"), 120_000),
+    ] {
+        let create = format!("schedule create {calls} --gas {gas} {at}");
+        let read = json_of(&node, &format!("{create} --dry-run"));
+        let text = printed(&node, &format!("{create} --dry-run"));
+        assert!(text.contains("what is above the price in its block returns at once"), "{text}");
+        assert!(text.contains("tried now   it succeeds, with "), "{text}");
+        let used = read["preview"]["gasUsed"].as_u64().unwrap();
+        assert!(used <= gas, "{used} gas of {gas}");
+        let made = json_of(&node, &format!("{create} --yes"));
+        let taken = node.result("almanac_getSchedule", json!([made["id"]]))["escrow"].clone();
+        let taken: alloy_primitives::U256 = serde_json::from_value(taken).unwrap();
+        assert_eq!(made["paid"], json!(taken.to_string()), "{made}");
+        // The same again pays nothing.
+        assert_eq!(json_of(&node, &format!("{create} --dry-run"))["sent"], "0");
+    }
+}
