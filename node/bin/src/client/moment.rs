@@ -19,6 +19,10 @@ pub(crate) enum MomentError {
         "LooksLikeMilliseconds: {0} is in the year {1} if it counts seconds: leave out the last three digits"
     )]
     LooksLikeMilliseconds(u64, u64),
+    #[error(
+        "TooFine: {0:?} counts milliseconds: words count whole seconds, and a date may have milliseconds"
+    )]
+    TooFine(String),
     #[error("LengthVaries: a {0} has no fixed length: name the date, such as \"2026-12-01 09:00 UTC\"")]
     LengthVaries(String),
     #[error("TimeTooFar: {0:?} is more than the chain can count")]
@@ -132,12 +136,15 @@ pub(crate) fn parse_span(text: &str) -> Result<Option<u64>, MomentError> {
             (Err(_), after) if matches!(*first, "a" | "an" | "one") && !after.is_empty() => {
                 (1, after[0], &after[1..])
             }
-            (Err(_), after) if words.len() == 1 => (1, *first, after),
+            // A letter alone is a number that was forgotten.
+            (Err(_), after) if words.len() == 1 && first.len() > 2 => (1, *first, after),
             _ => return Ok(None),
         };
-        let unit = unit.strip_suffix('s').unwrap_or(unit);
-        if matches!(unit, "month" | "year" | "quarter") {
-            return Err(MomentError::LengthVaries(unit.to_owned()));
+        if matches!(unit, "ms" | "msec" | "millisecond" | "milliseconds") {
+            return Err(MomentError::TooFine(text.to_owned()));
+        }
+        if let "month" | "months" | "year" | "years" | "quarter" | "quarters" = unit {
+            return Err(MomentError::LengthVaries(unit.trim_end_matches('s').to_owned()));
         }
         let Some(seconds) = unit_seconds(unit) else { return Ok(None) };
         let far = || MomentError::TimeTooFar(text.to_owned());
@@ -147,13 +154,14 @@ pub(crate) fn parse_span(text: &str) -> Result<Option<u64>, MomentError> {
     Ok((!words.is_empty()).then_some(sum))
 }
 
+/// By exact names: of "ms" without its last letter, minutes would be left.
 fn unit_seconds(unit: &str) -> Option<u64> {
     let unit = match unit {
-        "" | "sec" => "second",
-        "min" | "m" => "minute",
-        "h" | "hr" => "hour",
-        "d" => "day",
-        "w" => "week",
+        "s" | "sec" | "secs" | "seconds" => "second",
+        "m" | "min" | "mins" | "minutes" => "minute",
+        "h" | "hr" | "hrs" | "hours" => "hour",
+        "d" | "days" => "day",
+        "w" | "weeks" => "week",
         unit => unit,
     };
     UNITS.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| *seconds)
@@ -182,6 +190,9 @@ mod tests {
             ("In 90 seconds", 1_794_915_001 + 90),
             ("in a week", 1_794_915_001 + 604_800),
             ("in 2 d", 1_794_915_001 + 172_800),
+            ("in 5 s", 1_794_915_001 + 5),
+            ("in 5 m", 1_794_915_001 + 300),
+            ("in 3 mins", 1_794_915_001 + 180),
             ("today at 12:00 UTC", 1_794_916_800),
             ("tomorrow at 09:00 UTC", 1_794_992_400),
             // There it is the 18th already.
@@ -199,6 +210,16 @@ mod tests {
             ("soon", "TimeUnclear"),
             ("in", "TimeUnclear"),
             ("in two hours", "TimeUnclear"),
+            ("in s", "TimeUnclear"),
+            ("in m", "TimeUnclear"),
+            ("in h", "TimeUnclear"),
+            ("in 5 ss", "TimeUnclear"),
+            ("in 5 hs", "TimeUnclear"),
+            ("in 5 ds", "TimeUnclear"),
+            // Was read as 500 minutes.
+            ("in 500 ms", "TooFine: \"500 ms\" counts milliseconds"),
+            ("in 500 milliseconds", "TooFine"),
+            ("in ms", "TimeUnclear"),
             ("in 2 fortnights", "TimeUnclear"),
             ("2026-13-01 09:00 UTC", "TimeUnclear"),
             ("2026-02-29 09:00 UTC", "TimeUnclear"),
