@@ -9,7 +9,7 @@ pub(crate) fn confirm(question: &str, is_confirmed: bool) -> anyhow::Result<()> 
     if is_confirmed {
         return Ok(());
     }
-    if !stdin().is_terminal() {
+    if !is_answered() {
         bail!("NotConfirmed: nobody can answer here: pass --yes to send it, or --dry-run to only look");
     }
     let answer = ask(&format!("{question} [y/N] "))?;
@@ -17,6 +17,11 @@ pub(crate) fn confirm(question: &str, is_confirmed: bool) -> anyhow::Result<()> 
         "y" | "yes" => Ok(()),
         _ => bail!("nothing was sent"),
     }
+}
+
+/// Whether a person is there to answer.
+pub(crate) fn is_answered() -> bool {
+    stdin().is_terminal()
 }
 
 /// A line that is not shown while it is typed.

@@ -2,7 +2,7 @@
 
 use super::{
     node::NodeArgs,
-    output::{Facts, OutputArgs, print},
+    output::{Facts, OutputArgs, eprint, print},
     prompt,
     words::chain_words,
 };
@@ -33,6 +33,22 @@ pub(crate) struct SendingArgs {
     pub(crate) output: OutputArgs,
 }
 
+/// Where a read-back goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Output,
+    Errors,
+}
+
+/// Programs read standard output, and a person who is asked has to read it somewhere.
+fn place(is_json: bool, is_asked: bool) -> Option<Place> {
+    match (is_json, is_asked) {
+        (false, _) => Some(Place::Output),
+        (true, true) => Some(Place::Errors),
+        (true, false) => None,
+    }
+}
+
 /// How every read-back begins: whose money it is, and on which chain. A wrong key or node shows here.
 pub(crate) fn sender_facts(sender: Address, chain: &Chain) -> Facts {
     let mut facts = Facts::default();
@@ -49,8 +65,11 @@ impl SendingArgs {
         read_back: impl FnOnce() -> String,
         told: &Value,
     ) -> anyhow::Result<bool> {
-        if !self.output.is_json {
-            print(&read_back())?;
+        let is_asked = !self.is_dry && !self.is_confirmed && prompt::is_answered();
+        match place(self.output.is_json, is_asked) {
+            Some(Place::Output) => print(&read_back())?,
+            Some(Place::Errors) => eprint(&read_back()),
+            None => {}
         }
         if self.is_dry {
             let nothing = || "nothing was sent: leave out --dry-run to send it\n".to_owned();
@@ -64,5 +83,18 @@ impl SendingArgs {
     /// Sends calls as one transaction of the key's account, and waits for its receipt.
     pub(crate) fn submit(&self, key: &SecretKey, calls: Vec<NativeCall>) -> anyhow::Result<Value> {
         submit(&self.node, key, calls)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With --json a person at a terminal was asked "Send it?" without having seen what.
+    #[test]
+    fn nobody_is_asked_about_what_was_not_read_back() {
+        assert_eq!(place(true, true), Some(Place::Errors));
+        assert_eq!(place(true, false), None);
+        assert_eq!([place(false, true), place(false, false)], [Some(Place::Output); 2]);
     }
 }
