@@ -2,6 +2,7 @@
 
 use crate::{
     client::{
+        address::parse_address,
         node::{NodeArgs, quantity, text, wei},
         output::{Facts, OutputArgs},
     },
@@ -22,6 +23,7 @@ use serde_json::{Value, json};
   almanac account --key alice --json")]
 pub(crate) struct AccountArgs {
     /// Address [default: that of the key].
+    #[arg(value_parser = parse_address)]
     address: Option<Address>,
 
     #[command(flatten)]

@@ -6,7 +6,7 @@ mod file;
 mod finality;
 mod node;
 
-use crate::{http::Endpoint, private_file};
+use crate::{client::address::parse_address, http::Endpoint, private_file};
 use alloy_primitives::{Address, B256, BlockHash, TxHash, U256};
 use almanac_primitives::{ScheduleId, StateKey, TimestampMs, state::Meta};
 use almanac_proof::{LaneName, StateSubject, Subject};
@@ -53,7 +53,7 @@ pub(crate) struct GetArgs {
     datadir: Option<PathBuf>,
 
     /// Nonce, balance and code hash of an account; with --slot, a slot of its storage instead.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     account: Option<Address>,
 
     /// Number of the slot, decimal or 0x-hexadecimal.

@@ -2,6 +2,7 @@
 
 use crate::{
     client::{
+        address::parse_address,
         amount::parse_amount,
         moment::parse_span,
         output::{Colour, Facts},
@@ -45,15 +46,15 @@ The token's allowance and the subscription go into one transaction, all or nothi
 interval. --contract is an instance of contracts/Subscriptions.sol; anyone may deploy one.")]
 pub(crate) struct SubscribeArgs {
     /// Subscriptions contract.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     contract: Address,
 
     /// ERC-20 token to pay with.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     token: Address,
 
     /// Who is paid.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     merchant: Address,
 
     /// Smallest units of the token for each charge.

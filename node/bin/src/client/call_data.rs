@@ -1,5 +1,6 @@
 //! Calldata from a method and its arguments, as people write them.
 
+use super::address::check_addresses;
 use alloy_dyn_abi::{DynSolType, DynSolValue};
 use alloy_primitives::{Bytes, keccak256};
 
@@ -14,6 +15,8 @@ pub(crate) enum CallDataError {
     ArgumentCount { method: String, expected: usize, given: usize },
     #[error("ArgumentUnclear: {given:?} is no {expected}, which argument {number} of {method} is")]
     ArgumentUnclear { method: String, number: usize, given: String, expected: String },
+    #[error("{0} (argument {1} of {2})")]
+    WrongAddress(String, usize, String),
 }
 
 /// Encodes a call of `method`, a signature, with its arguments.
@@ -33,6 +36,10 @@ pub(crate) fn call_data(method: &str, arguments: &[String]) -> Result<Bytes, Cal
     }
     let mut values = Vec::with_capacity(types.len());
     for (index, (kind, text)) in types.iter().zip(arguments).enumerate() {
+        if kind.sol_type_name().contains("address") {
+            check_addresses(text)
+                .map_err(|error| CallDataError::WrongAddress(error, index + 1, compact.clone()))?;
+        }
         values.push(kind.coerce_str(text).map_err(|_| CallDataError::ArgumentUnclear {
             method: compact.clone(),
             number: index + 1,
@@ -68,6 +75,8 @@ mod tests {
             ("a(uint257)", &["5"], "MethodUnclear"),
             ("a b!(uint256)", &["5"], "MethodUnclear"),
             ("a(uint256)", &[], "ArgumentCount: a(uint256) takes 1 arguments, and 0"),
+            ("a(address)", &["0x70997970C51812dc3A010C7d01b50e0d17dc79C7"], "WrongChecksum: 0x7099"),
+            ("a(address[])", &["[0x70997970C51812dc3A010C7d01b50e0d17dc79C7]"], "WrongChecksum: 0x7099"),
             ("a(uint256)", &["five"], "ArgumentUnclear: \"five\" is no uint256, which argument 1"),
         ] {
             let error = encoded(method, arguments).unwrap_err().to_string();

@@ -1,5 +1,6 @@
 //! What the commands that talk to a running node share: questions, times, amounts, and how they print.
 
+pub(crate) mod address;
 pub(crate) mod amount;
 pub(crate) mod call_data;
 pub(crate) mod moment;

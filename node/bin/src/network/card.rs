@@ -2,6 +2,7 @@
 
 use super::{config::as_text, keys};
 use crate::{
+    client::address::parse_address,
     keystore::parse_name,
     private_file,
     regular_file::{self, CONFIG_BYTES_MAX},
@@ -43,7 +44,7 @@ pub(crate) struct WriteCard {
     #[arg(long, value_name = "HOST:PORT")]
     address: PeerAddress,
     /// Account that gets the tips of its blocks.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     fee_recipient: Address,
     /// File to write.
     #[arg(long, value_name = "FILE")]

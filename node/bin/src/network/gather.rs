@@ -9,7 +9,10 @@ use super::{
     card::Card,
     config::{self, NodeConfig, PeerConfig},
 };
-use crate::{client::amount::parse_amount, datadir, helpers, private_file, regular_file};
+use crate::{
+    client::{address::parse_address, amount::parse_amount},
+    datadir, helpers, private_file, regular_file,
+};
 use alloy_primitives::{Address, B256, U256, hex};
 use almanac_consensus::{Clock as _, SystemClock};
 use almanac_primitives::{
@@ -43,7 +46,7 @@ pub(crate) struct GatherNetwork {
     #[arg(long)]
     chain_id: u64,
     /// Account that may change the chain's parameters.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     governance: Address,
     /// Money of an account at the start, such as 0x7099…79C8=1000coins; may be repeated.
     #[arg(long = "allocate", value_name = "ADDRESS=AMOUNT", value_parser = parse_allocation)]
@@ -66,7 +69,8 @@ fn parse_allocation(text: &str) -> Result<(Address, U256), String> {
     let unclear =
         || format!("{text:?} is no allocation: write ADDRESS=AMOUNT, such as 0x7099…79C8=1000coins");
     let (account, amount) = text.split_once('=').ok_or_else(unclear)?;
-    Ok((account.trim().parse().map_err(|_| unclear())?, parse_amount(amount.trim())?))
+    let account = parse_address(account.trim()).map_err(|error| format!("{}: {error}", unclear()))?;
+    Ok((account, parse_amount(amount.trim())?))
 }
 
 /// Writes the network, and says what each operator does with it.

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     client::{
+        address::parse_address,
         call_data::call_data,
         moment::parse_moment,
         node::{NodeArgs, quantity, text},
@@ -69,7 +70,7 @@ pub(crate) struct EveryArgs {
 #[command(group(ArgGroup::new("what").args(["data", "method"])))]
 struct OrderArgs {
     /// Contract to call.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     to: Address,
 
     /// Method to call, with its types.

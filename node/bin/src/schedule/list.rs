@@ -2,6 +2,7 @@
 
 use super::describe;
 use crate::client::{
+    address::parse_address,
     node::{NodeArgs, text},
     output::{OutputArgs, Table},
 };
@@ -20,11 +21,11 @@ const PAGE: usize = 100;
   almanac schedule list --json")]
 pub(crate) struct ListArgs {
     /// Only those of this account.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     owner: Option<Address>,
 
     /// Only those that call this contract.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     target: Option<Address>,
 
     /// Only those with this status: pending, succeeded, failed, cancelled, exhausted, quarantined.

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     client::{
+        address::parse_address,
         amount::parse_amount,
         call_data::call_data,
         moment::parse_moment,
@@ -31,7 +32,7 @@ use almanac_primitives::{
     params::{CALL_VALUE_GAS, PARTY_GAS, SECOND_MS, SIGNED_MEMO_BYTES_MAX, SIGNED_RUN_GAS_LEAST},
     transaction_body::{BodyCall, TransactionBody},
 };
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
@@ -60,11 +61,11 @@ pub(crate) struct CreateArgs {
     call: Vec<String>,
 
     /// For a single call: account or contract to call or pay.
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "call")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "call", value_parser = parse_address)]
     to: Option<Address>,
 
     /// Whose money it is and who calls [default: the key's own account].
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "call")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "call", value_parser = parse_address)]
     from: Option<Address>,
 
     /// What goes with the call: wei, 3gwei, 0.1coins.
@@ -100,7 +101,7 @@ pub(crate) struct CreateArgs {
     admin: Option<KeyTree>,
 
     /// Who pays for the gas of the run, and has to sign too [default: who makes it].
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     payer: Option<Address>,
 
     /// Gas of all calls together [default: half more than they take now].
@@ -177,7 +178,7 @@ fn parse_call(text: &str, creator: Address) -> anyhow::Result<BodyCall> {
     };
     let address = |word: Option<&str>| -> anyhow::Result<Address> {
         let word = word.with_context(|| unclear("an address is missing"))?;
-        word.parse().with_context(|| unclear(&format!("{word:?} is no address")))
+        parse_address(word).map_err(|error| anyhow!(unclear(&error)))
     };
     let (mut from, mut to, mut value, mut data) = (creator, None, U256::ZERO, Bytes::new());
     let mut words = text.split_whitespace();

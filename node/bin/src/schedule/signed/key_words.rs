@@ -1,5 +1,6 @@
 //! Keys as people write and read them: `0x…`, `2 of 0x…, 0x…, 0x…`.
 
+use crate::client::address::check_addresses;
 use alloy_primitives::{Address, B256, Bytes};
 use almanac_primitives::keys::{KeyTree, Leaf};
 
@@ -14,6 +15,7 @@ pub(super) fn parse_key(text: &str) -> Result<KeyTree, String> {
             "KeyUnclear: {text:?} is no key: write an address, ed25519:0x…, \"2 of A, B, C\", or the bytes of a key"
         )
     };
+    check_addresses(text)?;
     let encoded: Vec<u8> = match text.split_once(" of ") {
         None => part(text.trim()).ok_or_else(unclear)?,
         Some((needed, list)) => {
@@ -98,6 +100,7 @@ mod tests {
             (format!("0 of {A}"), "KeyRefused"),
             (format!("2 of {A}, {A}"), "KeyRefused"),
             ("0x07".to_owned(), "KeyRefused"),
+            (format!("1 of {A}, 0x70997970C51812dc3A010C7d01b50e0d17dc79C7"), "WrongChecksum"),
         ] {
             let error = parse_key(&bad).unwrap_err();
             assert!(error.starts_with(name), "{bad}: {error}");

@@ -3,6 +3,7 @@
 use super::{SIGNED, gathering::Gathering, wording};
 use crate::{
     client::{
+        address::parse_address,
         node::{NodeArgs, text},
         output::{OutputArgs, Table},
     },
@@ -26,6 +27,7 @@ const PAGE: usize = 100;
 Shows what an account has to sign for itself, or as one of the keys of another account.")]
 pub(crate) struct WaitingArgs {
     /// Address [default: that of the key].
+    #[arg(value_parser = parse_address)]
     address: Option<Address>,
 
     /// Look at so many that wait at most, the oldest first.
