@@ -10,14 +10,18 @@ mod calls;
 mod draft;
 mod fill;
 mod outcome;
+mod read_back;
 mod signer;
 mod submit;
 
 use crate::{
     cli::parse_duration,
-    client::node::NodeArgs,
+    client::{
+        address::parse_address,
+        amount::{parse_amount, parse_price},
+        sending::SendingArgs,
+    },
     private_file,
-    proof::parse_number,
     regular_file::{self, TRANSACTION_BYTES_MAX},
 };
 use alloy_primitives::{Address, B256, Bytes, U256};
@@ -27,7 +31,7 @@ use calls::parse_call;
 use clap::{ArgGroup, Args};
 use draft::Draft;
 pub(crate) use signer::KeyArgs;
-use signer::SignerArgs;
+use signer::Role;
 use std::{io::Write as _, path::PathBuf};
 pub(crate) use submit::submit;
 
@@ -36,28 +40,25 @@ pub(crate) use submit::submit;
 #[command(
     group(ArgGroup::new("what").required(true).multiple(false).args(["to", "call", "calls", "file"])),
     after_help = "Examples:
-  almanac send --dev-account 0 --to 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 --value 1000
-  almanac send --key-file my.key --call 0x7099…79C8:5:0x --call 0x3C44…93BC:0:0xd09de08a
+  almanac send --dev-account 0 --to 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 --value 0.5coins
+  almanac send --key-file my.key --call 0x7099…79C8:5gwei:0x --call 0x3C44…93BC:0:0xd09de08a --yes
   almanac send --key alice --to 0x7099…79C8 --sequence
   almanac send --key-file my.key --to 0x7099…79C8 --fee-payer 0x3C44…93BC --out tx.json
   almanac send --key-file payer.key --file tx.json
-  almanac send --offline --chain-id 31337 --genesis 0x… --gas-limit 100000 --max-fee 3000000000 \\
+  almanac send --offline --chain-id 31337 --genesis 0x… --gas-limit 100000 --max-fee 3gwei \\
       --key-file my.key --to 0x7099…79C8 --out tx.json
 
 It is orderless: it waits for no other transaction, and expires. --sequence takes the account's next number instead.
-A transaction in a file may get further signatures: of the fee payer, or of other keys of the account."
+A transaction in a file may get further signatures: of the fee payer, or of other keys of the account.
+At a terminal it reads back and asks; in a pipe it sends without asking."
 )]
 pub(crate) struct SendCommand {
-    /// Where it goes.
-    #[command(flatten)]
-    node: NodeArgs,
-
     /// Account to call or pay.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     to: Option<Address>,
 
-    /// Wei that go to --to.
-    #[arg(long, value_name = "WEI", default_value = "0", value_parser = parse_number, requires = "to")]
+    /// What goes to --to: wei, 3gwei, 0.1coins.
+    #[arg(long, value_name = "AMOUNT", default_value = "0", value_parser = parse_amount, requires = "to")]
     value: U256,
 
     /// Calldata for --to.
@@ -76,12 +77,12 @@ pub(crate) struct SendCommand {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Who signs.
-    #[command(flatten)]
-    signer: SignerArgs,
+    /// For whom it signs [default: for the fee payer if the key is the payer's own, otherwise for the sender].
+    #[arg(long = "as", value_name = "WHO")]
+    role: Option<Role>,
 
     /// In whose name it acts, if not the key's own account.
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "file")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "file", value_parser = parse_address)]
     from: Option<Address>,
 
     /// Use the account's sequence number; without N, ask the node for the next.
@@ -97,19 +98,19 @@ pub(crate) struct SendCommand {
     expires_in: Option<DurationMs>,
 
     /// Account that pays for the gas. It has to sign, too.
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "file")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "file", value_parser = parse_address)]
     fee_payer: Option<Address>,
 
     /// Gas that it may use [default: as the node estimates].
     #[arg(long, value_name = "GAS", conflicts_with = "file")]
     gas_limit: Option<u64>,
 
-    /// Most wei per gas [default: twice the node's price].
-    #[arg(long, value_name = "WEI", conflicts_with = "file")]
+    /// Most that it pays per gas [default: twice the node's price].
+    #[arg(long, value_name = "AMOUNT", conflicts_with = "file", value_parser = parse_price)]
     max_fee: Option<u128>,
 
-    /// Most wei per gas above the base fee [default: as the node advises, offline 1000000000].
-    #[arg(long, value_name = "WEI", conflicts_with = "file")]
+    /// Most that it pays per gas above the base fee [default: as the node advises, offline 1gwei].
+    #[arg(long, value_name = "AMOUNT", conflicts_with = "file", value_parser = parse_price)]
     priority_fee: Option<u128>,
 
     /// Ask no node for anything. Needs --chain-id, --genesis, --gas-limit, --max-fee and --out.
@@ -132,23 +133,29 @@ pub(crate) struct SendCommand {
     #[arg(long = "no-wait", conflicts_with = "out")]
     is_not_waiting: bool,
 
-    /// Print one JSON object.
-    #[arg(long = "json")]
-    is_json: bool,
+    #[command(flatten)]
+    sending: SendingArgs,
 }
 
 /// Does what the command says.
 pub(crate) fn run(command: &SendCommand) -> anyhow::Result<()> {
-    let mut key = command.signer.key.read()?;
+    let mut key = command.sending.key.read()?;
     let mut draft = match &command.file {
         Some(path) => Draft::read(path)?,
         None => {
-            let named = key.map_or_else(|| command.signer.key.required(), Ok)?;
+            let named = key.map_or_else(|| command.sending.key.required(), Ok)?;
             fill::draft(command, key.insert(named))?
         }
     };
+    if !read_back::agree(command, &draft)? {
+        return Ok(());
+    }
+    if command.file.is_none() {
+        // A person may have read for longer than it is valid.
+        fill::expire_from_now(command, &mut draft)?;
+    }
     if let Some(key) = &key {
-        draft.sign(key, command.signer.role)?;
+        draft.sign(key, command.role)?;
     }
     match &command.out {
         Some(path) => write(command, &draft, path),
@@ -159,7 +166,7 @@ pub(crate) fn run(command: &SendCommand) -> anyhow::Result<()> {
 fn write(command: &SendCommand, draft: &Draft, path: &std::path::Path) -> anyhow::Result<()> {
     private_file::replace(path, draft.to_json()?.as_bytes())?;
     let missing = draft.missing();
-    let line = match command.is_json {
+    let line = match command.sending.output.is_json {
         true => serde_json::json!({ "file": path, "missing": missing }).to_string(),
         false if missing.is_empty() => format!("wrote {}: send it with --file", path.display()),
         false => format!("wrote {}: the {} still has to sign", path.display(), missing.join(" and the ")),

@@ -35,6 +35,12 @@ pub(crate) fn parse_amount(text: &str) -> Result<U256, String> {
         .ok_or_else(malformed)
 }
 
+/// Reads a price per gas, written as an amount.
+pub(crate) fn parse_price(text: &str) -> Result<u128, String> {
+    let price = parse_amount(text)?;
+    u128::try_from(price).map_err(|_| format!("PriceTooHigh: {text:?} per gas is above 2^128 wei"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +59,7 @@ mod tests {
             ("0.000000000000000001eth", 1),
         ] {
             assert_eq!(parse_amount(text), Ok(U256::from(wei)), "{text}");
+            assert_eq!(parse_price(text), Ok(wei.into()), "{text}");
         }
         for bad in [
             "",
@@ -69,5 +76,7 @@ mod tests {
         ] {
             assert!(parse_amount(bad).is_err(), "{bad}");
         }
+        assert_eq!(parse_price(&u128::MAX.to_string()), Ok(u128::MAX));
+        assert!(parse_price("340282366920938463463374607431768211456").is_err());
     }
 }

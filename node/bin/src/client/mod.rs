@@ -3,6 +3,7 @@
 pub(crate) mod address;
 pub(crate) mod amount;
 pub(crate) mod call_data;
+pub(crate) mod call_words;
 pub(crate) mod moment;
 pub(crate) mod network;
 pub(crate) mod node;

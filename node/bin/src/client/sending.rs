@@ -80,6 +80,19 @@ impl SendingArgs {
         Ok(true)
     }
 
+    /// The same for a command that scripts run without a flag: only a person is asked.
+    pub(crate) fn agree_at_terminal(
+        &self,
+        question: &str,
+        read_back: impl FnOnce() -> String,
+        told: &Value,
+    ) -> anyhow::Result<bool> {
+        match self.is_dry || self.is_confirmed || prompt::is_answered() {
+            true => self.agree(question, read_back, told),
+            false => Ok(true),
+        }
+    }
+
     /// Sends calls as one transaction of the key's account, and waits for its receipt.
     pub(crate) fn submit(&self, key: &SecretKey, calls: Vec<NativeCall>) -> anyhow::Result<Value> {
         submit(&self.node, key, calls)

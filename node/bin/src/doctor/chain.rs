@@ -169,7 +169,7 @@ pub(super) fn balance(node: &NodeArgs, account: Address) -> Check {
         Ok(balance) if balance.is_zero() => Check::broken(
             "balance",
             format!("{account} has nothing"),
-            "send it coins; on a developer chain: almanac send --dev-account 0 --to ADDRESS --value 1000000000000000000",
+            "send it coins; on a developer chain: almanac send --dev-account 0 --to ADDRESS --value 1coins",
         ),
         Ok(balance) => Check::well("balance", format!("{account} has {}", coins(Wei(balance)))),
         Err(error) => Check::broken("balance", format!("{error:#}"), "mend the node first"),

@@ -1,20 +1,27 @@
 //! Calls as flags and files have them.
 
-use crate::proof::parse_number;
+use crate::client::{address::parse_address, amount::parse_amount};
 use alloy_primitives::{Address, Bytes, U256};
 use almanac_primitives::NativeCall;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-/// A call in a file. Numbers are decimal or 0x-hexadecimal, as text: JSON's would lose digits.
+/// A call in a file. Amounts are text, as in flags: JSON's numbers would lose digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CallJson {
     /// Nothing creates a contract.
+    #[serde(default, deserialize_with = "read_address")]
     to: Option<Address>,
     #[serde(default = "zero")]
     value: String,
     #[serde(default)]
     data: Bytes,
+}
+
+/// People write these files too.
+fn read_address<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Option<Address>, D::Error> {
+    let text: Option<String> = Deserialize::deserialize(deserializer)?;
+    text.map(|text| parse_address(&text).map_err(D::Error::custom)).transpose()
 }
 
 fn zero() -> String {
@@ -27,7 +34,7 @@ impl CallJson {
     }
 
     pub(super) fn read(self) -> Result<NativeCall, String> {
-        Ok(NativeCall { to: self.to, value: parse_number(&self.value)?, input: self.data })
+        Ok(NativeCall { to: self.to, value: parse_amount(&self.value)?, input: self.data })
     }
 }
 
@@ -46,9 +53,9 @@ pub(super) fn parse_call(text: &str) -> Result<NativeCall, String> {
     }
     let to = match to {
         "" => None,
-        to => Some(to.parse().map_err(|_| format!("{to:?} is no address"))?),
+        to => Some(parse_address(to)?),
     };
-    let value = value.filter(|value| !value.is_empty()).map_or(Ok(U256::ZERO), parse_number)?;
+    let value = value.filter(|value| !value.is_empty()).map_or(Ok(U256::ZERO), parse_amount)?;
     let input: Bytes = match data {
         None | Some("") => Bytes::new(),
         Some(data) => data.parse().map_err(|_| format!("{data:?} is not hexadecimal"))?,
@@ -74,12 +81,21 @@ mod tests {
         for (text, expected) in [
             (format!("{to}"), call(Some(to), 0, &[])),
             (format!("{to}:5"), call(Some(to), 5, &[])),
+            (format!("{to}:2gwei"), call(Some(to), 2_000_000_000, &[])),
             (format!("{to}:0x10:0x0102"), call(Some(to), 16, &[1, 2])),
             (format!("{to}::0x01"), call(Some(to), 0, &[1])),
             (":0:0x6000".to_owned(), call(None, 0, &[0x60, 0])),
         ] {
             assert_eq!(parse_call(&text), Ok(expected), "{text}");
         }
+        let wrong = "0x70997970C51812dc3A010C7d01b50e0d17dc79C7";
+        assert!(parse_call(wrong).unwrap_err().starts_with("WrongChecksum"));
+        assert!(
+            read_calls(&format!(r#"[{{"to":"{wrong}"}}]"#))
+                .unwrap_err()
+                .to_string()
+                .contains("WrongChecksum")
+        );
         for bad in ["", ":5", "0x12:1", &format!("{to}:x"), &format!("{to}:1:0x0"), &format!("{to}:1:0x00:1")]
         {
             assert!(parse_call(bad).is_err(), "{bad}");

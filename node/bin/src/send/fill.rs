@@ -20,10 +20,7 @@ const PRIORITY_FEE: u128 = 1_000_000_000;
 
 /// The transaction that the flags describe, without signatures.
 pub(super) fn draft(command: &SendCommand, key: &SecretKey) -> anyhow::Result<Draft> {
-    let source = match (command.is_offline, command.chain_id, command.genesis) {
-        (true, Some(id), Some(genesis)) => Source::Offline(Chain { id, genesis }),
-        _ => Source::Node(&command.node),
-    };
+    let source = Source::of(command);
     let chain = source.chain()?;
     let sender = command.from.unwrap_or_else(|| key.leaf().account());
     let calls = named_calls(command)?;
@@ -53,7 +50,14 @@ pub(super) fn draft(command: &SendCommand, key: &SecretKey) -> anyhow::Result<Dr
     Ok(Draft { chain, transaction })
 }
 
-fn expiration(command: &SendCommand, kind: Kind, source: &Source<'_>) -> anyhow::Result<u64> {
+/// Counts its time from now on.
+pub(super) fn expire_from_now(command: &SendCommand, draft: &mut Draft) -> anyhow::Result<()> {
+    draft.transaction.expiration = expiration(command, draft.transaction.kind, &Source::of(command))?;
+    Ok(())
+}
+
+/// Seconds for which it is valid; `None` if it does not expire.
+pub(super) fn valid_for(command: &SendCommand, kind: Kind) -> anyhow::Result<Option<u64>> {
     let after = match (command.expires_in, kind) {
         (Some(after), Kind::Orderless) => {
             ensure!(
@@ -66,15 +70,31 @@ fn expiration(command: &SendCommand, kind: Kind, source: &Source<'_>) -> anyhow:
         }
         (Some(after), Kind::Sequence) => after,
         (None, Kind::Orderless) => EXPIRES_IN,
-        (None, Kind::Sequence) => return Ok(0),
+        (None, Kind::Sequence) => return Ok(None),
     };
-    Ok(source.now()?.saturating_add(after.0.div_ceil(1_000)))
+    Ok(Some(after.0.div_ceil(1_000)))
+}
+
+fn expiration(command: &SendCommand, kind: Kind, source: &Source<'_>) -> anyhow::Result<u64> {
+    match valid_for(command, kind)? {
+        Some(seconds) => Ok(source.now()?.saturating_add(seconds)),
+        None => Ok(0),
+    }
 }
 
 /// Who knows the chain.
 pub(super) enum Source<'a> {
     Node(&'a NodeArgs),
     Offline(Chain),
+}
+
+impl<'a> Source<'a> {
+    fn of(command: &'a SendCommand) -> Self {
+        match (command.is_offline, command.chain_id, command.genesis) {
+            (true, Some(id), Some(genesis)) => Self::Offline(Chain { id, genesis }),
+            _ => Self::Node(&command.sending.node),
+        }
+    }
 }
 
 impl Source<'_> {

@@ -1,10 +1,16 @@
 //! Sends a transaction, waits for its receipt, and prints what became of it.
 
-use super::{SendCommand, draft::Draft};
-use crate::client::node::{NodeArgs, quantity};
+use super::{
+    SendCommand,
+    draft::Draft,
+    read_back::{expiry_words, kind_words, numbered_calls},
+};
+use crate::{
+    client::node::{NodeArgs, quantity},
+    span::coins,
+};
 use alloy_primitives::{TxHash, U256};
-use almanac_primitives::{NativeTransaction, TimestampMs, native::Kind};
-use almanac_proof::time::iso;
+use almanac_primitives::{NativeTransaction, Wei};
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use std::{
@@ -21,12 +27,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Sends it. An error if the node refuses it, or if it failed in its block.
 pub(super) fn send(command: &SendCommand, draft: &Draft) -> anyhow::Result<()> {
     let (encoded, hash) = draft.encoded()?;
-    command.node.ask("eth_sendRawTransaction", &json!([encoded]))?;
+    let node = &command.sending.node;
+    node.ask("eth_sendRawTransaction", &json!([encoded]))?;
     let receipt = match command.is_not_waiting {
         true => Value::Null,
-        false => wait(&command.node, hash)?,
+        false => wait(node, hash)?,
     };
-    let text = match command.is_json {
+    let text = match command.sending.output.is_json {
         true => json!({ "hash": hash, "receipt": receipt }).to_string() + "\n",
         false => told(&draft.transaction, hash, &receipt)?,
     };
@@ -70,16 +77,10 @@ fn told(transaction: &NativeTransaction, hash: TxHash, receipt: &Value) -> anyho
     if let Some(payer) = transaction.fee_payer {
         line("fee payer", &payer);
     }
-    let number = match transaction.kind {
-        Kind::Sequence => format!("sequence number {}", transaction.nonce),
-        Kind::Orderless => format!("orderless, nonce {}", transaction.nonce),
-    };
-    let expires = TimestampMs(transaction.expiration.saturating_mul(1_000));
-    match transaction.expiration {
-        0 => line("kind", &number),
-        _ => line("kind", &format!("{number}, expires {}", iso(expires))),
+    line("kind", &(kind_words(transaction) + &expiry_words(transaction)));
+    for (name, words) in numbered_calls(&transaction.calls) {
+        line(&name, &words);
     }
-    line("calls", &transaction.calls.len());
     if receipt.is_null() {
         return Ok(text);
     }
@@ -88,7 +89,7 @@ fn told(transaction: &NativeTransaction, hash: TxHash, receipt: &Value) -> anyho
     line("block", &quantity(&receipt["blockNumber"])?);
     line("status", &if receipt["status"] == "0x1" { "success" } else { "failed" });
     line("gas used", &gas);
-    line("fee", &format!("{} wei", price.saturating_mul(U256::from(gas))));
+    line("fee", &coins(Wei(price.saturating_mul(U256::from(gas)))));
     if let Some(contract) = receipt["contractAddress"].as_str() {
         line("created", &contract);
     }
@@ -114,15 +115,16 @@ sent       0x0000000000000000000000000000000000000000000000000000000000000000
 from       0x0101010101010101010101010101010101010101
 fee payer  0x0202020202020202020202020202020202020202
 kind       orderless, nonce 9, expires 2027-01-15T08:00:00.000Z
-calls      2
+call 0     pays 0.000000000000000005 coins to 0x0707070707070707070707070707070707070707
+call 1     pays 0.000000000000000005 coins to 0x0707070707070707070707070707070707070707
 block      5
 status     success
 gas used   21000
-fee        42000 wei
+fee        0.000000000000042 coins
 ";
         assert_eq!(told(&batch, B256::ZERO, &receipt).unwrap(), expected);
         let single = native(sender, 3, vec![native_call(sender, 0, vec![])]);
         let shown = told(&single, B256::ZERO, &Value::Null).unwrap();
-        assert!(shown.ends_with("kind       sequence number 3\ncalls      1\n"), "{shown}");
+        assert!(shown.ends_with("kind       sequence number 3\ncall       pays 0 coins to 0x0101010101010101010101010101010101010101\n"), "{shown}");
     }
 }

@@ -39,17 +39,6 @@ pub(crate) struct KeyArgs {
     password: PasswordArgs,
 }
 
-/// Who signs for whom.
-#[derive(Clone, Debug, Args)]
-pub(super) struct SignerArgs {
-    #[command(flatten)]
-    pub(super) key: KeyArgs,
-
-    /// For whom it signs [default: for the fee payer if the key is the payer's own, otherwise for the sender].
-    #[arg(long = "as", value_name = "WHO")]
-    pub(super) role: Option<Role>,
-}
-
 /// For whom a key signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Role {

@@ -54,7 +54,8 @@ fn a_transaction_is_orderless_unless_it_has_a_number() {
     let node = Node::start(&[]);
     let output = sent(&node, &["--dev-account", "0", "--to", SEVEN, "--value", "5", "--nonce", "77"]);
     let lines: Vec<&str> = output.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
-    assert_eq!(lines, ["sent", "from", "kind", "calls", "block", "status", "gas", "fee"], "{output}");
+    assert_eq!(lines, ["sent", "from", "kind", "call", "block", "status", "gas", "fee"], "{output}");
+    assert!(output.contains(&format!("call       pays 0.000000000000000005 coins to {SEVEN}")), "{output}");
     assert!(output.contains("kind       orderless, nonce 77, expires 20"), "{output}");
     assert!(output.contains("status     success"), "{output}");
     assert_eq!(number(&node.result("eth_getTransactionCount", json!([ALICE, "latest"]))), 0);
@@ -68,6 +69,34 @@ fn a_transaction_is_orderless_unless_it_has_a_number() {
         assert_eq!(told["receipt"], node.receipt(&told["hash"]));
     }
     assert_eq!(node.balance(SEVEN), U256::from(5));
+}
+
+/// It neither read back nor took amounts, and an address with a wrong digit was paid.
+#[test]
+fn it_reads_back_what_goes_to_whom() {
+    let node = Node::start(&[]);
+    let to = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+    let payment = ["--dev-account", "0", "--to", to, "--value", "0.5coins", "--nonce", "7"];
+    let before = (node.height(), node.balance(BOB));
+    let dry = sent(&node, &[&payment[..], &["--dry-run"]].concat());
+    assert!(dry.starts_with("from   0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\nchain  31337, "), "{dry}");
+    assert!(dry.contains(&format!("call   pays 0.5 coins to {to}\n")), "{dry}");
+    assert!(dry.contains("kind   orderless, nonce 7, expires 40 s after you agree\n"), "{dry}");
+    assert!(dry.ends_with("nothing was sent: leave out --dry-run to send it\n"), "{dry}");
+    let told = sent_json(&node, &[&payment[..], &["--dry-run"]].concat());
+    assert_eq!(told["calls"][0]["value"], "500000000000000000");
+    assert_eq!((node.height(), node.balance(BOB)), before, "nothing was sent");
+    let output = sent(&node, &[&payment[..], &["--yes"]].concat());
+    assert!(output.contains("gas    ") && output.contains("status     success"), "{output}");
+    assert_eq!(node.balance(BOB) - before.1, U256::from(500_000_000_000_000_000u64));
+    for words in [
+        &["--to", "0x70997970C51812dc3A010C7d01b50e0d17dc79C7"][..],
+        &["--call", "0x70997970C51812dc3A010C7d01b50e0d17dc79C7:5"],
+        &["--to", SEVEN, "--fee-payer", "0x70997970C51812dc3A010C7d01b50e0d17dc79C7"],
+    ] {
+        let wrong = refused(&send(&node, &[&["--dev-account", "0"], words].concat()));
+        assert!(wrong.contains("WrongChecksum: 0x70997970C51812dc3A010C7d01b50e0d17dc79C7"), "{wrong}");
+    }
 }
 
 #[test]

@@ -3,29 +3,14 @@
 use super::{key_words::key_words, terms::Terms};
 use crate::{
     client::{
+        call_words,
         output::Facts,
-        words::{counted, date, distance},
+        words::{date, distance},
     },
     span::{coins, gwei},
 };
-use alloy_dyn_abi::{DynSolType, DynSolValue};
-use alloy_primitives::{Address, U256, hex, keccak256};
+use alloy_primitives::{Address, U256, hex};
 use almanac_primitives::{TimestampMs, Wei, keys::KeyTree, params::SECOND_MS, transaction_body::BodyCall};
-
-/// Methods that are told by name. Others are told by their bytes: a name that is only guessed would mislead.
-const KNOWN: [&str; 8] = [
-    "transfer(address,uint256)",
-    "transferFrom(address,address,uint256)",
-    "approve(address,uint256)",
-    "mint(address,uint256)",
-    "burn(uint256)",
-    "deposit()",
-    "withdraw(uint256)",
-    "setApprovalForAll(address,bool)",
-];
-
-/// Data up to this length is shown whole; of longer data, its hash is.
-const DATA_BYTES_SHOWN: usize = 256;
 
 /// A second of the chain.
 pub(super) fn second(second: u64) -> TimestampMs {
@@ -80,15 +65,7 @@ pub(super) fn until(expires: u64, now: TimestampMs) -> String {
 
 /// One call: who pays or calls whom, with what.
 pub(super) fn call_words(call: &BodyCall) -> String {
-    let BodyCall { from, to, value, data } = call;
-    if data.is_empty() {
-        return format!("{from} pays {} to {to}", coins(Wei(*value)));
-    }
-    let what = known_call(data).unwrap_or_else(|| data_words(data));
-    match value.is_zero() {
-        true => format!("{from} calls {to}: {what}"),
-        false => format!("{from} calls {to} with {}: {what}", coins(Wei(*value))),
-    }
+    format!("{} {}", call.from, call_words::call_words(call.to, call.value, &call.data))
 }
 
 /// The first of the calls, and how many follow: for tables.
@@ -97,40 +74,6 @@ pub(super) fn short_words(calls: &[BodyCall]) -> String {
     match calls.len() {
         0 | 1 => first,
         count => format!("{first}, and {} more", count - 1),
-    }
-}
-
-fn data_words(data: &[u8]) -> String {
-    match data.len() {
-        0..=DATA_BYTES_SHOWN => format!("data {}", hex::encode_prefixed(data)),
-        count => {
-            let begin = hex::encode_prefixed(&data[..DATA_BYTES_SHOWN]);
-            format!("{} of data with the hash {}: {begin}…", counted(count as u64, "byte"), keccak256(data))
-        }
-    }
-}
-
-/// A call of a method that many contracts have: `transfer(0x…, 5)`.
-fn known_call(data: &[u8]) -> Option<String> {
-    let (selector, arguments) = data.split_first_chunk::<4>()?;
-    let method = KNOWN.into_iter().find(|method| keccak256(method)[..4] == selector[..])?;
-    let (name, list) = method.split_at(method.find('(')?);
-    let types = DynSolType::parse(list).ok()?;
-    let values = match (types.abi_decode_params(arguments).ok()?, arguments.len()) {
-        (DynSolValue::Tuple(values), length) if values.len() * 32 == length => values,
-        _ => return None,
-    };
-    let words: Option<Vec<String>> = values.iter().map(value_words).collect();
-    Some(format!("{name}({})", words?.join(", ")))
-}
-
-/// The types of the known methods.
-fn value_words(value: &DynSolValue) -> Option<String> {
-    match value {
-        DynSolValue::Address(address) => Some(address.to_string()),
-        DynSolValue::Uint(number, _) => Some(number.to_string()),
-        DynSolValue::Bool(is_set) => Some(is_set.to_string()),
-        _ => None,
     }
 }
 
@@ -153,7 +96,7 @@ mod tests {
         // Data that is more than the method's arguments is not told as if it were only those.
         let more: Bytes = [&paid[..], &[0; 32]].concat().into();
         assert!(call_words(&call(0, more.clone())).contains(&format!("data {more}")));
-        let long = call_words(&call(0, vec![7; DATA_BYTES_SHOWN + 1].into()));
+        let long = call_words(&call(0, vec![7; 257].into()));
         assert!(long.contains("257 bytes of data with the hash 0x"), "{long}");
         assert_eq!(
             short_words(&[call(coin, Bytes::new()), call(0, paid)]),
