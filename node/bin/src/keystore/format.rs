@@ -145,12 +145,11 @@ fn derive(kdf: &str, params: &KdfParams, password: &str) -> Result<[u8; DERIVED_
     };
     match (kdf, params) {
         ("scrypt", KdfParams::Scrypt { dklen: DERIVED_BYTES, n, p, r, salt }) => {
-            let memory = n.saturating_mul(u64::from(*r)).saturating_mul(128);
-            within("bytes of memory", memory, MEMORY_BYTES_MAX)?;
+            within("bytes of memory", scrypt_bytes(*n, *r, *p), MEMORY_BYTES_MAX)?;
             within("parallel parts", (*p).into(), PARALLEL_MAX.into())?;
             let invalid =
                 || KeystoreError::NotAKeystore(format!("scrypt takes no n = {n}, r = {r}, p = {p}"));
-            if !n.is_power_of_two() {
+            if *n < 2 || !n.is_power_of_two() {
                 return Err(invalid());
             }
             let log_n = u8::try_from(n.ilog2()).expect("below 64");
@@ -165,6 +164,11 @@ fn derive(kdf: &str, params: &KdfParams, password: &str) -> Result<[u8; DERIVED_
         _ => return Err(KeystoreError::UnknownKdf(kdf.to_owned())),
     }
     Ok(derived)
+}
+
+/// Memory that scrypt takes: a table of `n` blocks, and a block for each parallel part.
+fn scrypt_bytes(n: u64, r: u32, p: u32) -> u64 {
+    n.saturating_add(p.into()).saturating_mul(r.into()).saturating_mul(128)
 }
 
 fn salt_of(text: &str) -> Result<Vec<u8>, KeystoreError> {
@@ -239,7 +243,7 @@ mod tests {
         };
         assert!(
             changed("\"n\":262144", "\"n\":1073741824")
-                .contains("WorkTooLarge: the file asks for 137438953472")
+                .contains("WorkTooLarge: the file asks for 137438954496")
         );
         assert!(
             changed("\"p\":8", "\"p\":17").contains("WorkTooLarge: the file asks for 17 of parallel parts")
@@ -250,6 +254,7 @@ mod tests {
         );
         assert!(changed("\"n\":262144", "\"n\":262143").contains("scrypt takes no n = 262143"));
         assert!(changed("\"n\":262144", "\"n\":0").contains("scrypt takes no n = 0"));
+        assert!(changed("\"n\":262144", "\"n\":1").contains("scrypt takes no n = 1,"));
         assert!(changed("\"r\":1", "\"r\":0").contains("scrypt takes no"));
         assert!(changed("\"dklen\":32", "\"dklen\":16").contains("UnknownKdf"));
         assert!(changed("hmac-sha256", "hmac-md5").contains("UnknownKdf"));
@@ -258,5 +263,24 @@ mod tests {
         assert!(changed("d172bf74", "d172").contains("its ciphertext is not 32 bytes"));
         assert!(changed("\"version\":3", "\"version\":1").contains("it has version 1"));
         assert!(refused("{}").to_string().contains("NotAKeystore"));
+    }
+
+    /// The table alone was counted: with n = 1, the parallel parts of a file took 8 GiB.
+    #[test]
+    fn keystore_07_parallel_parts_count_as_memory() {
+        let hostile = SCRYPT
+            .replacen("\"n\":262144", "\"n\":2", 1)
+            .replacen("\"r\":1", "\"r\":2097152", 1)
+            .replacen("\"p\":8", "\"p\":16", 1);
+        let refused = Keystore::parse(&hostile).unwrap().decrypt("testpassword").unwrap_err().to_string();
+        assert!(
+            refused.contains("WorkTooLarge: the file asks for 4831838208 of bytes of memory"),
+            "{refused}"
+        );
+        // The last one that is allowed, and the first that is not.
+        assert_eq!(scrypt_bytes(2, 262_144, 14), MEMORY_BYTES_MAX);
+        assert_eq!(scrypt_bytes(2, 262_144, 15), MEMORY_BYTES_MAX + 128 * 262_144);
+        assert!(scrypt_bytes(1 << 18, 8, 1) < MEMORY_BYTES_MAX, "geth's own");
+        assert_eq!(scrypt_bytes(u64::MAX, u32::MAX, u32::MAX), u64::MAX);
     }
 }
