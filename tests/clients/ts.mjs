@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { encodeAbiParameters, encodeEventTopics } from "viem";
 import { check, finish, home, isAlmanac, onlyAlmanac, root, run, url } from "./check.mjs";
 
 // Below the npm packages, where TypeScript and Node look for viem.
@@ -49,6 +50,40 @@ await check("bytes, hashes and digests are those of the specification", () => {
         const payer = nativeDigest(transaction, genesis, "feePayer");
         assert.equal(payer, vectors[`${name}.fee_payer_signing_hash`], name);
     }
+});
+
+const { accountsAbi, almanacActions, bookedEffort, createdAccountOf, doors, leafKey, leavesOf, readinessGas, signersOf, thresholdKey } =
+    await import(pathToFileURL(path.join(copy, "dist/index.js")));
+const person = (n) => `0x${n.toString(16).padStart(2, "0").repeat(20)}`;
+
+await check("the price of a time counts everybody who signs", () => {
+    const keys = (count) => Array.from({ length: count }, (_, n) => leafKey(person(n + 1)));
+    // As almanac_schedule::signed::readiness_gas has it: a look for each account, and two for each leaf.
+    assert.deepEqual([0, 1, 8].map((count) => readinessGas(keys(count))), [0n, 18_900n, 151_200n]);
+    const tree = thresholdKey(2, [...keys(2), thresholdKey(1, [`0x02${"07".repeat(32)}`, leafKey(person(9))])]);
+    assert.equal(leavesOf(tree), 4);
+    assert.equal(readinessGas([tree]), 9n * 6_300n);
+    assert.throws(() => leavesOf("0x0707"), /no tag of a key/);
+    assert.deepEqual([bookedEffort(150_000n, keys(1)), bookedEffort(150_000n, keys(8)), bookedEffort(1n, [])], [81n, 144n, 20n]);
+    const calls = [{ from: person(1), to: person(9) }, { from: person(2), to: person(9) }, { from: person(1), to: person(9) }];
+    assert.deepEqual(signersOf({ calls, payer: person(3) }, person(4)), [person(1), person(2), person(3)]);
+    assert.deepEqual(signersOf({ calls, payer: person(4) }, person(4)), [person(1), person(2)], "the creator pays anyway");
+    assert.deepEqual(signersOf({ calls, payer: person(2) }, person(4)), [person(1), person(2)]);
+});
+
+await check("an account is one that the door has made", () => {
+    const args = { account: person(5), creator: person(4) };
+    const topics = encodeEventTopics({ abi: accountsAbi, eventName: "AccountCreated", args });
+    const data = encodeAbiParameters([{ type: "bytes" }], [leafKey(person(4))]);
+    const log = (address) => ({ address, topics, data });
+    assert.equal(createdAccountOf({ logs: [log(person(6)), log(doors.accounts)] }).toLowerCase(), person(5));
+    assert.throws(() => createdAccountOf({ logs: [log(person(6))] }), /created no account/);
+});
+
+await check("a job that repeats says how often", () => {
+    const { scheduleCron } = almanacActions()({});
+    const job = { target: person(1), data: "0xd09de08a", nextRunAt: 1n, intervalSec: 60n, gasLimit: 50_000n, escrow: 1n };
+    assert.throws(() => scheduleCron(job), /needs maxRuns/);
 });
 
 async function prints({ name, expected }, least) {

@@ -15,9 +15,9 @@ export type CronJob = {
     data: Hex;
     /** Second of the first run. */
     nextRunAt: bigint;
-    /** Seconds between runs; 0 runs once. */
+    /** Seconds between runs; 0 runs once. With another number, `maxRuns` has to be given. */
     intervalSec?: bigint;
-    /** 0: until the escrow is empty. */
+    /** 0: until the escrow is empty [default: 1, for a job that runs once]. */
     maxRuns?: bigint;
     gasLimit: bigint;
     /** Wei that pay for the runs. */
@@ -69,6 +69,9 @@ export function almanacActions() {
             /** Books a job of the ARC-21 registry. */
             scheduleCron: (job: CronJob, sending?: Sending) => {
                 const { target, data, nextRunAt, intervalSec = 0n, maxRuns = 1n, gasLimit } = job;
+                if (intervalSec > 0n && job.maxRuns === undefined) {
+                    throw new Error("a job with an interval needs maxRuns: a number of runs, or 0n until the escrow is empty");
+                }
                 const args = [target, data, nextRunAt, intervalSec, maxRuns, gasLimit] as const;
                 const call = encodeFunctionData({ abi: cronAbi, functionName: "scheduleCalldata", args });
                 return send(doors.cron, call, job.escrow, sending);

@@ -16,9 +16,9 @@ import {
     zeroAddress,
 } from "viem";
 import { getBlock, getChainId, readContract } from "viem/actions";
-import { callbacksAbi, signedAbi } from "./abis.js";
+import { accountsAbi, callbacksAbi, signedAbi } from "./abis.js";
 import { doors, genesisHash } from "./chain.js";
-import { leafKey } from "./keys.js";
+import { leafKey, leavesOf } from "./keys.js";
 import { type Sending, accountOf, sendNative } from "./native.js";
 import { signTyped } from "./sign.js";
 
@@ -26,6 +26,26 @@ import { signTyped } from "./sign.js";
 const ACCEPTED_FOR = 24n * 60n * 60n;
 /** A Medium callback, in whose seconds timed schedules are booked, and the gas of a unit of its effort. */
 const [MEDIUM, EFFORT_GAS, EFFORT_MIN] = [1, 2_100n, 20n];
+
+/** Gas of reading the key of an account, or a signature and the record of who signed. */
+const LOOK_GAS = 6_300n;
+
+/** Gas of judging the signatures of these keys at a second, which is booked with the run. Each leaf may sign and call. */
+export const readinessGas = (keys: readonly Hex[]): bigint =>
+    LOOK_GAS * BigInt(keys.length + 2 * keys.reduce((sum, key) => sum + leavesOf(key), 0));
+
+/** Effort of a run with this gas, and of judging the signatures of these keys. */
+export function bookedEffort(gasLimit: bigint, keys: readonly Hex[]): bigint {
+    const effort = (gasLimit + readinessGas(keys) + EFFORT_GAS - 1n) / EFFORT_GAS;
+    return effort > EFFORT_MIN ? effort : EFFORT_MIN;
+}
+
+/** The accounts that have to sign, given who creates the order. */
+export function signersOf({ calls, payer }: ScheduleOrder, creator: Address): Address[] {
+    const asked = [...calls.map(({ from }) => from), ...(payer ? [payer] : [])].map((one) => one.toLowerCase() as Address);
+    const isPayer = (index: number) => index === calls.length;
+    return asked.filter((one, index) => asked.indexOf(one) === index && !(isPayer(index) && one === creator.toLowerCase()));
+}
 
 export type ScheduledCall = { from: Address; to: Address; value?: bigint; data?: Hex };
 
@@ -129,13 +149,19 @@ export function signedActions(client: Client) {
         sendNative(client, { ...sending, calls: [{ to: doors.signed, value, data }] });
     const getRound = (order: ScheduleOrder): Promise<number> =>
         readContract(client, { ...contract, functionName: "roundOf", args: identity(order) });
+    const keyOf = async (account: Address): Promise<Hex> => {
+        const asked = { address: doors.accounts, abi: accountsAbi, functionName: "keyOf", args: [account] } as const;
+        const [key] = await readContract(client, asked);
+        return key;
+    };
     const chainIdOf = async () => client.chain?.id ?? (await getChainId(client));
     const deadlineOf = async () => (await getBlock(client, { blockTag: "pending" })).timestamp + ACCEPTED_FOR;
     /** Twice what room in the second costs now: prices move, and what is not needed returns. */
-    const priceOf = async ({ gasLimit, executionTime = 0n, waitForExpiry }: ScheduleOrder): Promise<bigint> => {
+    const priceOf = async (order: ScheduleOrder, creator: Address): Promise<bigint> => {
+        const { gasLimit, executionTime = 0n, waitForExpiry } = order;
         if (!waitForExpiry) return 0n;
-        const effort = (gasLimit + EFFORT_GAS - 1n) / EFFORT_GAS;
-        const args = ["0x", executionTime, MEDIUM, effort > EFFORT_MIN ? effort : EFFORT_MIN] as const;
+        const keys = await Promise.all(signersOf(order, creator).map(keyOf));
+        const args = ["0x", executionTime, MEDIUM, bookedEffort(gasLimit, keys)] as const;
         const asked = { address: doors.callbacks, abi: callbacksAbi, functionName: "estimate", args } as const;
         const { fee, reason } = await readContract(client, asked);
         if (reason !== "0x") throw new Error(`second ${executionTime} cannot be booked: ${errorName(reason)}`);
@@ -162,10 +188,11 @@ export function signedActions(client: Client) {
             return { key: leafKey(account.address), signature, deadline };
         },
         /** Stores an order until it is signed; the sender signs by sending. `scheduleIdOf` finds its id in the receipt. */
-        createSchedule: async (order: ScheduleOrder, signatures: readonly SignatureEntry[] = [], sending?: Sending) => {
+        createSchedule: async (order: ScheduleOrder, signatures: readonly SignatureEntry[] = [], sending: Sending = {}) => {
             const args = [...identity(order), signatures] as const;
             const call = encodeFunctionData({ abi: signedAbi, functionName: "createSchedule", args });
-            return send(call, await priceOf(order), sending);
+            const creator = sending.sender ?? accountOf(client, sending.account).address;
+            return send(call, await priceOf(order, creator), sending);
         },
         /** Brings signatures; the sender signs by sending, if it is asked for. */
         signSchedule: (id: bigint, signatures: readonly SignatureEntry[] = [], sending?: Sending) =>
