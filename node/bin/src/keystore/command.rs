@@ -1,6 +1,10 @@
 //! `almanac key`: makes, lists, imports and exports encrypted keys of accounts.
 
-use super::{KeystoreArgs, PasswordArgs, format::Keystore, parse_name};
+use super::{
+    KeystoreArgs, PasswordArgs,
+    format::{Keystore, account},
+    parse_name,
+};
 use crate::{
     client::output::{OutputArgs, Table},
     private_file,
@@ -8,7 +12,6 @@ use crate::{
     secret_file,
 };
 use alloy_primitives::{Address, B256, hex};
-use almanac_primitives::keys::SecretKey;
 use anyhow::Context as _;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::json;
@@ -146,11 +149,6 @@ fn import(args: &ImportArgs) -> anyhow::Result<()> {
     };
     let address = account(secret).context("NotAKey: the number is not a key of secp256k1")?;
     keep(&args.keystore, &args.name, secret, address, &password, args.output)
-}
-
-/// The account of a key, if it is one.
-fn account(secret: B256) -> Option<Address> {
-    SecretKey::secp256k1(secret).ok().map(|key| key.leaf().account())
 }
 
 fn keep(

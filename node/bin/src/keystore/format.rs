@@ -3,6 +3,7 @@
 use crate::secret_file;
 use aes::{Aes128, cipher::KeyIvInit as _, cipher::StreamCipher as _};
 use alloy_primitives::{Address, B256, hex, keccak256};
+use almanac_primitives::keys::SecretKey;
 use ctr::Ctr128BE;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
@@ -66,6 +67,10 @@ pub(crate) enum KeystoreError {
     WorkTooLarge { what: &'static str, given: u64, max: u64 },
     #[error("WrongPassword: the password does not open the key")]
     WrongPassword,
+    #[error(
+        "AddressDiffers: the file names {named}, and its key is that of {found}: somebody changed it: take it from a backup"
+    )]
+    AddressDiffers { named: Address, found: Address },
 }
 
 impl Keystore {
@@ -127,8 +132,24 @@ impl Keystore {
             return Err(KeystoreError::WrongPassword);
         }
         apply(&derived, &iv, secret.as_mut_slice());
+        self.check_address(secret)?;
         Ok(secret)
     }
+
+    /// Nothing protects the address in a file: a list would show one account, and transactions would come from another.
+    fn check_address(&self, secret: B256) -> Result<(), KeystoreError> {
+        match (self.address(), account(secret)) {
+            (Some(named), Some(found)) if named != found => {
+                Err(KeystoreError::AddressDiffers { named, found })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The account of a secp256k1 key, if it is one.
+pub(super) fn account(secret: B256) -> Option<Address> {
+    SecretKey::secp256k1(secret).ok().map(|key| key.leaf().account())
 }
 
 fn bytes<const N: usize>(field: &str, text: &str) -> Result<[u8; N], KeystoreError> {
@@ -224,12 +245,24 @@ mod tests {
 
     #[test]
     fn keystore_02_what_is_encrypted_opens_again_and_shows_its_address() {
-        let address = Address::repeat_byte(7);
+        let address = account(SECRET).unwrap();
         let made = Keystore::encrypt(&SECRET, Some(address), "päss word").unwrap();
         let read = Keystore::parse(&made.to_json()).unwrap();
         assert_eq!((read.address(), read.decrypt("päss word")), (Some(address), Ok(SECRET)));
         assert!(!made.to_json().contains(&hex::encode(SECRET)));
         assert_eq!((read.id.len(), &read.id[14..15]), (36, "4"));
+    }
+
+    /// The key of a file whose address was edited opened, and signed for another account than the list had shown.
+    #[test]
+    fn keystore_08_an_edited_address_is_noticed() {
+        let named = Address::repeat_byte(7);
+        let edited = PBKDF2.replacen('{', &format!("{{\"address\":\"{}\",", hex::encode(named)), 1);
+        let found = account(SECRET).unwrap();
+        let error = KeystoreError::AddressDiffers { named, found };
+        assert_eq!(Keystore::parse(&edited).unwrap().decrypt("testpassword"), Err(error));
+        let wrong = Keystore::parse(&edited).unwrap().decrypt("other");
+        assert_eq!(wrong, Err(KeystoreError::WrongPassword), "who does not know the password learns nothing");
     }
 
     /// A file from a stranger can take neither all memory nor an hour, and cannot make the program panic.
