@@ -1,7 +1,7 @@
 //! Where the password of a key comes from: a file, the environment, or the person at the terminal.
 
 use crate::{client::prompt, regular_file::KEY_BYTES_MAX, secret_file};
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -20,12 +20,14 @@ pub(crate) struct PasswordArgs {
 impl PasswordArgs {
     /// The password of a key that exists.
     pub(crate) fn ask(&self, question: &str) -> anyhow::Result<String> {
-        match self.given()? {
-            Some(password) => Ok(password),
-            None => prompt::hidden(question).context(
-                "NoPassword: nobody can type a password here: pass --password-file, or set ALMANAC_PASSWORD",
-            ),
+        if let Some(password) = self.given()? {
+            return Ok(password);
         }
+        ensure!(
+            prompt::is_answered(),
+            "NoPassword: nobody can type a password here: pass --password-file, or set ALMANAC_PASSWORD"
+        );
+        prompt::hidden(question)
     }
 
     /// A password for a new key: typed twice, since a mistake would lose the key.
