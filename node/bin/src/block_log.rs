@@ -13,6 +13,7 @@ use almanac_index::Index;
 use almanac_primitives::{Block, Header, Lane, Outcome, Receipt, ScheduleId, TimestampMs};
 use almanac_rpc::{revert, types::time::iso};
 use almanac_schedule::life::{Event, LifeEvent, What};
+use almanac_trace::printable;
 use std::sync::Arc;
 
 /// Writes a line per block.
@@ -101,6 +102,9 @@ fn counted(count: usize, what: &str) -> String {
 /// Transactions of one block that get a line of their own; a busy chain would write nothing else.
 const LINES_MAX: usize = 5;
 
+/// Characters of a revert reason that are shown.
+const REASON_CHARS_MAX: usize = 200;
+
 /// Events of one transaction that get a line of their own.
 const EVENTS_MAX: usize = 3;
 
@@ -143,12 +147,7 @@ fn describe(ran: &Executed, receipt: &Receipt) -> String {
         (None, Some(created)) => format!("new contract {created}"),
         (None, None) => "no new contract".to_owned(),
     };
-    let outcome = match &receipt.outcome {
-        Outcome::Success => "ok".to_owned(),
-        Outcome::Reverted(data) => format!("reverted: {}", revert::explain(data)),
-        Outcome::Halted(halt) => format!("stopped: {halt:?}"),
-    };
-    let gas = receipt.gas_used.0;
+    let (outcome, gas) = (outcome(&receipt.outcome), receipt.gas_used.0);
     let who = match ran.run().map(|run| run.schedule_ref) {
         Some(run) => format!("run {} of schedule {}", run.number, run.schedule),
         None => ran.from().to_string(),
@@ -156,9 +155,31 @@ fn describe(ran: &Executed, receipt: &Receipt) -> String {
     format!("{} · {who} → {to} · {gas} gas · {outcome}", receipt.transaction_hash)
 }
 
+fn outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Success => "ok".to_owned(),
+        // A contract chose the words: with a line break it would write lines of this log.
+        Outcome::Reverted(data) => {
+            format!("reverted: {}", printable(&revert::explain(data), REASON_CHARS_MAX))
+        }
+        Outcome::Halted(halt) => format!("stopped: {halt:?}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_sol_types::{Revert, SolError as _};
+
+    /// A revert reason with line breaks wrote lines of its own.
+    #[test]
+    fn a_contract_writes_one_line_at_most() {
+        let told = |reason: &str| {
+            outcome(&Outcome::Reverted(Revert { reason: reason.to_owned() }.abi_encode().into()))
+        };
+        assert_eq!(told("no\r\nINFO block 9\x1b[2J"), "reverted: no  INFO block 9 [2J");
+        assert_eq!(told(&"a".repeat(300)).len(), "reverted: ".len() + REASON_CHARS_MAX);
+    }
 
     #[test]
     fn one_is_not_many() {

@@ -1,5 +1,6 @@
 //! Counts, times and logs every call.
 
+use almanac_trace::printable;
 use jsonrpsee::{MethodResponse, Methods};
 use std::{collections::BTreeSet, time::Duration};
 
@@ -37,9 +38,4 @@ fn message(response: &MethodResponse) -> String {
     let answer: serde_json::Value = serde_json::from_str(response.as_json().get()).unwrap_or_default();
     let message = answer["error"]["message"].as_str().unwrap_or_default();
     printable(message, 200)
-}
-
-/// The front of what a stranger chose, on one line.
-fn printable(text: &str, chars_max: usize) -> String {
-    text.chars().take(chars_max).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -5,6 +5,7 @@
 
 use crate::{
     error::TraceError,
+    printable::printable,
     tracer::{Seen, Tracer},
 };
 use alloy_dyn_abi::{DynSolType, DynSolValue};
@@ -68,8 +69,7 @@ fn line(input: &[u8]) -> Option<String> {
     let values = DynSolType::Tuple(types.clone()).abi_decode_params(arguments).ok()?;
     let DynSolValue::Tuple(values) = values else { return None };
     let text = format(&values.iter().map(show).collect::<Vec<_>>());
-    // Replace control characters: untrusted output must not move the cursor.
-    Some(text.chars().take(LINE_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect())
+    Some(printable(&text, LINE_CHARS_MAX))
 }
 
 /// Formats like Node's `util.format`: placeholders in the first argument consume the next ones, the rest is

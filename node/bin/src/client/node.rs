@@ -6,6 +6,7 @@ use almanac_primitives::{
     Chain, TimestampMs,
     params::{PARAMETERS, Parameters},
 };
+use almanac_trace::printable;
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use serde_json::{Value, json};
@@ -116,7 +117,7 @@ pub(crate) fn maybe_time(answer: &Value) -> Option<TimestampMs> {
 /// A text in an answer. Whoever runs the node chose the words: none of them may steer a terminal.
 pub(crate) fn text(answer: &Value) -> String {
     match answer {
-        Value::String(text) => text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect(),
+        Value::String(text) => printable(text, usize::MAX),
         Value::Null => "-".to_owned(),
         other => other.to_string(),
     }
