@@ -77,7 +77,8 @@ fn parse_date(text: &str) -> Result<TimestampMs, MomentError> {
         return to_timestamp(moment).ok_or_else(unclear);
     }
     let (rest, offset) = split_zone(text);
-    let rest = rest.replacen('T', " ", 1).replacen(" at ", " ", 1);
+    // In this order: "at" has a t, too. Rhythms are in lower case.
+    let rest = rest.replacen(" at ", " ", 1).replacen(['T', 't'], " ", 1);
     let forms = ["%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S%.3f"];
     let local =
         forms.iter().find_map(|form| NaiveDateTime::parse_from_str(&rest, form).ok()).ok_or_else(unclear)?;
@@ -183,6 +184,7 @@ mod tests {
             ("2026-12-01 at 09:00 UTC", 1_796_115_600),
             ("2026-12-01T09:00:00Z", 1_796_115_600),
             ("2026-12-01T09:00Z", 1_796_115_600),
+            ("2026-12-01t09:00z", 1_796_115_600),
             ("2026-12-01T11:00:00+02:00", 1_796_115_600),
             ("2026-12-01 11:00 +02:00", 1_796_115_600),
             ("in 2 hours", 1_794_915_001 + 7_200),

@@ -101,11 +101,17 @@ pub(crate) fn parse_rhythm(
     let lower = text.trim().to_ascii_lowercase();
     let beat = lower.strip_prefix("every ").unwrap_or(&lower);
     let (beat, begins) = take_start(beat);
-    let (beat, times) = take_times(beat)?;
-    let start = match begins {
-        Some(begins) => Some(parse_moment(begins, now)?),
-        None => start,
-    };
+    let (beat, mut times) = take_times(beat)?;
+    let mut start = start;
+    if let Some(begins) = begins {
+        // People say how often before the start, or after it.
+        let (begins, after) = take_times(begins)?;
+        if times.is_some() && after.is_some() {
+            return Err(RhythmError::RhythmUnclear(text.to_owned()));
+        }
+        times = times.or(after);
+        start = Some(parse_moment(begins.trim_end_matches([',', ' ']), now)?);
+    }
     let beat = Beat::parse(beat.trim_end_matches([',', ' ']))?;
     beat.plan(times, start, now).map_err(|error| match error {
         RhythmError::TimeTooFar(_) => RhythmError::TimeTooFar(text.to_owned()),
@@ -320,6 +326,9 @@ mod tests {
             ("week on tue at 12:00 UTC", "2026-11-17 12:00 UTC", WEEK_SECONDS, None),
             ("10 minutes, 2 times, starting in 2 hours", "2026-11-17 13:30:01 UTC", 600, Some(2)),
             ("10 minutes from 2026-12-01 09:00 UTC", "2026-12-01 09:00 UTC", 600, None),
+            ("10 minutes from 2026-12-01 09:00 UTC, 3 times", "2026-12-01 09:00 UTC", 600, Some(3)),
+            ("hour, starting 2026-12-01T09:00Z", "2026-12-01 09:00 UTC", 3_600, None),
+            ("hour, starting 2026-12-01T09:00:00Z 2 times", "2026-12-01 09:00 UTC", 3_600, Some(2)),
             ("day at 09:00 UTC starting 2026-12-24 10:00 UTC", "2026-12-25 09:00 UTC", DAY_SECONDS, None),
         ] {
             let Ok(Plan::Series { first: shown, interval_seconds, times: count }) = plan(text) else {
@@ -359,6 +368,7 @@ mod tests {
             ("hour at 09:00 UTC", "RhythmUnclear"),
             ("week on someday at 09:00 UTC", "RhythmUnclear"),
             ("day, many times", "RhythmUnclear"),
+            ("day, 2 times, starting in 2 hours, 3 times", "RhythmUnclear"),
             ("monday", "NoTimeOfDay"),
             ("month on the 1st, 3 times", "NoTimeOfDay"),
             ("day at 09:00", "NoTimeZone"),
