@@ -45,8 +45,10 @@ pub(super) fn checks(node: &NodeArgs) -> Vec<Check> {
         checks.push(clock(node, is_network)?);
         if is_network {
             checks.push(syncing(&node.ask("eth_syncing", &json!([]))?));
-            checks.push(role(network::role(node).as_deref()));
-            checks.push(peers(network::peers(node)));
+            let known = network::role(node);
+            checks.push(role(known.as_deref()));
+            checks
+                .push(peers(network::peers(node), known.as_deref() == Some("validator") && !is_old(&head)?));
         }
         checks.push(schedules(node)?);
         Ok(checks)
@@ -71,12 +73,15 @@ fn machine_now() -> TimestampMs {
     TimestampMs(u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
 }
 
+fn is_old(head: &Value) -> anyhow::Result<bool> {
+    let time = TimestampMs(quantity(&head["timestampMs"])?);
+    Ok(machine_now().since(time).is_some_and(|age| age.0 > BLOCK_AGE_MS_MAX))
+}
+
 fn block(head: &Value, is_network: bool) -> anyhow::Result<Check> {
     let (number, time) = (quantity(&head["number"])?, TimestampMs(quantity(&head["timestampMs"])?));
-    let now = machine_now();
-    let found = format!("block {number}, {}", distance(time, now));
-    let is_old = now.since(time).is_some_and(|age| age.0 > BLOCK_AGE_MS_MAX);
-    Ok(match is_network && is_old {
+    let found = format!("block {number}, {}", distance(time, machine_now()));
+    Ok(match is_network && is_old(head)? {
         true => Check::broken(
             "blocks",
             found,
@@ -129,8 +134,10 @@ fn role(role: Option<&str>) -> Check {
     }
 }
 
-fn peers(count: Option<usize>) -> Check {
+/// A validator whose blocks become final without anybody else is the only one of its network.
+fn peers(count: Option<usize>, is_enough: bool) -> Check {
     match count {
+        Some(0) if is_enough => Check::well("peers", "none: this validator makes blocks alone"),
         Some(0) => Check::broken(
             "peers",
             "none",
@@ -173,5 +180,23 @@ pub(super) fn balance(node: &NodeArgs, account: Address) -> Check {
         ),
         Ok(balance) => Check::well("balance", format!("{account} has {}", coins(Wei(balance)))),
         Err(error) => Check::broken("balance", format!("{error:#}"), "mend the node first"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A network of one validator was told that its peers are broken.
+    #[test]
+    fn a_validator_that_makes_blocks_alone_lacks_no_peers() {
+        for (count, is_enough, result) in [
+            (Some(0), true, "ok"),
+            (Some(0), false, "broken"),
+            (Some(3), false, "ok"),
+            (None, true, "warning"),
+        ] {
+            assert_eq!(peers(count, is_enough).verdict.name(), result, "{count:?} {is_enough}");
+        }
     }
 }
