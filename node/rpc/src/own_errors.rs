@@ -4,10 +4,15 @@
 
 use alloy_primitives::{Address, U256, hex};
 use alloy_sol_types::SolInterface as _;
-use almanac_primitives::addresses::{
-    ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, HIP1215_SERVICE, LEDGER, PARAMETERS,
-    SCHEDULE_SERVICE, SCHEDULED_TRANSACTIONS,
+use almanac_primitives::{
+    TimestampMs,
+    addresses::{
+        ACCOUNTS, CALLBACKS, CRON_REGISTRY, DEVELOPER_DOOR, HIP1215_SERVICE, LEDGER, PARAMETERS,
+        SCHEDULE_SERVICE, SCHEDULED_TRANSACTIONS,
+    },
+    params::{SECOND_MS, SIGNED_CALLS_MAX, SIGNED_SENDERS_MAX},
 };
+use almanac_proof::time::iso;
 use interfaces::{
     IAccounts::IAccountsErrors as Accounts,
     ICallbackScheduler::ICallbackSchedulerErrors as Callback,
@@ -119,7 +124,7 @@ fn cron(error: Cron) -> String {
         }
         Cron::InputTooLong(e) => format!("calldata of {} bytes is above the limit of {}", e.given, e.max),
         Cron::TimeNotInFuture(e) => format!("{} is not after the block's {}", e.given, e.blockTime),
-        Cron::TimeBeyondHorizon(e) => format!("{} is later than {}, the latest allowed", e.given, e.max),
+        Cron::TimeBeyondHorizon(e) => too_late(e.given, e.max, SECOND_MS),
         Cron::IntervalTooShort(e) => {
             format!("an interval of {} s is neither 0 (one run) nor at least {} s", e.given, e.min)
         }
@@ -139,6 +144,16 @@ fn cron(error: Cron) -> String {
     }
 }
 
+fn too_late(given: U256, max: U256, unit_ms: u64) -> String {
+    format!("{} is later than {}, the latest allowed", dated(given, unit_ms), dated(max, unit_ms))
+}
+
+/// A time with its date, if it has one: of ten digits nobody sees the year.
+fn dated(time: U256, unit_ms: u64) -> String {
+    let ms = u64::try_from(time).ok().and_then(|time| time.checked_mul(unit_ms));
+    ms.map_or_else(|| time.to_string(), |ms| format!("{time} ({})", iso(TimestampMs(ms))))
+}
+
 fn callback(error: Callback) -> String {
     match error {
         Callback::SchedulerDisabled(_) => "governance has switched the callback scheduler off".to_owned(),
@@ -150,9 +165,7 @@ fn callback(error: Callback) -> String {
         Callback::TimestampNotInFuture(e) => {
             format!("{} is neither 0 (the next second) nor after the block's {}", e.given, e.blockTime)
         }
-        Callback::TimestampBeyondHorizon(e) => {
-            format!("{} is later than {}, the latest allowed", e.given, e.max)
-        }
+        Callback::TimestampBeyondHorizon(e) => too_late(e.given, e.max, SECOND_MS),
         Callback::EffortTooLow(e) => {
             format!("effort {} is below {}, which the call with its data needs at least", e.given, e.min)
         }
@@ -182,7 +195,7 @@ fn market(error: Market) -> String {
             _ => "scheduled transactions are shut down: none is taken any more".to_owned(),
         },
         Market::TimeNotInFuture(e) => format!("{} is not after the block's {}", e.given, e.nowMs),
-        Market::TimeBeyondHorizon(e) => format!("{} is later than {}, the latest allowed", e.given, e.max),
+        Market::TimeBeyondHorizon(e) => too_late(e.given, e.max, 1),
         Market::GasAmountOutOfBounds(e) => format!("{} gas is not in {}..={}", e.given, e.min, e.max),
         Market::GasUnitPriceTooLow(e) => {
             format!("a maximum of {} wei per gas is below the base fee of {}", e.given, e.baseFee)
@@ -221,6 +234,8 @@ fn market_status(status: Status) -> &'static str {
     }
 }
 
+const _: () = assert!(SIGNED_CALLS_MAX == 16 && SIGNED_SENDERS_MAX == 8, "the words of code 50 name them");
+
 /// Hedera's numbers, in words (`specs/hedera.md`).
 fn signed(error: Signed) -> String {
     let Signed::Refused(refused) = error;
@@ -234,7 +249,10 @@ fn signed(error: Signed) -> String {
         13 => "not supported, or switched off",
         16 => "a call has no target",
         38 => "a key is malformed",
-        50 => "the body is malformed, or beyond its limits",
+        50 => {
+            "the body is malformed, or beyond its limits: 1 to 16 calls from up to 8 accounts, none of them the zero \
+             address or the chain's own"
+        }
         111 => "the gas limit is outside its bounds",
         201 => "there is no such schedule",
         202 => "it has no admin key, so nobody deletes it",
@@ -372,6 +390,13 @@ mod tests {
             shown(&late.abi_encode()),
             "TimeNotInFuture: 1794798275 is not after the block's 1794798566"
         );
+        let far = ICronRegistry::TimeBeyondHorizon { given: U256::from(4_070_941_200u64), max: block };
+        assert_eq!(
+            shown(&far.abi_encode()),
+            "TimeBeyondHorizon: 4070941200 (2099-01-01T09:00:00.000Z) is later than 1794798566 \
+             (2026-11-16T03:09:26.000Z), the latest allowed"
+        );
+        assert_eq!(dated(U256::from(u64::MAX), SECOND_MS), "18446744073709551615", "beyond all dates");
         let unknown = ICronRegistry::UnknownJob { id: U256::from(0x2000_0400) };
         assert_eq!(
             shown(&unknown.abi_encode()),

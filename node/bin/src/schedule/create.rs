@@ -1,7 +1,7 @@
 //! `almanac schedule at` and `every`: words become exact parameters, which are read back before anything is sent.
 
 use super::{
-    calls,
+    calls::{self, DoorName},
     order::{self, DoorArgs, Order, Wanted},
 };
 use crate::{
@@ -20,9 +20,12 @@ use crate::{
 use alloy_primitives::{Address, Bytes, U256, hex};
 use almanac_primitives::{Chain, ScheduleId, TimestampMs, Wei};
 use almanac_proof::time::RpcTime;
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
+
+/// Bytes that name the method of a call.
+const SELECTOR_BYTES: usize = 4;
 
 /// One moment.
 #[derive(Clone, Debug, Args)]
@@ -112,6 +115,12 @@ fn create(args: &OrderArgs, plan: Plan, now: TimestampMs) -> anyhow::Result<()> 
         (Some(method), _) => call_data(method, &args.arguments)?,
         (None, data) => data.clone().unwrap_or_default(),
     };
+    ensure!(
+        args.door.door != DoorName::Cron || input.len() >= SELECTOR_BYTES,
+        "NoMethod: a cron job calls a method, and this one has {} of data: pass --method \"increase(uint256)\", or --data; \
+         to pay somebody, use --door market and --value",
+        counted(input.len() as u64, "byte")
+    );
     let wanted = Wanted { owner: key.leaf().account(), target: args.to, input, plan };
     let order = order::order(node, &args.door, &wanted)?;
     let (preview, chain) = (preview(node, &wanted, &order)?, node.chain()?);

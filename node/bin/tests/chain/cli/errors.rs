@@ -32,13 +32,20 @@ fn cli_05_errors_name_what_was_wrong_and_what_to_do() {
             at("2026-12-01T09:00:00.5Z", "--yes"),
             "TimeNotExact: 2026-12-01 09:00:00.500 UTC cannot be kept exactly",
         ),
-        (at("2099-01-01 09:00 UTC", "--yes"), "OrderRefused: 4070941200 is later than"),
+        (
+            at("2099-01-01 09:00 UTC", "--yes"),
+            "OrderRefused: 4070941200 (2099-01-01T09:00:00.000Z) is later than",
+        ),
         (at("in 2 hours", ""), "NotConfirmed: nobody can answer here: pass --yes to send it, or --dry-run"),
         (
             at("in 2 hours", "--value 5 --yes"),
             "NoValue: a run of the cron door sends no value: use --door market",
         ),
         (at("in 2 hours", "--bid 5gwei --yes"), "FlagOfAnotherDoor: --bid"),
+        (
+            format!("schedule at \"in 2 hours\" --to {TARGET} --dev-account 0 --yes"),
+            "NoMethod: a cron job calls a method, and this one has 0 bytes of data: pass --method",
+        ),
         (at("in 2 hours", "--gas 5 --yes"), "OrderRefused: gas limit 5 is not in 21000..=5000000"),
         (
             at("in 2 hours", "--escrow 5 --yes"),
@@ -76,6 +83,9 @@ fn cli_05_errors_name_what_was_wrong_and_what_to_do() {
         assert!(said.contains(expected), "{line}: {said}");
         assert!(said.starts_with("almanac: ") && said.lines().count() == 1, "{line}: {said}");
     }
+    let mistyped = "0x70997970C51812dc3A010C7d01b50e0d17dc79C7";
+    let said = refusal(&command(&node, &at("in 2 hours", "--yes").replace(TARGET, mistyped)));
+    assert!(said.contains(&format!("WrongChecksum: {mistyped}")), "{said}");
     assert_eq!(node.height(), height, "nothing was sent");
     set_code(&node, REVERTER);
     let said = refusal(&command(&node, &at("in 2 hours", "--yes")));
