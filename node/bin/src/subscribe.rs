@@ -5,8 +5,8 @@ use crate::{
         address::parse_address,
         amount::parse_amount,
         moment::parse_span,
-        output::{Colour, Facts},
-        sending::SendingArgs,
+        output::Colour,
+        sending::{SendingArgs, sender_facts},
         words::{counted, how_often},
     },
     proof::parse_number,
@@ -14,7 +14,7 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, U256};
 use alloy_sol_types::{SolCall as _, SolEvent as _};
-use almanac_primitives::{NativeCall, Wei};
+use almanac_primitives::{Chain, NativeCall, Wei};
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use serde_json::json;
@@ -100,7 +100,9 @@ pub(crate) fn run(args: &SubscribeArgs) -> anyhow::Result<()> {
     };
     let mut told = json!({ "contract": args.contract, "token": args.token, "merchant": args.merchant,
         "amount": args.amount.to_string(), "intervalSeconds": seconds, "times": args.times, "paid": escrow.to_string() });
-    if !args.sending.agree("Subscribe?", || read_back(args, seconds, total, escrow), &told)? {
+    let (customer, chain) = (key.leaf().account(), args.sending.node.chain()?);
+    let read_back = || read_back(args, customer, &chain, seconds, total, escrow);
+    if !args.sending.agree("Subscribe?", read_back, &told)? {
         return Ok(());
     }
     let receipt = args.sending.submit(&key, calls(args, seconds, total, escrow))?;
@@ -162,8 +164,15 @@ fn calls(args: &SubscribeArgs, seconds: u64, total: U256, escrow: U256) -> Vec<N
     if args.is_keeping_allowance { vec![order] } else { vec![allow, order] }
 }
 
-fn read_back(args: &SubscribeArgs, seconds: u64, total: U256, escrow: U256) -> String {
-    let mut facts = Facts::default();
+fn read_back(
+    args: &SubscribeArgs,
+    customer: Address,
+    chain: &Chain,
+    seconds: u64,
+    total: U256,
+    escrow: U256,
+) -> String {
+    let mut facts = sender_facts(customer, chain);
     let now = args.sending.node.now().ok();
     facts.add("pays", format!("{} of {} to {}", args.amount, args.token, args.merchant));
     facts.add("when", format!("{}, {}", how_often(seconds), counted(args.times, "time")));
