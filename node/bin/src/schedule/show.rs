@@ -128,7 +128,7 @@ fn run_table(runs: &[Value], now: TimestampMs) -> String {
     let titles = ["run", "time", "result", "gas", "cost", "transaction"];
     let mut table = Table::new(if has_receipts { &titles } else { &titles[..5] });
     for run in runs {
-        let number = quantity(&run["run"]).unwrap_or_default();
+        let number = run_number(run);
         let time = maybe_time(&run["time"]);
         let gas = if run["gasUsed"].is_null() { &run["receipt"]["gasUsed"] } else { &run["gasUsed"] };
         table.row([
@@ -141,6 +141,11 @@ fn run_table(runs: &[Value], now: TimestampMs) -> String {
         ]);
     }
     table.text()
+}
+
+/// The number of a run as people count: the first is 1. Programs get the chain's own, from 0.
+pub(crate) fn run_number(run: &Value) -> u64 {
+    quantity(&run["run"]).unwrap_or_default().saturating_add(1)
 }
 
 /// How a run went, and why it failed.

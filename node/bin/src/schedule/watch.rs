@@ -2,7 +2,7 @@
 
 use super::{
     describe,
-    show::{get, outcome},
+    show::{get, outcome, run_number},
 };
 use crate::{
     cli::parse_duration,
@@ -103,7 +103,7 @@ fn tell(args: &WatchArgs, is_live: bool, run: &Value) -> anyhow::Result<()> {
         || {
             format!(
                 "{start}run {}  {}  {}  {}\n",
-                quantity(&run["run"]).unwrap_or_default(),
+                run_number(run),
                 maybe_time(&run["time"]).map_or_else(|| "-".to_owned(), date),
                 colour.paint(&result),
                 describe::money(&run["fee"]),

@@ -66,7 +66,8 @@ pub(super) fn lines(picture: &Picture, width: usize) -> Vec<Line> {
             "{when:>10}  block {:<8} {:<14} run {:<5} {result:<9}  {} gas {}",
             ran.block,
             ran.id,
-            ran.run,
+            // People count from 1.
+            ran.run.saturating_add(1),
             short(&ran.target),
             ran.gas
         );
@@ -209,7 +210,7 @@ DUE NEXT
    in 60 s  2026-12-01 09:01:02 UTC  2-1-0          cron      0x0000…0de1 gas 100000
 
 JUST RAN
-   2 s ago  block 6        2-1-0          run 0     failed     0x0000…0de1 gas 43000
+   2 s ago  block 6        2-1-0          run 1     failed     0x0000…0de1 gas 43000
 ";
         assert_eq!(text(&lines(&picture(), 120)), expected);
         let narrow = lines(&picture(), 20);

@@ -127,7 +127,7 @@ fn cli_03_the_other_doors() {
     let callback = listed["schedules"][0]["id"].as_str().unwrap();
     let watched = printed(&node, &format!("schedule watch {callback}"));
     assert!(
-        watched.contains("run 0  2026-12-01 09:00 UTC  succeeded") && watched.contains("succeeded"),
+        watched.contains("run 1  2026-12-01 09:00 UTC  succeeded") && watched.contains("succeeded"),
         "{watched}"
     );
 }
