@@ -24,7 +24,7 @@ pub(crate) struct AgendaArgs {
     #[arg(long, value_name = "WHEN")]
     to: Option<String>,
 
-    /// Only this lane: reserved, cron, market, spare; may be repeated.
+    /// Only this lane: reserved, cron, market, spare, signed; may be repeated.
     #[arg(long = "lane", value_name = "LANE")]
     lanes: Vec<String>,
 

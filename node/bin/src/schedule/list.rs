@@ -32,7 +32,7 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     status: Option<String>,
 
-    /// Only those of this lane: reserved, cron, market, spare.
+    /// Only those of this lane: reserved, cron, market, spare, signed.
     #[arg(long)]
     lane: Option<String>,
 
