@@ -49,7 +49,10 @@ impl Gate {
     ) -> Result<Answer, Infallible> {
         let is_rest = rest::is_asked(request.uri().path());
         let response = self.checked(request, place).await;
-        Ok(if is_rest { rest::in_json(response).await } else { response })
+        let mut response = if is_rest { rest::in_json(response).await } else { response };
+        // Here, so that no answer escapes it: a browser must not take JSON or an error for a page with scripts.
+        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        Ok(response)
     }
 
     async fn checked(self: Arc<Self>, request: Request<Incoming>, place: Arc<Place>) -> Answer {

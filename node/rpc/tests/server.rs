@@ -283,6 +283,31 @@ async fn files_are_served_beside_json_rpc() {
     server.stop().await;
 }
 
+/// Only the explorer's files said so: JSON, pages and errors were left to the browser's guess.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_answer_is_left_to_guess_what_it_is() {
+    let (server, _) = start(Limits::default()).await;
+    let address = server.address();
+    tokio::task::spawn_blocking(move || {
+        for (line, headers, status) in [
+            ("GET /", "", "200"),
+            ("GET /short", "", "200"),
+            ("GET /none", "", "404"),
+            ("GET /v1/none", "", "404"),
+            ("PUT /", "", "405"),
+            ("POST /", "Content-Length: 0\r\n", "415"),
+            ("GET /", "Origin: https://example.org\r\n", "403"),
+        ] {
+            let (head, _) = fetch(address, line, headers);
+            assert!(head.starts_with(&format!("http/1.1 {status}")), "{line}: {head}");
+            assert_eq!(head.matches("x-content-type-options: nosniff").count(), 1, "{line}: {head}");
+        }
+    })
+    .await
+    .unwrap();
+    server.stop().await;
+}
+
 /// A page of the node may call it; a page of another node on the same machine may not.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_explorer_may_call_its_node() {
