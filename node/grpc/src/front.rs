@@ -4,7 +4,7 @@ use crate::{
     answer::{Kept, too_much},
     body::Counted,
     health::NodeHealth,
-    limits::REQUEST_BYTES_MAX,
+    limits::{MALFORMED_PER_SECOND_MAX, REQUEST_BYTES_MAX},
     messages::{
         DESCRIPTORS,
         almanac::{
@@ -18,7 +18,7 @@ use crate::{
     timeout,
 };
 use almanac_primitives::Chain;
-use almanac_rpc::guest::{Guest, GuestRequest};
+use almanac_rpc::guest::{Guest, GuestRequest, Throttle};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use std::{convert::Infallible, pin::Pin, sync::Arc, time::Duration};
@@ -30,7 +30,12 @@ use tonic_reflection::server::Builder;
 pub(crate) struct Front {
     services: [(&'static str, Serve); 5],
     send_time_max: Duration,
+    /// Bodies that are no message reach no service, and so no limit of one.
+    malformed: Throttle,
 }
+
+/// How tonic begins the text about a body that is no message.
+const NOT_READ: &str = "failed to decode Protobuf message";
 
 type Answer = Response<Body>;
 type Asked = Request<Counted<Incoming>>;
@@ -63,7 +68,7 @@ impl Front {
             ("grpc.reflection.v1.ServerReflection", serve(describe().build_v1().expect(sound))),
             ("grpc.reflection.v1alpha.ServerReflection", serve(describe().build_v1alpha().expect(sound))),
         ];
-        Self { services, send_time_max }
+        Self { services, send_time_max, malformed: Throttle::new(MALFORMED_PER_SECOND_MAX) }
     }
 
     /// Answers a request of a connection; `close` ends that connection.
@@ -93,13 +98,25 @@ impl Front {
         let time = timeout::of(request.headers())?;
         let held = asker.hold();
         let (mut parts, body) = request.into_parts();
-        parts.extensions.insert(asker);
+        parts.extensions.insert(asker.clone());
         let request = Request::from_parts(parts, Counted::new(body, held));
         let answered = tokio::time::timeout(time, self.route(request)).await;
-        answered.unwrap_or_else(|_| {
+        let answer = answered.unwrap_or_else(|_| {
             let text = format!("there was no answer within {} ms", time.as_millis());
             Err(Status::deadline_exceeded(text))
-        })
+        })?;
+        self.check_read(&answer, &asker)?;
+        Ok(answer)
+    }
+
+    /// A body that is no message is the client's fault; tonic calls it one of the server.
+    fn check_read(&self, answer: &Answer, asker: &GuestRequest) -> Result<(), Status> {
+        let status = Status::from_header_map(answer.headers());
+        let Some(text) = status.as_ref().and_then(|status| status.message().strip_prefix(NOT_READ)) else {
+            return Ok(());
+        };
+        self.malformed.take(asker).map_err(|refused| too_much(&refused))?;
+        Err(Status::invalid_argument(format!("the body is not the message of this method{text}")))
     }
 
     async fn route(&self, request: Asked) -> Result<Answer, Status> {

@@ -26,3 +26,5 @@ pub const DELETES_PER_SECOND_MAX: u32 = 100;
 pub const QUERIES_PER_SECOND_MAX: u32 = 1_000;
 /// `getRecord` per second of one address.
 pub const RECORDS_PER_SECOND_MAX: u32 = 100;
+/// Requests per second of one address whose body is not the message of their method.
+pub const MALFORMED_PER_SECOND_MAX: u32 = 100;

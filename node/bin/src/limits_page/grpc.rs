@@ -2,8 +2,9 @@
 
 use super::{Row, bytes, count, row, time};
 use almanac_grpc::limits::{
-    CREATES_PER_SECOND_MAX, DELETES_PER_SECOND_MAX, HEADER_BYTES_MAX, QUERIES_PER_SECOND_MAX,
-    RECORDS_PER_SECOND_MAX, REQUEST_BYTES_MAX, REQUEST_TIME_MAX, SIGNS_PER_SECOND_MAX, WINDOW_BYTES_MAX,
+    CREATES_PER_SECOND_MAX, DELETES_PER_SECOND_MAX, HEADER_BYTES_MAX, MALFORMED_PER_SECOND_MAX,
+    QUERIES_PER_SECOND_MAX, RECORDS_PER_SECOND_MAX, REQUEST_BYTES_MAX, REQUEST_TIME_MAX,
+    SIGNS_PER_SECOND_MAX, WINDOW_BYTES_MAX,
 };
 use almanac_rpc::Limits;
 
@@ -25,5 +26,10 @@ pub(super) fn grpc() -> Vec<Row> {
         row("deleteSchedule per second of one address", count(DELETES_PER_SECOND_MAX), busy),
         row("getScheduleInfo per second of one address", count(QUERIES_PER_SECOND_MAX), busy),
         row("getRecord per second of one address", count(RECORDS_PER_SECOND_MAX), "RESOURCE_EXHAUSTED"),
+        row(
+            "malformed requests per second of one address",
+            count(MALFORMED_PER_SECOND_MAX),
+            "RESOURCE_EXHAUSTED",
+        ),
     ]
 }

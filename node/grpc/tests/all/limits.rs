@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use almanac_grpc::{
-    limits::REQUEST_BYTES_MAX,
+    limits::{MALFORMED_PER_SECOND_MAX, REQUEST_BYTES_MAX},
     proto::{ScheduleSignTransactionBody, Transaction, TransactionGetRecordQuery, transaction::Body},
 };
 use almanac_rpc::Limits;
@@ -213,4 +213,21 @@ async fn a_server_stops() {
     drop(client);
     ended.await.unwrap();
     assert!(TcpStream::connect(address).await.is_err());
+}
+
+/// A body that was no message was answered as a fault of the server, and no limit of a service counted it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_no_message_is_the_clients_fault() {
+    let served = serve(Limits { calls_per_second_max: None, ..Limits::default() }).await;
+    let (client, _) = Client::connect(served.grpc.address()).await;
+    for path in ["/almanac.RecordService/getRecord", "/almanac.ScheduleService/createSchedule", CHECK] {
+        // A field without an end.
+        let answer = client.send(path, &[], frame(&[0x0a, 0xff])).await;
+        answer.failed(3, "the body is not the message of this method");
+    }
+    let mut last = Vec::new();
+    for _ in 0..4 * MALFORMED_PER_SECOND_MAX {
+        last.push(client.send(CHECK, &[], frame(&[0x0a, 0xff])).await.status);
+    }
+    assert!(last.contains(&Some(8)), "one is too many");
 }

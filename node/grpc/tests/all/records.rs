@@ -92,7 +92,7 @@ async fn wrong_questions_are_refused_by_name() {
     client.call(GET, &proof).await.failed(12, "ANSWER_ONLY");
     // A field that says that it has more bytes than there are.
     let broken = client.send(GET, &[], frame(&[0x12, 0x20, 1, 2])).await;
-    assert_eq!(broken.status, Some(13), "{broken:?}");
+    broken.failed(3, "the body is not the message of this method");
     // Less than the five bytes before a message, and a message that is announced and does not come.
     for short in [&[0u8, 0][..], &[0, 0, 0, 0, 9, 1]] {
         let broken = client.send(GET, &[], bytes::Bytes::copy_from_slice(short)).await;
