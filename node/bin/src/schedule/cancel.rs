@@ -10,7 +10,7 @@ use super::{
 use crate::client::{
     node::{NodeArgs, quantity, text},
     output::Colour,
-    sending::SendingArgs,
+    sending::{SendingArgs, sender_facts},
 };
 use alloy_primitives::{Address, U256};
 use alloy_sol_types::SolCall as _;
@@ -70,8 +70,12 @@ pub(super) fn run(args: &CancelArgs) -> anyhow::Result<()> {
         text(&schedule["owner"])
     );
     let told = json!({ "id": id, "escrow": schedule["escrow"] });
-    let escrow = describe::money(&schedule["escrow"]);
-    let read_back = || format!("cancels {id}, {}, with {escrow} of escrow\n", describe::rhythm(&schedule));
+    let (escrow, chain) = (describe::money(&schedule["escrow"]), node.chain()?);
+    let read_back = || {
+        let mut facts = sender_facts(account, &chain);
+        facts.add("cancels", format!("{id}, {}, with {escrow} of escrow", describe::rhythm(&schedule)));
+        facts.text()
+    };
     if !args.sending.agree("Cancel it?", read_back, &told)? {
         return Ok(());
     }

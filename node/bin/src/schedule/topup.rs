@@ -11,7 +11,7 @@ use crate::{
         amount::parse_amount,
         node::{quantity, text},
         output::Colour,
-        sending::SendingArgs,
+        sending::{SendingArgs, sender_facts},
     },
     span::coins,
 };
@@ -52,8 +52,12 @@ pub(super) fn run(args: &TopupArgs) -> anyhow::Result<()> {
         "AlreadyEnded: schedule {id} is {status}; only what is pending can be topped up"
     );
     let told = json!({ "id": id, "amount": args.amount.to_string() });
-    let read_back =
-        || format!("pays {} into {id}, {}\n", coins(Wei(args.amount)), describe::rhythm(&schedule));
+    let chain = node.chain()?;
+    let read_back = || {
+        let mut facts = sender_facts(key.leaf().account(), &chain);
+        facts.add("pays", format!("{} into {id}, {}", coins(Wei(args.amount)), describe::rhythm(&schedule)));
+        facts.text()
+    };
     if !args.sending.agree("Pay it?", read_back, &told)? {
         return Ok(());
     }
