@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use std::{
     io::Write as _,
     net::TcpStream,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -72,6 +73,8 @@ fn a_request_that_was_given_up_and_repeated_moves_the_clock_once() {
         stream.write_all(&request).unwrap();
         // Blocks are being made for it.
         wait_until("the travel begins", || node.height() > before);
+        // Long enough to be read: one that is read after its client has gone is answered before that is noticed.
+        thread::sleep(Duration::from_millis(500));
         drop(stream);
     }
     let answer: Value =

@@ -236,7 +236,7 @@ fn hedera_08_what_a_fault_has_put_aside_can_be_deleted() {
     tx.value = U256::from(1_000_000_000_000_000_000u64);
     let id = created(chain.produce(vec![sign(tx, person(0).secret)]).receipt(0));
     let sound = chain.state.account(LEDGER);
-    let mut short = sound.clone();
+    let mut short = sound;
     short.balance = U256::ONE;
     set(&mut chain, StateKey::Account(LEDGER), Some(short.encode()));
     let output = busy_block(&mut chain, wish.body.executionTime);
