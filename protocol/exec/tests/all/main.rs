@@ -4,6 +4,7 @@ mod aip125_blocks;
 mod aip125_door;
 mod aip125_examples;
 mod aip125_model;
+mod all_doors;
 mod arc21_blocks;
 mod arc21_registry;
 mod arc21_source;
