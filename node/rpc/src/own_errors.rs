@@ -243,7 +243,10 @@ fn signed(error: Signed) -> String {
         4 => "the deadline of a signature has passed",
         7 => "a signature is not one of its key over this schedule, or the admin key has not signed",
         8 => "the memo is longer than 100 bytes",
-        9 => "the value does not cover the price of a schedule with a time",
+        9 => {
+            "the value does not cover the price of a schedule with a time, or its other payer would return more than \
+             maxFeePerGas × gasLimit"
+        }
         10 => "the payer cannot pay",
         12 => "too many in this second, or triggered by one transaction: try again",
         13 => "not supported, or switched off",

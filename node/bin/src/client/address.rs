@@ -5,9 +5,9 @@ use alloy_primitives::Address;
 /// Reads an address. One whose letters are of both cases has a checksum in them (EIP-55), which has to fit: otherwise a
 /// digit is wrong, and what is sent there is lost.
 pub(crate) fn parse_address(text: &str) -> Result<Address, String> {
-    let address: Address = text
-        .parse()
-        .map_err(|_| format!("AddressUnclear: {text:?} is no address: write 0x and 40 hexadecimal digits"))?;
+    let address: Address = text.parse().map_err(|_| {
+        format!("AddressUnclear: {text:?} is not an address: write 0x and 40 hexadecimal digits")
+    })?;
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let is_mixed = digits.contains(|c: char| c.is_ascii_lowercase())
         && digits.contains(|c: char| c.is_ascii_uppercase());

@@ -417,7 +417,7 @@ mod tests {
         for (bad, expected) in [
             (String::new(), "it names nobody to call or pay"),
             (format!("from {a}"), "it names nobody to call or pay"),
-            ("to bob".to_owned(), "\"bob\" is no address"),
+            ("to bob".to_owned(), "\"bob\" is not an address"),
             ("to".to_owned(), "an address is missing"),
             (format!("to {b} value"), "the value is missing"),
             (format!("to {b} value much"), "AmountUnclear"),
