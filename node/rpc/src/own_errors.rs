@@ -259,7 +259,9 @@ fn signed(error: Signed) -> String {
         111 => "the gas limit is outside its bounds",
         201 => "there is no such schedule",
         202 => "it has no admin key, so nobody deletes it",
-        205 => "it has these signatures already",
+        205 => {
+            "it has these signatures already, or waits for its creator, who replaced its key and has to call once more"
+        }
         206 => "the keys that have to sign have more than 64 leaves",
         208 => "a key signed that does not have to",
         212 => "it was deleted",
