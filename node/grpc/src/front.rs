@@ -34,7 +34,7 @@ pub(crate) struct Front {
     malformed: Throttle,
 }
 
-/// How tonic begins the text about a body that is no message.
+/// How tonic begins the text about a body that cannot be decoded.
 const NOT_READ: &str = "failed to decode Protobuf message";
 
 type Answer = Response<Body>;
@@ -109,7 +109,7 @@ impl Front {
         Ok(answer)
     }
 
-    /// A body that is no message is the client's fault; tonic calls it one of the server.
+    /// A body that cannot be decoded is a fault of the client; tonic calls it one of the server.
     fn check_read(&self, answer: &Answer, asker: &GuestRequest) -> Result<(), Status> {
         let status = Status::from_header_map(answer.headers());
         let Some(text) = status.as_ref().and_then(|status| status.message().strip_prefix(NOT_READ)) else {

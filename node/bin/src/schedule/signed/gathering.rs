@@ -72,7 +72,7 @@ impl Gathering {
         let info = answer.info;
         let terms = Terms {
             body: TransactionBody::decode(&info.transactionBody)
-                .context("the node answers something that is no body of a transaction")?,
+                .context("the node answered with something that is not the body of a transaction")?,
             payer: (!info.payerAccountID.is_zero()).then_some(info.payerAccountID),
             admin_key: info.adminKey,
             round: info.round,
