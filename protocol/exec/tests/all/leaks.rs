@@ -3,6 +3,8 @@
 //!
 //! No transaction can do this; a bug of ours might. So the leak is planted: an inspector pays from nothing.
 
+mod acts;
+
 use crate::support::{contracts::*, cron::*, *};
 use alloy_primitives::{Address, B256, Bytes, TxHash, U256, address};
 use almanac_exec::{
@@ -10,7 +12,7 @@ use almanac_exec::{
     TransactionSource, Watch, execute, observe,
 };
 use almanac_primitives::{
-    Account, Outcome, ScheduleId, StateCommitment, StateKey, TimestampMs, UserTransaction, addresses::LEDGER,
+    Account, Outcome, ScheduleId, StateCommitment, StateKey, TimestampMs, UserTransaction,
 };
 use almanac_schedule::{Record, record::Status};
 use revm::{
@@ -75,6 +77,12 @@ fn included(output: &BlockOutput) -> Vec<TxHash> {
     users.map(|receipt| receipt.transaction_hash).collect()
 }
 
+/// Faults of our own that a block reports.
+fn faults(output: &BlockOutput) -> Vec<String> {
+    let logs = output.receipts.iter().flat_map(|receipt| &receipt.logs);
+    logs.filter_map(almanac_exec::fault_in).collect()
+}
+
 /// The candidate and what its sender sent next stay out, all others go in, and nothing of it is in the state.
 #[test]
 fn a_candidate_that_makes_money_is_left_out() {
@@ -118,8 +126,7 @@ fn a_run_that_makes_money_changes_nothing_and_its_schedule_is_put_aside() {
         .filter_map(|receipt| Some((receipt.schedule_ref?.schedule, receipt.outcome == Outcome::Success)))
         .collect();
     assert_eq!(outcomes, [(ids[0], true), (ids[1], false), (ids[2], true)]);
-    let told = output.receipts.iter().flat_map(|receipt| &receipt.logs).filter(|log| log.address == LEDGER);
-    let faults: Vec<_> = told.filter_map(almanac_exec::fault_in).collect();
+    let faults = faults(&output);
     assert_eq!(faults.len(), 1, "the quarantine is told of: {faults:?}");
     take_over(&mut chain, &output);
     let record = Record::read(&chain.state, ids[1]).unwrap().unwrap();

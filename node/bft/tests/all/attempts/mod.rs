@@ -1,40 +1,20 @@
 //! A network with one validator down, so that every vote is needed, and another whose disk gives no answer for a moment.
 //! That costs the moment, and no more.
+#![allow(unreachable_pub, reason = "modules of a test")]
 
-use alloy_primitives::{Address, BlockHash};
-use almanac_bft::{
-    BlockNumbers, CHANNEL_QUOTA, Channels, ConsensusBlock, Finalizer, History, Namespace, RECENT_BLOCKS,
-    Replica, RuntimeClock, TimeConfig, Timeouts, Validator, ValidatorSet, Voter, block::key_bytes, engine,
-    finalizer::Deliveries, punctual::Punctuality,
-};
-use almanac_consensus::{Application, SharedPool};
-use almanac_mempool::{Pool, PoolConfig};
-use almanac_primitives::{Block, DurationMs, Genesis, Receipt, StateDiff, TimestampMs, genesis, testing};
-use almanac_schedule::CalendarAgenda;
-use almanac_state::{
-    ArchiveError, BlockArchive, CommitError, MemoryBatch, MemoryStore, SealError, SignedBlock, StateStore,
-};
-use commonware_cryptography::{
-    Signer as _,
-    ed25519::{PrivateKey, PublicKey},
-};
-use commonware_p2p::simulated::{Config, Link, Network, Oracle};
-use commonware_runtime::{
-    Clock as _, Runner as _, Spawner as _, Supervisor as _,
-    deterministic::{self, Context},
-};
-use commonware_utils::{NZUsize, probability};
+pub mod network;
+
+use almanac_primitives::StateDiff;
+use almanac_state::{CommitError, MemoryBatch, MemoryStore, SealError, StateStore};
+use commonware_runtime::{Clock as _, Runner as _, Spawner as _, Supervisor as _, deterministic};
+use network::{Running, chain, connect, start};
 use std::{
-    future::Future,
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
     },
     time::Duration,
 };
-
-const VALIDATORS: u64 = 4;
 
 /// What goes wrong with a disk.
 #[derive(Clone, Default)]
@@ -46,6 +26,12 @@ struct Disk {
 struct Flaky {
     store: MemoryStore,
     disk: Disk,
+}
+
+impl Flaky {
+    fn new(disk: Disk) -> Self {
+        Self { store: MemoryStore::from_genesis(chain().state().unwrap()), disk }
+    }
 }
 
 impl StateStore for Flaky {
@@ -68,118 +54,6 @@ impl StateStore for Flaky {
     }
 }
 
-fn keys() -> Vec<PrivateKey> {
-    let mut keys: Vec<_> = (0..VALIDATORS).map(PrivateKey::from_seed).collect();
-    keys.sort_by_key(PrivateKey::public_key);
-    keys
-}
-
-fn chain() -> Genesis {
-    let validator = |(index, key): (usize, &PrivateKey)| genesis::Validator {
-        name: format!("v{index}"),
-        public_key: key_bytes(&key.public_key()),
-        fee_recipient: Address::repeat_byte(1),
-    };
-    let validators = keys().iter().enumerate().map(validator).collect();
-    // The simulated clock starts at 0.
-    Genesis { validators, timestamp_ms: TimestampMs(0), ..testing::genesis() }
-}
-
-async fn connect(context: &Context) -> Oracle<PublicKey, Context> {
-    let config = Config {
-        max_size: almanac_bft::message_bytes_max(4),
-        max_peers_per_set: NZUsize!(8),
-        disconnect_on_block: true,
-        tracked_peer_sets: NZUsize!(1),
-    };
-    let keys: Vec<_> = keys().iter().map(PrivateKey::public_key).collect();
-    let context = context.child("network");
-    let (network, oracle) = Network::new_with_split_peers(context, config, keys.clone(), Vec::new()).await;
-    network.start();
-    let success_rate = probability!(1.0);
-    let link = Link { latency: Duration::from_millis(10), jitter: Duration::from_millis(2), success_rate };
-    for from in &keys {
-        for to in keys.iter().filter(|to| *to != from) {
-            oracle.add_link(from.clone(), to.clone(), link.clone()).await.unwrap();
-        }
-    }
-    oracle
-}
-
-/// Nothing is asked for: the chain stays shorter than what marshal keeps itself.
-struct NoHistory;
-
-type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, ArchiveError>> + Send + 'a>>;
-
-impl BlockArchive for NoHistory {
-    fn append<'a>(&'a self, _: &'a Block, _: &'a [Receipt], _: Option<&'a [u8]>) -> Answer<'a, ()> {
-        unreachable!("the application keeps no archive")
-    }
-
-    fn signed(&self, _: u64) -> Answer<'_, Option<SignedBlock>> {
-        Box::pin(async { Ok(None) })
-    }
-}
-
-impl BlockNumbers for NoHistory {
-    fn number_of(&self, _: BlockHash) -> Result<Option<u64>, String> {
-        Ok(None)
-    }
-}
-
-async fn start(
-    context: Context,
-    oracle: &Oracle<PublicKey, Context>,
-    index: usize,
-    disk: Disk,
-) -> Arc<Replica<Flaky>> {
-    let (genesis, key) = (chain(), keys().remove(index));
-    let store = Flaky { store: MemoryStore::from_genesis(genesis.state().unwrap()), disk };
-    let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
-    let pool = SharedPool::new(Pool::new(PoolConfig::developer(), tip.header.base_fee));
-    let (header, namespace) = (tip.header.clone(), Namespace(tip.hash));
-    let replica = Replica::new(application, tip);
-    let validators = ValidatorSet::new(&genesis).unwrap();
-    let time = TimeConfig { block_time: DurationMs(100), ..TimeConfig::default() };
-    let control = oracle.control(key.public_key());
-    let clock = RuntimeClock::new(context.child("clock"));
-    let timeouts = Timeouts::for_blocks(Duration::from_millis(time.block_time.0), Duration::ZERO);
-    let validator = Validator {
-        public_key: key.public_key(),
-        scheme: validators.signer(&namespace, &key).unwrap(),
-        partition: format!("v{index}-"),
-        peers: oracle.manager(),
-        blocker: control.clone(),
-        genesis: ConsensusBlock::genesis(header),
-        floor: None,
-        votes_after: None,
-        timeouts,
-        punctuality: Punctuality::new(clock.clone(), time.tolerance, &timeouts),
-        history: History { archive: Arc::new(NoHistory), numbers: Arc::new(NoHistory) },
-        recent_blocks: RECENT_BLOCKS,
-    };
-    let voter =
-        Voter { replica: replica.clone(), pool: pool.clone(), clock, time, validators: Arc::new(validators) };
-    let channel = |number| control.register(number, CHANNEL_QUOTA);
-    let channels = Channels {
-        votes: channel(0).await.unwrap(),
-        certificates: channel(1).await.unwrap(),
-        resolver: channel(2).await.unwrap(),
-        backfill: channel(3).await.unwrap(),
-        blocks: channel(4).await.unwrap(),
-    };
-    let (deliveries, inbox) = Deliveries::channel();
-    let (engine, marshal) =
-        engine::start(context.child("engine"), validator, voter, channels, deliveries).await;
-    let finalizer =
-        Finalizer { replica: replica.clone(), pool, sinks: Vec::new(), recent_blocks: RECENT_BLOCKS };
-    context.child("finalizer").spawn(|clock| async move {
-        finalizer.run(clock, marshal, inbox).await.expect("final blocks can be committed");
-    });
-    context.child("running").spawn(|_| async move { drop(engine.await) });
-    replica
-}
-
 /// A failure for so long, at many moments of a view: every vote of the failing one is needed.
 fn survives(failing: Duration) {
     deterministic::Runner::timed(Duration::from_secs(600)).start(|context| async move {
@@ -188,7 +62,12 @@ fn survives(failing: Duration) {
         let mut replicas = Vec::new();
         for index in 0..3 {
             let disk = if index == 0 { disk.clone() } else { Disk::default() };
-            replicas.push(start(context.child("validator"), &oracle, index, disk).await);
+            let started = start(context.child("validator"), &oracle, index, Flaky::new(disk), None).await;
+            let Running { replica, finalizer, .. } = started;
+            context.child("finality").spawn(|_| async move {
+                finalizer.await.expect("it was not stopped").expect("final blocks can be committed");
+            });
+            replicas.push(replica);
         }
         replicas[0].wait_for(3).await;
         for round in 0..20 {
