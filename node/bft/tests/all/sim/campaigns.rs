@@ -1,6 +1,6 @@
 //! Runs whose faults are drawn from their seeds, in four campaigns.
 //!
-//! `ALMANAC_SIM_SEED` runs one seed of each, `ALMANAC_SIM_SEEDS` so many of each.
+//! `ALMANAC_SIM_SEED` runs one seed of each, or a few (`3,8`), `ALMANAC_SIM_SEEDS` so many of each.
 
 use crate::sim::{
     liar::Lie,
@@ -51,6 +51,7 @@ impl Campaign {
             Mark::VotesAfter,
             Mark::Overload,
             Mark::Copied,
+            Mark::Unproven,
             Mark::LateCrash,
             Mark::SpentSignature,
         ];
@@ -68,6 +69,9 @@ impl Campaign {
             Mark::Stopped,
             Mark::Replay,
             Mark::SlowDisk,
+            Mark::SlowSeal,
+            Mark::FailedSeal,
+            Mark::Told(Lie::Absent),
             Mark::Misread,
             Mark::Restored,
             Mark::Asked,
@@ -96,11 +100,14 @@ impl Campaign {
         Self { name: "twins", draw: Scenario::twins, seeds: 8, marks }
     }
 
-    /// Runs the one seed that is asked for; or all, and checks that everything went wrong that should. One that fails
-    /// does not keep the others from being run.
+    /// Runs the seeds that are asked for, up to the first that fails; or all, and checks that everything went wrong that
+    /// should. One that fails does not keep the others from being run.
     fn run(&self) {
-        if let Some(seed) = setting("ALMANAC_SIM_SEED") {
-            self.report(seed);
+        if let Ok(seeds) = std::env::var("ALMANAC_SIM_SEED") {
+            for seed in seeds.split(',') {
+                let seed = seed.parse().unwrap_or_else(|_| panic!("{seed:?} is not a seed"));
+                self.report(seed);
+            }
             return;
         }
         let (mut total, seeds) = (Total::new(self.name), setting("ALMANAC_SIM_SEEDS").unwrap_or(self.seeds));

@@ -1,12 +1,18 @@
 //! A follower copies the state while things go wrong, before it runs.
 
 use crate::sim::{
-    line::Subject, machine::Machine, marks::Mark, names::CopiedNames, node::Surroundings, opened::Place,
+    line::{Line, Subject},
+    machine::Machine,
+    marks::Mark,
+    names::CopiedNames,
+    node::Surroundings,
+    opened::Place,
     twins::Half,
 };
 use almanac_bft::sync::{self, Floor, Session, SyncError, ask::Asker};
 use almanac_state::BlockJournal;
 use commonware_cryptography::Signer as _;
+use commonware_p2p::Blocker as _;
 use commonware_runtime::{Clock as _, Spawner as _, Supervisor as _, deterministic::Context};
 use commonware_utils::NZU32;
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
@@ -42,6 +48,7 @@ impl Surroundings {
         let network = &self.network;
         let ends = self.control.register(sync::CHANNEL, sync::QUOTA).await.expect("the network runs");
         let wire = self.wire(clock, Half::First, Subject::State, ends);
+        let line = wire.0.line.clone();
         let peers = network.keys[..network.size].iter().map(|key| key.public_key()).collect();
         let (asker, listener) = Asker::new(machine.child("patience"), peers, self.control.clone(), wire);
         let listening = machine.child("answers").spawn(|_| listener);
@@ -61,8 +68,21 @@ impl Surroundings {
         if names.count() != live {
             network.violated(format!("a follower has the names of {} of {live} values", names.count()));
         }
+        self.check_cut_off(&line).await;
         BlockJournal::begin_after(machine.child("begin"), &config, floor.header.number).await.unwrap();
         listening.abort();
         Ok((floor, Arc::new(names)))
+    }
+
+    /// `liars_are_cut_off`.
+    async fn check_cut_off(&self, line: &Line) {
+        let cut_off = self.control.clone().blocked().recv().await.expect("the network runs");
+        for liar in line.answers.liars() {
+            let key = self.network.keys[liar].public_key();
+            if !cut_off.iter().any(|peer| *peer == key) {
+                let text = format!("a follower keeps validator {liar}, whose operations were not proven");
+                self.network.violated(text);
+            }
+        }
     }
 }

@@ -103,6 +103,7 @@ pub struct Faults {
     pub disks: Vec<DiskFailure>,
     crashed: Vec<(usize, Range<Duration>)>,
     slow: Vec<(usize, Slowness)>,
+    seals: Vec<(usize, Slowness)>,
     pauses: Vec<(usize, Range<Duration>)>,
     clocks: Vec<(usize, ClockFaults)>,
     pub restores: Vec<Restore>,
@@ -155,6 +156,12 @@ impl Faults {
         self
     }
 
+    /// Makes the state after each block take up to so many milliseconds, and sometimes fail to be made.
+    pub fn slow_seals(mut self, validator: usize, during: Range<Duration>, most_ms: u64) -> Self {
+        self.seals.push((validator, (during, most_ms)));
+        self
+    }
+
     /// Lets a process stand still, with all that it has under way.
     pub fn pause(mut self, validator: usize, during: Range<Duration>) -> Self {
         self.pauses.push((validator, during));
@@ -189,7 +196,11 @@ impl Faults {
     }
 
     pub fn slowness_of(&self, validator: usize) -> Vec<Slowness> {
-        self.slow.iter().filter(|(of, _)| *of == validator).map(|(_, slowness)| slowness.clone()).collect()
+        of_validator(&self.slow, validator)
+    }
+
+    pub fn seals_of(&self, validator: usize) -> Vec<Slowness> {
+        of_validator(&self.seals, validator)
     }
 
     pub fn pauses_of(&self, validator: usize) -> Vec<Range<Duration>> {
@@ -223,7 +234,7 @@ impl Faults {
         let cuts = self.cuts.iter().map(|cut| cut.during.start);
         let disks = self.disks.iter().map(|disk| disk.at);
         let events = self.events.iter().map(|(at, _)| *at);
-        let slow = self.slow.iter().map(|(_, (during, _))| during.start);
+        let slow = self.slow.iter().chain(&self.seals).map(|(_, (during, _))| during.start);
         let pauses = self.pauses.iter().map(|(_, during)| during.start);
         let jumps =
             self.clocks.iter().map(|(_, clock)| clock.jumps.first().map_or(Duration::ZERO, |jump| jump.0));
@@ -234,7 +245,7 @@ impl Faults {
     pub fn end(&self) -> Duration {
         let cuts = self.cuts.iter().map(|cut| cut.during.end);
         let events = self.events.iter().map(|(at, _)| *at);
-        let slow = self.slow.iter().map(|(_, (during, _))| during.end);
+        let slow = self.slow.iter().chain(&self.seals).map(|(_, (during, _))| during.end);
         let pauses = self.pauses.iter().map(|(_, during)| during.end);
         let jumps = self.clocks.iter().flat_map(|(_, clock)| clock.jumps.iter().map(|jump| jump.0));
         let drifts = self.clocks.iter().map(|(_, clock)| clock.drifts_until);
@@ -246,4 +257,8 @@ impl Faults {
         events.sort_by_key(|(at, _)| *at);
         events.into_iter().fold(Schedule::new(), |all, (at, action)| all.at(at, action))
     }
+}
+
+fn of_validator(slow: &[(usize, Slowness)], validator: usize) -> Vec<Slowness> {
+    slow.iter().filter(|(of, _)| *of == validator).map(|(_, slowness)| slowness.clone()).collect()
 }

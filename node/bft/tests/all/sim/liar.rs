@@ -63,6 +63,8 @@ pub enum Lie {
     OtherBody,
     /// No application at all: it signs every vote that it hears of, and another for a block that does not exist.
     Votes,
+    /// It is never there.
+    Absent,
     /// Two true blocks in each of its views, each for a part of the others, and votes for both.
     Equivocate,
     /// Two honest validators with one key that are separated in ever new ways.
@@ -130,7 +132,7 @@ impl Lie {
                 Some(first) => block.transactions.push(first),
                 None => header.transactions_root = B256::repeat_byte(1),
             },
-            Self::Silence | Self::Votes => return None,
+            Self::Silence | Self::Votes | Self::Absent => return None,
         }
         Some(block)
     }

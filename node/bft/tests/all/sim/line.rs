@@ -1,6 +1,7 @@
 //! The wires between validators: they lose, repeat and delay messages, are cut, and serve those who mean ill.
 
 use crate::sim::{
+    answers::Answers,
     disk::Disk,
     draw::Draw,
     faults::Weather,
@@ -66,6 +67,8 @@ pub struct Line {
     pub clock: Arc<Context>,
     pub disk: Arc<Disk>,
     pub marks: Marks,
+    /// What was asked and answered on it, where it is a follower's for copying the state.
+    pub answers: Answers,
     network: Network,
     draw: Mutex<Draw>,
 }
@@ -101,6 +104,7 @@ impl Line {
             clock,
             disk,
             marks: network.marks.clone(),
+            answers: Answers::default(),
             network: network.clone(),
             draw: Mutex::new(Draw(seed)),
         })
@@ -160,8 +164,11 @@ impl Line {
         }
     }
 
-    /// `one_vote_in_a_view`: looks at what is sent on the channel of votes.
+    /// Looks at what is sent: votes for `one_vote_in_a_view`, questions for `liars_are_cut_off`.
     pub fn note_sent(&self, message: &[u8]) {
+        if self.is_asking() {
+            return self.answers.asked(message, self.now());
+        }
         if self.subject != Subject::Votes || !self.network.votes_once(self.index) {
             return;
         }
@@ -175,7 +182,19 @@ impl Line {
 
     /// Whether messages have to be looked at.
     pub fn is_watched(&self) -> bool {
-        self.subject == Subject::Votes
+        self.subject == Subject::Votes || self.is_asking()
+    }
+
+    /// Whether it is a follower's for copying the state.
+    fn is_asking(&self) -> bool {
+        self.subject == Subject::State && self.network.is_follower(self.index)
+    }
+
+    /// Looks at what arrives in the end.
+    pub fn note_received(&self, (from, bytes): &Message<PublicKey>) {
+        if self.is_asking() && self.answers.arrived(self.position(from), bytes.as_ref(), self.now()) {
+            self.marks.add(Mark::Unproven);
+        }
     }
 
     /// What a peer has sent in fact, where it means ill.
@@ -199,11 +218,11 @@ impl Line {
     /// Whoever means ill also answers wrongly to followers that copy the state.
     fn receive_answer(&self, (from, bytes): Message<PublicKey>) -> Message<PublicKey> {
         let is_liar = self.lies[self.position(&from)] != Lie::None;
-        let is_asking = self.network.is_follower(self.index);
-        if !is_liar || !is_asking || !self.draw.lock().unwrap().chance(400) {
+        if !is_liar || !self.is_asking() || !self.draw.lock().unwrap().chance(400) {
             return (from, bytes);
         }
         self.marks.add(Mark::BadAnswer);
+        self.answers.changed(self.position(&from), bytes.as_ref());
         let mut bytes = bytes.as_ref().to_vec();
         // Behind kind and number, so that it passes for an answer.
         let place = 9 + self.draw.lock().unwrap().index(bytes.len().saturating_sub(9).max(1));

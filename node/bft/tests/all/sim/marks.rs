@@ -38,6 +38,10 @@ pub enum Mark {
     Replay,
     /// A write or a sync took long.
     SlowDisk,
+    /// The state after a block took long to be made.
+    SlowSeal,
+    /// It could not be made at that moment.
+    FailedSeal,
     /// A read gave what was not written.
     Misread,
     /// A task would have run while its process stood still.
@@ -62,6 +66,8 @@ pub enum Mark {
     Copied,
     /// A peer lied to a follower that copied the state.
     BadAnswer,
+    /// It was given operations that are not proven.
+    Unproven,
     /// A validator was killed behind block 1,024, where files and views of old are removed.
     LateCrash,
     /// A proposer lied.

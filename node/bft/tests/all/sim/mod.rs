@@ -5,6 +5,7 @@
 #![allow(unreachable_pub, reason = "modules of a test")]
 
 mod accuser;
+mod answers;
 mod blob;
 mod book;
 mod campaigns;

@@ -367,7 +367,7 @@ impl Network {
 
     /// Whether a validator runs the application, and is one.
     pub fn has_application(&self, index: usize) -> bool {
-        self.lies[index] != Lie::Votes && !self.lies[index].is_twin()
+        !matches!(self.lies[index], Lie::Votes | Lie::Absent) && !self.lies[index].is_twin()
     }
 
     /// The disk of a validator or its twin.

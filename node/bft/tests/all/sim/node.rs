@@ -154,6 +154,10 @@ impl Surroundings {
     /// One life of a node: until its disk fails.
     async fn live(self, context: Context, half: Half, mut channels: ChannelEnds) {
         let Self { network, index, .. } = &self;
+        if network.lies[*index] == Lie::Absent {
+            network.marks.add(Mark::Told(Lie::Absent));
+            return pending().await;
+        }
         let disk = network.disk(*index, half).clone();
         let clock = Arc::new(context.child("wires"));
         disk.restart(&clock, network.unsynced, &mut network.leftovers(*index)).await;

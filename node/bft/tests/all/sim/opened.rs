@@ -95,7 +95,7 @@ impl Opened {
             store = QmdbStore::open_at(context, &config, &network.state, ops_end).await.unwrap();
         }
         let header = header_at(&archive, first, store.height()).await;
-        let store = WorkingStore::new(store, context.child("work"), network.run_time);
+        let store = WorkingStore::new(store, context.child("work"), network, index);
         let lie = network.lies[index];
         let tampered = lie.is_about_runs().then(|| {
             let agenda = Arc::new(Tampered(lie));

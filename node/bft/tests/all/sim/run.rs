@@ -163,7 +163,7 @@ fn check_order(network: &Network, seed: u64) {
     }
 }
 
-/// `finality_again_after_healing`: within 10 simulated seconds of the last fault (60 where liars and wrong clocks are
+/// `finality_again_after_healing`: within 20 simulated seconds of the last fault (60 where liars and wrong clocks are
 /// more than a third), each validator makes a block final that was proposed after it.
 fn check_recovery(network: &Network, seed: u64, healed: TimestampMs) {
     let log = network.log.lock().unwrap();

@@ -26,6 +26,15 @@ const HEIGHT: u64 = 20;
 /// One seed of so many runs past the borders of files.
 const LONG_EVERY: u64 = 60;
 
+/// When the first blocks come where not all validators answer whether the others have voted before.
+const FIRST_VOTES: Duration = Duration::from_secs(6);
+
+/// One seed of so many of `crash_storage` has slow states. None of them is a long one.
+const SLOW_SEALS_EVERY: u64 = 5;
+
+const _: () =
+    assert!((LONG_EVERY / 4).is_multiple_of(SLOW_SEALS_EVERY) && LONG_EVERY.is_multiple_of(SLOW_SEALS_EVERY));
+
 impl Scenario {
     fn new(draw: &mut Draw) -> Self {
         let mut network = Network::new(draw.one_of(&[4, 4, 4, 7]));
@@ -68,6 +77,9 @@ impl Scenario {
     pub fn crash_storage(seed: u64) -> Self {
         let mut draw = Draw(seed);
         let mut scenario = Self::new(&mut draw);
+        if seed % SLOW_SEALS_EVERY == SLOW_SEALS_EVERY / 2 {
+            return scenario.slow_seals(&mut draw);
+        }
         let mut at = Duration::from_millis(500);
         // Alone: one that has to be silent for ten seconds is all that four validators bear. Beside another that was
         // away, too few would vote for ever.
@@ -107,6 +119,25 @@ impl Scenario {
             scenario.faults = scenario.faults.crash(&scenario.network, &everyone, during);
         }
         scenario.lengthen(seed)
+    }
+
+    /// States that are slow and fail for a moment, with nothing else wrong: blocks are executed twice at once, and
+    /// votes have to wait. In half of the networks as many as they bear are absent, and every vote is needed.
+    fn slow_seals(mut self, draw: &mut Draw) -> Self {
+        let mut begin = Duration::ZERO;
+        if draw.chance(500) {
+            let absent = self.faulty_max();
+            self.draw_liars(draw, absent, &[Lie::Absent]);
+            begin = FIRST_VOTES;
+        }
+        for validator in 0..self.network.size {
+            let during = begin + draw.millis(500, 1_500)..begin + draw.millis(4_000, 7_000);
+            if self.network.lies[validator] == Lie::None && draw.chance(600) {
+                let most_ms = draw.one_of(&[50, 150, 400]);
+                self.faults = self.faults.slow_seals(validator, during, most_ms);
+            }
+        }
+        self
     }
 
     /// As many that mean ill as a network bears, on links that lose messages.

@@ -1,5 +1,5 @@
-//! What goes wrong with machines, one at a time: slow disks, pauses, clocks, restored files, bad reads, overload. And
-//! followers, votes, and long runs.
+//! What goes wrong with machines, one at a time: slow disks and states, pauses, clocks, restored files, bad reads,
+//! overload. And followers, votes, and long runs.
 
 use crate::sim::{
     disk::Failure,
@@ -57,6 +57,18 @@ fn clocks_that_jump_and_drift_do_no_harm() {
         let network = Network::new(4);
         let faults = Faults::default().jump(1, seconds(2)..seconds(5), by).drift(2, 20_000, seconds(7));
         run(&network, 43, good(), faults, 30).marks.require(&[Mark::ClockJump, Mark::ClockDrift]);
+    }
+}
+
+/// Blocks are executed twice at once; and where one validator is absent, every vote waits for a state that fails.
+#[test]
+fn states_that_are_slow_and_fail_for_a_moment_cost_no_verdict() {
+    // Those who miss one ask it for some seconds whether they have voted before.
+    for (lie, during) in [(Lie::None, seconds(1)..seconds(6)), (Lie::Absent, seconds(7)..seconds(12))] {
+        let network = Network::new(4).lie(3, lie);
+        let faults = (0..2)
+            .fold(Faults::default(), |faults, validator| faults.slow_seals(validator, during.clone(), 150));
+        run(&network, 53, good(), faults, 30).marks.require(&[Mark::SlowSeal, Mark::FailedSeal]);
     }
 }
 

@@ -70,6 +70,11 @@ impl WireReceiver {
         self.count += 1;
         self.held.insert((until, self.count), message);
     }
+
+    fn give(&self, message: Message<PublicKey>) -> Message<PublicKey> {
+        self.line.note_received(&message);
+        message
+    }
 }
 
 impl Receiver for WireReceiver {
@@ -86,7 +91,7 @@ impl Receiver for WireReceiver {
                         biased;
                         () = line.clock.sleep_until(until) => {
                             let (_, message) = self.held.pop_first().expect("something is held");
-                            return Ok(message);
+                            return Ok(self.give(message));
                         }
                         received = self.inner.recv() => received?,
                     }
@@ -95,11 +100,11 @@ impl Receiver for WireReceiver {
             let message = self.line.receive(message);
             match self.line.fate(&message.0) {
                 Fate::Drop => {}
-                Fate::Deliver => return Ok(message),
+                Fate::Deliver => return Ok(self.give(message)),
                 Fate::Late(until) => self.hold(until, message),
                 Fate::Twice(until) => {
                     self.hold(until, message.clone());
-                    return Ok(message);
+                    return Ok(self.give(message));
                 }
             }
         }

@@ -1,8 +1,12 @@
-//! Due work that takes time: the simulator's clock stands still while code runs, so a store sleeps for it.
+//! Due work that takes time, and states that are slow: the simulator's clock stands still while code runs, so a store
+//! sleeps for it.
 
 use crate::sim::{
+    disk::Slowness,
+    draw::Draw,
     faults::{Faults, good},
     machine::Machine,
+    marks::{Mark, Marks},
     network::Network,
     run::run,
 };
@@ -10,19 +14,52 @@ use almanac_primitives::{StateChange, StateDiff, StateKey, addresses::LEDGER};
 use almanac_schedule::record::schedule_of_head_slot;
 use almanac_state::{CommitError, QmdbBatch, QmdbStore, SealError, StateStore};
 use commonware_runtime::Clock as _;
-use std::{borrow::Borrow, sync::Arc, time::Duration};
+use std::{
+    borrow::Borrow,
+    sync::{Arc, Mutex},
+    time::{Duration, UNIX_EPOCH},
+};
 
-/// A store that takes some time for every run of a block before it seals what the block changed.
+/// A store that takes some time for every run of a block before it seals what the block changed, and is slow and fails
+/// at some times.
 #[derive(Clone)]
 pub struct WorkingStore {
     store: QmdbStore<Machine>,
     clock: Arc<Machine>,
     run_time: Duration,
+    slow: Arc<SlowSeals>,
+}
+
+/// When a store is slow.
+struct SlowSeals {
+    times: Vec<Slowness>,
+    draw: Mutex<Draw>,
+    marks: Marks,
+}
+
+/// Seals of a thousand that fail at such a time. So few that not all attempts to commit a final block fail, which would
+/// end the process.
+const FAILING: u64 = 300;
+
+impl SlowSeals {
+    /// How long a seal takes that begins now, and whether it fails then.
+    fn next(&self, now: Duration) -> Option<(Duration, bool)> {
+        let (_, most) = self.times.iter().find(|(during, _)| during.contains(&now))?;
+        let mut draw = self.draw.lock().unwrap();
+        let (delay, is_failing) = (draw.millis(1, *most + 1), draw.chance(FAILING));
+        self.marks.add(if is_failing { Mark::FailedSeal } else { Mark::SlowSeal });
+        Some((delay, is_failing))
+    }
 }
 
 impl WorkingStore {
-    pub fn new(store: QmdbStore<Machine>, clock: Machine, run_time: Duration) -> Self {
-        Self { store, clock: Arc::new(clock), run_time }
+    pub fn new(store: QmdbStore<Machine>, clock: Machine, network: &Network, index: usize) -> Self {
+        let slow = SlowSeals {
+            times: network.faults.seals_of(index),
+            draw: Mutex::new(network.leftovers(index)),
+            marks: network.marks.clone(),
+        };
+        Self { store, clock: Arc::new(clock), run_time: network.run_time, slow: Arc::new(slow) }
     }
 }
 
@@ -44,6 +81,13 @@ impl StateStore for WorkingStore {
         let work = self.run_time * u32::try_from(runs).unwrap();
         if !work.is_zero() {
             self.clock.sleep(work).await;
+        }
+        let now = self.clock.true_time().duration_since(UNIX_EPOCH).unwrap();
+        if let Some((delay, is_failing)) = self.slow.next(now) {
+            self.clock.sleep(delay).await;
+            if is_failing {
+                return Err(SealError::Store { reason: "the simulated state gave no answer".to_owned() });
+            }
         }
         self.store.seal(parent, diff).await
     }
