@@ -3,6 +3,7 @@
 mod backup;
 mod booked_second;
 mod cost;
+mod flaky_disk;
 mod follower;
 mod hostile;
 mod lost_votes;

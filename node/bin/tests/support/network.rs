@@ -99,7 +99,12 @@ pub fn start(config: &str) -> Node {
 
 /// The same with further flags, and a log of what it does.
 pub fn start_with(config: &str, flags: &[&str]) -> Node {
-    running(config, launch_with(config, "info", flags))
+    running(config, command(config, "info").args(flags).spawn().unwrap())
+}
+
+/// The same with further variables in its environment.
+pub fn start_in<'v>(config: &str, variables: impl IntoIterator<Item = (&'v str, &'v Path)>) -> Node {
+    running(config, command(config, "warn").envs(variables).spawn().unwrap())
 }
 
 /// Waits until a node says where it serves.
@@ -115,22 +120,21 @@ fn running(config: &str, mut child: Child) -> Node {
 
 /// Starts the process of a node, and does not wait for anything.
 pub fn launch(config: &str, log_level: &str) -> Child {
-    launch_with(config, log_level, &[])
+    command(config, log_level).spawn().unwrap()
 }
 
-fn launch_with(config: &str, log_level: &str, flags: &[&str]) -> Child {
+fn command(config: &str, log_level: &str) -> Command {
     let log = File::options().create(true).append(true).open(log_of(config)).unwrap();
     // With SIGXFSZ ignored, a limit on the size of files is an error of the write, as a full disk is.
-    Command::new("sh")
+    let mut command = Command::new("sh");
+    command
         .env("RUST_LOG", log_level)
         .env("RUST_BACKTRACE", "0")
         .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
         .args([env!("CARGO_BIN_EXE_almanac"), "node", "--config", config])
-        .args(flags)
         .stdout(Stdio::piped())
-        .stderr(log)
-        .spawn()
-        .unwrap()
+        .stderr(log);
+    command
 }
 
 /// Waits until every validator votes. One that was away for long asks the others first.
