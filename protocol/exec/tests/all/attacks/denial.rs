@@ -184,7 +184,7 @@ fn denying_a_lane_costs_at_least_half_of_filling_it() {
     assert_eq!(
         recorded, computed,
         "the table of docs/denial-prices.md is not what the parameters say. Run\n\
-         UPDATE_VECTORS=1 cargo test -p almanac-exec --test attacks denying_a_lane\nand review the difference."
+         UPDATE_VECTORS=1 cargo test -p almanac-exec --test all denying_a_lane\nand review the difference."
     );
 }
 
