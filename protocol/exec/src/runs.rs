@@ -232,9 +232,8 @@ fn settle<'a, I: Inspector<EvmContext<'a>>>(
         Ok(events) => return Ok(events),
         Err(fault) => fault.reason()?,
     };
-    // The call takes effect. The charge is returned, because settling failed.
-    let (id, charged) = (begun.record.id, begun.charge);
-    execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
+    let id = begun.record.id;
+    quarantine(execution, id, Some(begun), called.outcome.is_success())?;
     Ok(vec![quarantined(id, &*reason)])
 }
 
@@ -257,15 +256,13 @@ fn finish<'a, I: Inspector<EvmContext<'a>>>(
         }
         Err(fault) => fault.reason()?,
     };
-    // The call takes effect. The charge is returned, because nobody can tell what it owes.
-    let (id, charged) = (begun.record.id, begun.charge);
-    execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
+    let id = begun.record.id;
+    quarantine(execution, id, Some(&begun), called.outcome.is_success())?;
     let pool = pool(run.lane);
     file(execution, run, called, vec![quarantined(id, &*reason)], pool)
 }
 
-/// Quarantines a schedule that cannot run because of a fault of our own, and returns what its run was given, if it
-/// had begun.
+/// Quarantines a schedule that cannot run because of a fault of our own.
 fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     run: RunTransaction,
@@ -273,13 +270,29 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     reason: &dyn Display,
 ) -> Result<(), BlockError> {
     let id = run.schedule_ref.schedule;
-    execution.act::<_, BlockError>(|ledger| {
-        let returned = begun.map_or(Ok(Wei::ZERO), |begun| life::unspent(ledger, begun))?;
-        Ok(life::quarantine(ledger, id, returned)?)
-    })?;
+    quarantine(execution, id, begun, false)?;
     let called = unmade(execution, &run, Halt::Other, Gas::ZERO);
     let pool = pool(run.lane);
     file(execution, run, called, vec![quarantined(id, reason)], pool)
+}
+
+/// Takes a schedule out of the calendar. What its call did stands. The charge returns to the escrow, since nobody can tell
+/// what the run owes; so does the value of a call that changed nothing.
+fn quarantine<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    id: ScheduleId,
+    begun: Option<&Begun>,
+    is_success: bool,
+) -> Result<(), BlockError> {
+    execution.act::<_, BlockError>(|ledger| {
+        let returned = match begun {
+            None => Wei::ZERO,
+            Some(begun) if is_success => begun.charge,
+            Some(begun) => life::unspent(ledger, begun)?,
+        };
+        life::quarantine(ledger, id, returned)?;
+        Ok(())
+    })
 }
 
 pub(crate) fn quarantined(id: ScheduleId, reason: &dyn Display) -> Event {

@@ -86,6 +86,20 @@ impl Payment {
         taken
     }
 
+    /// Returns what a run was charged, and loans of one that failed.
+    pub(super) fn undo(
+        &self,
+        ledger: &mut SystemLedger<'_, '_>,
+        is_success: bool,
+        charged: Wei,
+    ) -> Result<(), ScheduleFault> {
+        let payer = self.payer.account;
+        if charged > Wei::ZERO {
+            ledger.credit(payer, charged)?;
+        }
+        self.put_back(ledger, is_success, Some((payer, charged)))
+    }
+
     /// Puts back what a run did not use: loans of one that failed, and what returned to a payer that pays from its fund.
     pub(super) fn put_back(
         &self,

@@ -64,10 +64,10 @@ pub(super) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
     let ended = RunEnd { outcome: &called.outcome, gas_used, price, place: Wei::ZERO };
     let events = match execution.act(|ledger| settle(ledger, &started, ended, moment)) {
         Ok(events) => events,
-        // The calls take effect. The charge is returned, because settling failed.
+        // What the calls did stands, and is not charged for.
         Err(fault) => {
-            let (reason, charged) = (fault.reason()?, started.begun.charge);
-            execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
+            let reason = fault.reason()?;
+            quarantine(execution, id, Some(&started), called.outcome.is_success())?;
             vec![quarantined(id, &*reason)]
         }
     };
@@ -171,20 +171,34 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     fault: ScheduleFault,
 ) -> Result<(), BlockError> {
     let reason = fault.reason()?;
-    let aside = execution.act::<_, ScheduleFault>(|ledger| {
-        let charged = started.map_or(Wei::ZERO, |started| started.begun.charge);
-        if let Some(started) = started.filter(|started| started.is_paid) {
-            started.payment.put_back(ledger, false, None)?;
-        }
-        Ok(life::quarantine(ledger, id, charged)?)
-    });
-    if let Err(ScheduleFault::Block(error)) = aside {
-        return Err(error);
-    }
+    quarantine(execution, id, started, false)?;
     let event = quarantined(id, &*reason);
     let index = execution.next_index() - 1;
     let logs = doors::event_logs(&event, &About::of(&Outcome::Success));
     execution.receipts[index].logs.extend(logs);
     execution.events.push(LifeEvent { index, event });
+    Ok(())
+}
+
+/// Takes a schedule out of the calendar. What was charged returns to who paid, and what was lent for calls that changed
+/// nothing to the funds. Where that meets a fault too, the charge returns to the escrow.
+fn quarantine<'a, I: Inspector<EvmContext<'a>>>(
+    execution: &mut Execution<'a, '_, I>,
+    id: ScheduleId,
+    started: Option<&Started>,
+    is_success: bool,
+) -> Result<(), BlockError> {
+    let charged = started.map_or(Wei::ZERO, |started| started.begun.charge);
+    if let Some(started) = started.filter(|started| started.is_paid) {
+        let returned = execution.act::<_, ScheduleFault>(|ledger| {
+            started.payment.undo(ledger, is_success, charged)?;
+            Ok(life::quarantine(ledger, id, Wei::ZERO)?)
+        });
+        match returned {
+            Ok(_) => return Ok(()),
+            Err(fault) => drop(fault.reason()?),
+        }
+    }
+    execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
     Ok(())
 }

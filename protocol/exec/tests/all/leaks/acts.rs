@@ -5,19 +5,27 @@
 
 use super::{candidates, faults, hashes, included, is_leak, take_over};
 use crate::support::{
-    contracts::COUNTER,
+    contracts::{COUNTER, FORWARDER, REVERTER, to},
     cron::*,
     market::{Market, ScheduledTransaction, txn},
     signed::*,
     *,
 };
 use alloy_primitives::{Address, U256};
-use almanac_exec::{BlockBody, BlockError, BlockOutput, execute};
+use almanac_exec::{BlockBody, BlockError, BlockOutput, EvmContext, Observer, Watch, execute, observe};
 use almanac_primitives::{
-    Account, Gas, ScheduleId, StateKey, TimestampMs, UserTransaction, Wei,
-    addresses::{BURN, CRON_REGISTRY, LEDGER},
+    Account, ScheduleId, StateKey, TimestampMs, UserTransaction, Wei,
+    addresses::{BURN, CRON_REGISTRY, LEDGER, SCHEDULE_SERVICE},
 };
-use almanac_schedule::{Record, record::Status};
+use almanac_schedule::{
+    Record,
+    record::{Head, Status, head_slot},
+};
+use revm::{
+    Inspector,
+    context::{ContextTr as _, JournalTr as _},
+    interpreter::{CallInputs, CallOutcome},
+};
 
 /// Makes all that is burned count for a wei too much.
 fn miscount(chain: &mut TestChain) {
@@ -88,23 +96,39 @@ fn a_settlement_at_the_end_of_a_block_that_makes_money_is_dropped() {
     assert_eq!((calls(&chain, order.senderAddr), chain.balance(LEDGER)), (U256::ONE, held));
 }
 
-/// The same for what ran when its last signature came: what its payer was debited is in the escrow, and the signatures do
-/// not count again.
+/// The same for what ran when its last signature came: its payer has again what it was debited, and the signatures do not
+/// count again.
 #[test]
 fn a_settlement_of_a_signed_run_that_makes_money_is_dropped() {
     let mut chain = TestChain::new();
     let wish = Wish::new(vec![service_call(person(1).address, COUNTER)]);
     let (id, _) = chain.create(person(0), &wish, vec![]);
-    let charged = Gas(wish.body.gasLimit).cost(chain.next_base_fee());
-    let (held, now) = (chain.balance(LEDGER), chain.input().timestamp);
+    let (before, now) = ([LEDGER, person(0).address].map(|of| chain.balance(of)), chain.input().timestamp);
     let last = to_service(person(2), 0, signing(id, vec![wish.signed(person(1))]));
-    is_put_aside(&mut chain, now, vec![last], (id, charged));
-    assert_eq!((calls(&chain, person(1).address), chain.balance(LEDGER)), (U256::ONE, held + charged.0));
+    is_put_aside(&mut chain, now, vec![last], (id, Wei::ZERO));
+    assert_eq!(calls(&chain, person(1).address), U256::ONE);
+    assert_eq!([LEDGER, person(0).address].map(|of| chain.balance(of)), before);
     let again = to_service(person(2), 1, wish.create(vec![wish.signed(person(1))]));
     let output = block(&chain, chain.input().timestamp, &[again]).unwrap();
     assert!(runs::ran(&output).is_empty());
     take_over(&mut chain, &output);
     assert_eq!(calls(&chain, person(1).address), U256::ONE);
+}
+
+/// A failed run that was lent money and paid from a fund: all of it is in the fund again, and nothing in the account.
+#[test]
+fn a_settlement_of_a_failed_run_that_makes_money_keeps_no_loan() {
+    let mut chain = TestChain::new();
+    let payment = ServiceCall { value: U256::from(400), ..service_call(FORWARDER, person(7).address) };
+    let wish = Wish::new(vec![payment, service_call(FORWARDER, REVERTER)]);
+    chain.produce(vec![funding(person(0), 0, FORWARDER, 1_000_000_000_000_000)]);
+    let before = (chain.fund_of(FORWARDER), chain.balance(FORWARDER), chain.balance(LEDGER));
+    let input = to(SCHEDULE_SERVICE, &wish.create(vec![]));
+    let create = call(person(6), 0, FORWARDER, input, 3_000_000);
+    let id = ScheduleId::new(chain.input().parent.number + 1, 1, 0).unwrap();
+    let now = chain.input().timestamp;
+    is_put_aside(&mut chain, now, vec![create], (id, Wei::ZERO));
+    assert_eq!((chain.fund_of(FORWARDER), chain.balance(FORWARDER), chain.balance(LEDGER)), before);
 }
 
 /// Nothing is charged, nothing is lent, and nothing is called.
@@ -120,6 +144,48 @@ fn a_start_that_makes_money_is_dropped_with_its_run() {
     let held = chain.balance(LEDGER);
     is_put_aside(&mut chain, TimestampMs(order.scheduledTimeMs), vec![], (record.id, record.escrow));
     assert_eq!((calls(&chain, BURN), chain.balance(LEDGER)), (U256::ZERO, held));
+}
+
+/// Changes what the chain keeps of a schedule while its run is under way, as no code can.
+struct Meddler {
+    slot: U256,
+    word: U256,
+}
+
+impl<'a> Inspector<EvmContext<'a>> for Meddler {
+    fn call(&mut self, context: &mut EvmContext<'a>, inputs: &mut CallInputs) -> Option<CallOutcome> {
+        if inputs.target_address == REVERTER {
+            context.journal_mut().load_account(LEDGER).unwrap();
+            context.journal_mut().sstore(LEDGER, self.slot, self.word).unwrap();
+        }
+        None
+    }
+}
+
+/// The door keeps nothing of the value that it was lent for a call that failed.
+#[test]
+fn a_failed_run_whose_schedule_cannot_end_keeps_no_value() {
+    let mut market = Market::new();
+    let order = ScheduledTransaction {
+        value: U256::from(7),
+        to: REVERTER,
+        passSigner: false,
+        ..txn(market.next() + 1_000)
+    };
+    let key = market.insert(&order).unwrap();
+    let (Record { id, escrow, head, .. }, mut chain) = (market.record(&key), market.chain);
+    let door = record(&chain, id).body.call().from;
+    assert_ne!(door, order.senderAddr);
+    let before = (chain.balance(LEDGER), chain.balance(door));
+    let word = Head { status: Status::Cancelled, ..head }.to_word();
+    let inspector = Meddler { slot: head_slot(id), word };
+    let mut observer = Observer { inspector, watch: Watch::Everything, finished: &mut |_, _| {} };
+    let input = chain.input_at(TimestampMs(order.scheduledTimeMs));
+    let output = observe(&chain.state, &*chain.agenda, &input, &mut candidates(&[]), &mut observer).unwrap();
+    assert_eq!(faults(&output).len(), 1, "{:?}", faults(&output));
+    take_over(&mut chain, &output);
+    assert_eq!((record(&chain, id).head.status, record(&chain, id).escrow), (Status::Quarantined, escrow));
+    assert_eq!((chain.balance(LEDGER), chain.balance(door)), before);
 }
 
 /// No run is there to be dropped, so nobody makes or accepts the block. Without the leak, the job ends in it.
