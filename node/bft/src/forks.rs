@@ -13,6 +13,9 @@ use std::{
     sync::Arc,
 };
 
+/// Executed blocks to keep at most, unless they are in one line: one of each view that fails while nothing becomes final.
+const KEPT_MAX: usize = 256;
+
 /// Every executed block that may still become final.
 pub(crate) struct Forks<B> {
     tip: Tip<B>,
@@ -64,7 +67,23 @@ impl<B: Clone> Forks<B> {
             return None;
         }
         let key = (made.tip.header.number, made.tip.hash);
-        Some(self.made.entry(key).or_insert(made).clone())
+        let kept = self.made.entry(key).or_insert(made).clone();
+        if self.made.len() > KEPT_MAX {
+            self.forget_oldest(key);
+        }
+        Some(kept)
+    }
+
+    /// Forgets the block of the oldest view that nothing is built on. If it is needed after all, it is executed again.
+    fn forget_oldest(&mut self, newest: (u64, BlockHash)) {
+        let parent_of =
+            |made: &MadeBlock<B>| (made.tip.header.number.saturating_sub(1), made.tip.header.parent_hash);
+        let parents: BTreeSet<_> = self.made.values().map(parent_of).collect();
+        let ends = self.made.iter().filter(|(key, _)| **key != newest && !parents.contains(key));
+        let oldest = ends.min_by_key(|(_, made)| made.tip.header.consensus.view).map(|(key, _)| *key);
+        if let Some(oldest) = oldest {
+            self.made.remove(&oldest);
+        }
     }
 
     /// Hashes of the transactions in the newest final block and in those above it, up to a known block.
@@ -127,7 +146,11 @@ mod tests {
             let proposal = Proposal {
                 timestamp: TimestampMs(START.0 + after_ms),
                 fee_recipient: FEE_RECIPIENT,
-                consensus: ConsensusContext::default(),
+                consensus: ConsensusContext {
+                    view: after_ms,
+                    parent_view: after_ms - 1,
+                    ..Default::default()
+                },
                 candidates: senders.iter().map(candidate).collect(),
                 more: almanac_consensus::More::NONE,
                 deadline: Deadline::NEVER,
@@ -182,6 +205,24 @@ mod tests {
         assert_eq!(included(&forks, &on_a.tip), hashes(&[0, 2, 3]));
         forks.advance_to(&on_a);
         assert_eq!(included(&forks, &on_a.tip), hashes(&[2, 3]), "the pool was told of the one before");
+    }
+
+    /// Views fail and nothing becomes final: all of them are proposed on the same block.
+    #[test]
+    fn failed_views_leave_a_bounded_number_of_blocks() {
+        let (maker, mut forks) = Maker::start();
+        let base = maker.child(forks.tip(), 1);
+        forks.keep(base.clone()).unwrap();
+        let failed: Vec<_> = (2..KEPT_MAX as u64 + 12).map(|view| maker.child(&base.tip, view)).collect();
+        for (count, made) in (2..).zip(&failed) {
+            forks.keep(made.clone()).unwrap();
+            assert_eq!(forks.made.len(), KEPT_MAX.min(count));
+        }
+        let (oldest, newest) = failed.split_at(failed.len() + 1 - KEPT_MAX);
+        assert!(!oldest.iter().any(|made| is_known(&forks, made)), "the oldest views");
+        assert!(newest.iter().chain([&base]).all(|made| is_known(&forks, made)));
+        forks.keep(oldest[0].clone()).unwrap();
+        assert!(is_known(&forks, &oldest[0]), "it was executed again, so somebody needs it");
     }
 
     /// Children sealed on one execution cannot be committed after the other.
