@@ -17,6 +17,7 @@ pub mod lost_votes;
 mod meter;
 pub mod network;
 mod newest;
+pub mod pace;
 mod peer_address;
 pub mod prover;
 pub mod punctual;

@@ -2,13 +2,14 @@
 //!
 //! It runs beside the chain, one file at a time, so that a block waits for the removal of at most one file.
 
+use almanac_bft::pace::paced;
 use almanac_consensus::{Sink, SinkError};
 use almanac_exec::BlockOutput;
 use almanac_primitives::Block;
 use almanac_state::{BlockArchive as _, BlockJournal, QmdbStore};
-use commonware_runtime::{Clock, Spawner};
+use commonware_runtime::Spawner;
 use commonware_storage::Context;
-use std::{fmt::Display, future::Future, sync::Arc};
+use std::{fmt::Display, sync::Arc};
 use tokio::sync::watch;
 
 /// Blocks below the last one whose states can be copied by other nodes: a copy that was begun has seven minutes at ten
@@ -69,16 +70,6 @@ fn stop(error: &dyn Display) -> ! {
     panic!("io error: what is too old to be kept cannot be removed: {error}")
 }
 
-/// Does something that blocks wait for, and rests so many times as long afterwards that they wait a quarter of the time
-/// at most.
-async fn paced<T>(clock: &impl Clock, work: impl Future<Output = T>) -> T {
-    let begin = clock.current();
-    let done = work.await;
-    let spent = clock.current().duration_since(begin).unwrap_or_default();
-    clock.sleep(spent * 3).await;
-    done
-}
-
 struct Heard(watch::Sender<u64>);
 
 impl Sink for Heard {
@@ -100,7 +91,7 @@ mod tests {
     use almanac_primitives::{Header, StateChange, StateDiff, StateKey};
     use almanac_state::{OpenError, QmdbConfig, SealedBatch as _, StateStore as _};
     use commonware_runtime::{
-        Runner as _, Storage as _, Supervisor as _,
+        Clock as _, Runner as _, Storage as _, Supervisor as _,
         deterministic::{self, Context},
     };
     use commonware_utils::NZU64;

@@ -4,17 +4,13 @@ use super::{
     Floor,
     message::{Answer, KEYS_MAX, Question},
 };
-use crate::{engine::Marshal, newest::Newest, replica::Replica};
+use crate::{engine::Marshal, newest::Newest, pace::paced, replica::Replica};
 use almanac_primitives::StateKey;
 use almanac_state::{QmdbStore, StateStore};
 use commonware_p2p::{Receiver, Recipients, Sender};
 use commonware_runtime::Spawner;
 use commonware_storage::Context;
 use std::{borrow::Borrow, sync::Arc};
-
-/// After an answer, the server rests for this many times the time it took. Commits wait while an answer is
-/// read, so they wait for a quarter of the time at most.
-const PAUSE: u32 = 3;
 
 /// Lists the keys of values. The state itself has only their hashes.
 pub trait KnownKeys: Send + Sync {
@@ -54,11 +50,12 @@ where
                     continue;
                 }
             };
-            let begin = self.clock.current();
-            let answer = self.answer(&mut newest, question).await.unwrap_or_else(Answer::Refused);
-            sender.send(Recipients::One(peer), answer.encode(number), false);
-            let spent = self.clock.current().duration_since(begin).unwrap_or_default();
-            self.clock.sleep(spent * PAUSE).await;
+            // Commits wait while an answer is read.
+            paced(&self.clock, async {
+                let answer = self.answer(&mut newest, question).await.unwrap_or_else(Answer::Refused);
+                sender.send(Recipients::One(peer), answer.encode(number), false);
+            })
+            .await;
         }
     }
 
