@@ -55,8 +55,7 @@ pub type SignedFuture<'a> =
 pub enum ArchiveError {
     /// The disk failed, or the files are damaged.
     #[error(
-        "the blocks cannot be {doing}: {reason} (in {partition}_data or {partition}_offsets-*); restore a backup, or \
-         remove the chain and sync again"
+        "the blocks cannot be {doing}: {reason} (in {partition}_data or {partition}_offsets-*); {advice}"
     )]
     Journal {
         /// Where they are.
@@ -65,6 +64,8 @@ pub enum ArchiveError {
         doing: &'static str,
         /// The journal's error.
         reason: String,
+        /// What to do.
+        advice: &'static str,
     },
     /// A record does not decode.
     #[error(
@@ -211,11 +212,11 @@ impl<E: Context> BlockJournal<E> {
         floor: u64,
     ) -> Result<Self, ArchiveError> {
         let partition = config.blocks().partition;
-        let journal = journal.map_err(|error| failed(&partition, "opened", &error))?;
+        let journal = journal.map_err(|error| unopened(&partition, &error))?;
         let mark = metadata::Config { partition: format!("{partition}-pruned"), codec_config: () };
         let pruned: Metadata<E, U64, u64> = Metadata::init(context.child("pruned"), mark)
             .await
-            .map_err(|error| failed(&partition, "opened", &error))?;
+            .map_err(|error| unopened(&partition, &error))?;
         // The journal treats a missing first file as pruned: only blocks recorded as pruned may be missing.
         let (first, missing) = (floor + 1, journal.bounds().start);
         let pruned_to = pruned.get(&PRUNED).copied().unwrap_or(floor).max(floor);
@@ -247,7 +248,14 @@ impl<E: Context> BlockJournal<E> {
     }
 
     fn unwritten(&self, error: &impl fmt::Display) -> ArchiveError {
-        failed(&self.partition, "written", error)
+        let advice = "make room if the disk is full, and start again: what was durable stays";
+        failed(&self.partition, "written", error, advice)
+    }
+
+    fn unread(&self, error: &impl fmt::Display) -> ArchiveError {
+        let advice = "if this happens again, check the disk; if the files are damaged, restore a backup, or remove \
+                      the chain and sync again";
+        failed(&self.partition, "read", error, advice)
     }
 
     /// Height of the last block, or of the one before the first if the archive is empty.
@@ -278,7 +286,7 @@ impl<E: Context> BlockJournal<E> {
         else {
             return Ok(None);
         };
-        let record = journal.read(position).await.map_err(|error| failed(&self.partition, "read", &error))?;
+        let record = journal.read(position).await.map_err(|error| self.unread(&error))?;
         let partition = || self.partition.clone();
         drop(guard);
         let archived = decode(&record.0).map_err(|error| ArchiveError::Damaged {
@@ -346,8 +354,17 @@ async fn write<E: Context>(
     journal.sync().await
 }
 
-fn failed(partition: &str, doing: &'static str, error: &impl fmt::Display) -> ArchiveError {
-    ArchiveError::Journal { partition: partition.to_owned(), doing, reason: error.to_string() }
+fn unopened(partition: &str, error: &impl fmt::Display) -> ArchiveError {
+    failed(partition, "opened", error, "restore a backup, or remove the chain and sync again")
+}
+
+fn failed(
+    partition: &str,
+    doing: &'static str,
+    error: &impl fmt::Display,
+    advice: &'static str,
+) -> ArchiveError {
+    ArchiveError::Journal { partition: partition.to_owned(), doing, reason: error.to_string(), advice }
 }
 
 /// An encoded block with its receipts and certificate.

@@ -127,7 +127,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
 
     async fn seal_diff(&self, parent: &QmdbBatch<E>, diff: &StateDiff) -> Result<Arc<Layer>, SealError> {
         let changes = diff.changes();
-        let failed = |error| SealError::Store { reason: self.shared.damage(&error) };
+        let failed = |error| SealError::Store { reason: self.shared.unread(&error) };
         let guard = self.shared.database.read().await;
         let tip = self.shared.tip();
         let database = self.shared.opened(&guard).ok_or(SealError::Closed)?;
@@ -257,8 +257,8 @@ impl<E: Context + Spawner> Shared<E> {
         *self.tip.lock().expect("nothing panics while it holds the tip") = tip;
     }
 
-    fn damage(&self, error: &QmdbError) -> String {
-        open::damage(&self.partition, error)
+    fn unread(&self, error: &QmdbError) -> String {
+        open::unread(&self.partition, error)
     }
 
     fn unwritten(&self, error: &QmdbError) -> String {
@@ -326,7 +326,7 @@ impl<E: Context + Spawner> StateView for QmdbBatch<E> {
         let hashed: Vec<Key> = keys.iter().map(key).collect();
         let hashed: Vec<&Key> = hashed.iter().collect();
         let found = self.layer.sealed.get_many(&hashed, database).await;
-        let found = found.map_err(|error| failed(self.shared.damage(&error)))?;
+        let found = found.map_err(|error| failed(self.shared.unread(&error)))?;
         Ok(found.into_iter().map(|value| value.map(|value| value.0)).collect())
     }
 }

@@ -29,6 +29,12 @@ pub enum OpenError {
         /// The database's error, its files, and what to do.
         reason: String,
     },
+    /// The genesis cannot be written.
+    #[error("the state of the genesis cannot be written: {reason}")]
+    Unwritten {
+        /// The database's error, its files, and what to do.
+        reason: String,
+    },
     /// The files belong to another chain.
     #[error(
         "the state in {partition:?} belongs to another chain: it began with another genesis; give the right \
@@ -165,7 +171,7 @@ impl<E: Context + Spawner> Opening<'_, E> {
             database = self.init("emptied", Some(OPS_BEFORE_GENESIS)).await?;
         }
         let written = write_batches(database, self.genesis, self.batch_entries, stamp).await;
-        written.map_err(|error| self.damaged(&error))
+        written.map_err(|error| OpenError::Unwritten { reason: unwritten(&self.config.partition, &error) })
     }
 
     /// Rejects an operation at which no block ends.
@@ -238,10 +244,19 @@ async fn write_batches<E: Context + Spawner>(
 
 /// The database's error, its files, and what to do.
 pub(super) fn damage(partition: &str, error: &QmdbError) -> String {
-    let files = files(partition, error);
+    format!("{error} (in {}); {}", files(partition, error), repair(partition))
+}
+
+/// The error of a failed read while the node runs, which may be over with the next attempt, and what to do.
+pub(super) fn unread(partition: &str, error: &QmdbError) -> String {
+    let (files, repair) = (files(partition, error), repair(partition));
+    format!("{error} (in {files}); if this happens again, check the disk; if the files are damaged, {repair}")
+}
+
+fn repair(partition: &str) -> String {
     format!(
-        "{error} (in {files}); restore a backup, or remove {partition}-log_*, {partition}-merkle-* and \
-         {partition}-grafted: the state is then made again from the archived blocks"
+        "restore a backup, or remove {partition}-log_*, {partition}-merkle-* and {partition}-grafted: the state is \
+         then made again from the archived blocks"
     )
 }
 
@@ -249,6 +264,12 @@ pub(super) fn damage(partition: &str, error: &QmdbError) -> String {
 pub(super) fn unwritten(partition: &str, error: &QmdbError) -> String {
     let files = files(partition, error);
     format!("{error} (in {files}); make room if the disk is full, and start again: what was durable stays")
+}
+
+/// The error of a failed copy from peers, and what to do.
+pub(super) fn uncopied(partition: &str, error: &QmdbError) -> String {
+    let files = files(partition, error);
+    format!("{error} (in {files}); make room if the disk is full, remove the unfinished copy and start again")
 }
 
 fn files(partition: &str, error: &QmdbError) -> String {
@@ -340,5 +361,23 @@ mod tests {
             crashes > 40 && parts > 2,
             "{crashes} crashes, {parts} of them with a part of the genesis on disk"
         );
+    }
+
+    /// A disk that was full while the genesis was written passed for damage, with the advice to restore a backup.
+    #[test]
+    fn a_genesis_that_cannot_be_written_is_no_damage() {
+        deterministic::Runner::default().start(async |context| {
+            let config = QmdbConfig::new("a");
+            let genesis = BTreeMap::from([(StateKey::Calendar(7), Bytes::from(vec![7]))]);
+            let stamp = Stamp { height: 0, genesis: stamp::digest(&genesis) };
+            let faults = context.storage_fault_config();
+            let opening =
+                Opening { context, config: &config, genesis: &genesis, batch_entries: BATCH_ENTRIES };
+            let empty = opening.init("empty", None).await.unwrap();
+            *faults.write() = FaultConfig::default().sync(probability!(1.0));
+            let error = opening.write_genesis(empty, stamp).await.err().unwrap();
+            assert!(matches!(error, OpenError::Unwritten { .. }), "{error}");
+            assert!(error.to_string().contains("make room if the disk is full"), "{error}");
+        });
     }
 }

@@ -19,7 +19,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
             let store_height = self.height();
             return Err(ProveError::Stale { block_number, state_root, store_height, store_root });
         }
-        let failed = |error| ProveError::Store { key: name, reason: self.shared.damage(&error) };
+        let failed = |error| ProveError::Store { key: name, reason: self.shared.unread(&error) };
         let found = database.get(&key(&name)).await.map_err(failed)?;
         let value = found.ok_or(ProveError::AbsenceUnprovable { key: name, block_number })?.0;
         let path = database.key_value_proof(key(&name)).await.map_err(failed)?;

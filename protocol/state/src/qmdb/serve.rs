@@ -94,7 +94,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
         if is_pruned(error) {
             return ServeError::Pruned { start: *request.start(), size: *request.size() };
         }
-        ServeError::Store { reason: self.shared.damage(error) }
+        ServeError::Store { reason: self.shared.unread(error) }
     }
 }
 

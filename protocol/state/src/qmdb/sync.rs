@@ -3,7 +3,7 @@
 
 use super::{
     CHUNK_BYTES, Database, Family, Layer, QmdbConfig, QmdbError, QmdbStore, Shared,
-    open::damage,
+    open::uncopied,
     serve::{ANSWER_OPERATIONS_MAX, ServeError},
     stamp::{self, Stamp},
     value::{Key, Value},
@@ -77,12 +77,12 @@ pub enum SyncError {
         /// The library's error.
         reason: String,
     },
-    /// The files cannot be written.
+    /// The files cannot be written or read back.
     #[error("the state of block {number} cannot be stored: {reason}")]
     Store {
         /// Height of the block.
         number: u64,
-        /// The database's error.
+        /// The database's error, its files, and what to do.
         reason: String,
     },
     /// The operations are proven, but give another state than the header's.
@@ -143,7 +143,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
     {
         let number = header.number;
         let reason =
-            |error: &QmdbError| SyncError::Store { number, reason: damage(&config.partition, error) };
+            |error: &QmdbError| SyncError::Store { number, reason: uncopied(&config.partition, error) };
         let fetched = sync::sync(sync::engine::Config {
             context,
             source,
@@ -185,7 +185,7 @@ impl<E: Context + Spawner> QmdbStore<E> {
     pub async fn live_values(&self) -> Result<u64, ServeError> {
         let guard = self.shared.database.read().await;
         let database = self.shared.opened(&guard).ok_or(ServeError::Closed)?;
-        let failed = |error: QmdbError| ServeError::Store { reason: self.shared.damage(&error) };
+        let failed = |error: QmdbError| ServeError::Store { reason: self.shared.unread(&error) };
         let (mut next, end) = (*database.sync_boundary(), *database.bounds().end);
         let mut live = 0;
         while next < end {

@@ -124,7 +124,7 @@ fn an_archive_that_failed_is_closed_and_keeps_what_it_had() {
         let error = append(&archive, 2, 0).await.unwrap_err();
         let text = error.to_string();
         assert!(
-            text.contains("injected") && text.contains("a-blocks_data") && text.contains("backup"),
+            text.contains("injected") && text.contains("a-blocks_data") && text.contains("make room"),
             "{text}"
         );
         *context.storage_fault_config().write() = FaultConfig::default();

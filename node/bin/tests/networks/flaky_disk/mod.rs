@@ -63,6 +63,7 @@ fn a_validator_whose_disk_fails_for_a_moment_goes_on_voting() {
     let begin = Instant::now();
     println!("{} reads failed, and after block {last}: {verdict}", disk.failures());
     assert!(disk.failures() > 0, "another disk failed");
+    assert!(verdict.contains("check the disk"), "an operator reads what to do: {verdict}");
     assert!(last <= height + ON_THEIR_WAY, "from block {height} to {last} without a vote that is needed");
 
     agree_at(&nodes, last + 5);
