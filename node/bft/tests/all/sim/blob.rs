@@ -44,6 +44,9 @@ impl commonware_runtime::Blob for DiskBlob {
         // Before it is done: of a write that fails or is never finished, a part may be there after the restart.
         let number = self.disk.add(&self.key, self.opening, What::Write { offset, bytes, is_durable: false });
         self.disk.check().await?;
+        if options.contains(WriteOptions::SYNC) {
+            self.disk.take_sync_time().await;
+        }
         self.inner.write_at(offset, buf, options).await?;
         if options.contains(WriteOptions::SYNC) {
             self.disk.keep(&self.key, number);
@@ -61,6 +64,7 @@ impl commonware_runtime::Blob for DiskBlob {
     async fn sync(&self) -> Result<(), Error> {
         self.disk.check().await?;
         let cut = self.disk.cut();
+        self.disk.take_sync_time().await;
         self.inner.sync().await?;
         self.disk.settle(&self.key, cut);
         Ok(())
@@ -71,10 +75,10 @@ impl commonware_runtime::Blob for DiskBlob {
             return Handle::ready(Err(error));
         }
         let cut = self.disk.cut();
-        let syncing = self.inner.start_sync().await;
-        let (disk, key) = (self.disk.clone(), self.key.clone());
+        let (inner, disk, key) = (self.inner.clone(), self.disk.clone(), self.key.clone());
         Handle::from_future(async move {
-            syncing.await?;
+            disk.take_sync_time().await;
+            inner.sync().await?;
             disk.settle(&key, cut);
             Ok(())
         })

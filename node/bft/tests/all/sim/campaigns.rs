@@ -69,6 +69,7 @@ impl Campaign {
             Mark::Stopped,
             Mark::Replay,
             Mark::SlowDisk,
+            Mark::SlowSync,
             Mark::SlowSeal,
             Mark::FailedSeal,
             Mark::Told(Lie::Absent),

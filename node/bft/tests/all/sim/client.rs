@@ -109,10 +109,22 @@ impl Client {
     }
 }
 
-/// An account after the last final block. `None` where the chain moves on while it is read.
+/// An account after the last final block. `None` where the node has stopped.
 pub async fn account(replica: &Replica<Store>, address: Address) -> Option<Account> {
-    let stored = replica.tip().state.get_many(&[StateKey::Account(address)]).await.ok()?.remove(0);
-    Some(decode_account(stored))
+    Some(decode_account(final_value(replica, StateKey::Account(address)).await?))
+}
+
+/// A value after the last final block. `None` where the node has stopped.
+pub async fn final_value(replica: &Replica<Store>, key: StateKey) -> Option<Option<Bytes>> {
+    loop {
+        let tip = replica.tip();
+        match tip.state.get_many(&[key]).await {
+            Ok(mut found) => return Some(found.remove(0)),
+            Err(error) if error.is_closed => return None,
+            // The next block is being committed: the store is ahead of the replica until its sync has ended.
+            Err(_) => replica.wait_for(tip.header.number + 1).await,
+        }
+    }
 }
 
 pub fn decode_account(stored: Option<Bytes>) -> Account {

@@ -54,6 +54,14 @@ impl Failure {
 /// A time at which writes and syncs take up to so many milliseconds.
 pub type Slowness = (Range<Duration>, u64);
 
+/// How fast a disk is.
+pub struct Pace {
+    pub slow: Vec<Slowness>,
+    /// Most milliseconds from the call for a sync until what was written before the call is durable.
+    pub sync_ms_max: u64,
+    pub draw: Draw,
+}
+
 /// Bytes that are kept or lost together where a write is torn anywhere.
 const PIECE_BYTES: usize = 64;
 
@@ -105,7 +113,7 @@ struct State {
 pub struct Disk {
     state: Mutex<State>,
     stopped: watch::Sender<bool>,
-    slow: Mutex<(Vec<Slowness>, Draw)>,
+    pace: Mutex<Pace>,
     /// All partitions that were ever used.
     partitions: Mutex<BTreeSet<String>>,
     copied: Mutex<Copied>,
@@ -117,16 +125,16 @@ impl Disk {
         Arc::new(Self {
             state: Mutex::default(),
             stopped: watch::Sender::new(false),
-            slow: Mutex::new((Vec::new(), Draw(0))),
+            pace: Mutex::new(Pace { slow: Vec::new(), sync_ms_max: 0, draw: Draw(0) }),
             partitions: Mutex::default(),
             copied: Mutex::default(),
             marks,
         })
     }
 
-    /// Sets the times at which it is slow.
-    pub fn slow_down(&self, times: Vec<Slowness>, draw: Draw) {
-        *self.slow.lock().unwrap() = (times, draw);
+    /// Sets how fast it is.
+    pub fn set_pace(&self, pace: Pace) {
+        *self.pace.lock().unwrap() = pace;
     }
 
     /// Copies all files, as they look to whoever reads them now.
@@ -295,12 +303,27 @@ impl Disk {
         let Some(clock) = self.state.lock().unwrap().clock.upgrade() else { return };
         let now = clock.current().duration_since(UNIX_EPOCH).unwrap();
         let delay = {
-            let mut slow = self.slow.lock().unwrap();
-            let (times, draw) = &mut *slow;
-            let Some((_, most)) = times.iter().find(|(during, _)| during.contains(&now)) else { return };
+            let mut pace = self.pace.lock().unwrap();
+            let Pace { slow, draw, .. } = &mut *pace;
+            let Some((_, most)) = slow.iter().find(|(during, _)| during.contains(&now)) else { return };
             draw.millis(1, *most + 1)
         };
         self.marks.add(Mark::SlowDisk);
+        clock.sleep(delay).await;
+    }
+
+    /// Goes between the call for a sync and its end: a crash meanwhile loses what it was to keep.
+    pub async fn take_sync_time(&self) {
+        let Some(clock) = self.state.lock().unwrap().clock.upgrade() else { return };
+        let delay = {
+            let mut pace = self.pace.lock().unwrap();
+            let Pace { sync_ms_max, draw, .. } = &mut *pace;
+            if *sync_ms_max == 0 {
+                return;
+            }
+            draw.millis(0, *sync_ms_max + 1)
+        };
+        self.marks.add(Mark::SlowSync);
         clock.sleep(delay).await;
     }
 

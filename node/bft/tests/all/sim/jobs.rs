@@ -1,6 +1,6 @@
 //! Work that the chain runs by itself: each client has a series of calls, and none may be lost or done twice.
 
-use crate::sim::{market, opened::Store, signed};
+use crate::sim::{client::final_value, market, opened::Store, signed};
 use alloy_primitives::{Address, Bytes, TxKind, U256};
 use alloy_sol_types::{SolCall as _, SolEvent as _};
 use almanac_bft::Replica;
@@ -10,7 +10,7 @@ use almanac_primitives::{
     state::decode_slot,
     testing::{Person, contracts::COUNTER, eip1559, sign},
 };
-use almanac_state::{ArchivedBlock, StateView as _};
+use almanac_state::ArchivedBlock;
 use std::{collections::BTreeMap, time::Duration};
 
 alloy_sol_types::sol!("../../contracts/ICronRegistry.sol");
@@ -55,15 +55,14 @@ pub fn schedule(owner: Person, nonce: u64, first: u64, run_gas: u64) -> UserTran
     sign(transaction, owner.secret)
 }
 
-/// How many runs the contract that they call has counted. `None` where the chain moves on while it is read.
+/// How many runs the contract that they call has counted. `None` where the node has stopped.
 pub async fn counted(replica: &Replica<Store>) -> Option<U256> {
     calls_of(replica, CRON_REGISTRY).await
 }
 
 /// How many calls of an account that contract has counted.
 pub async fn calls_of(replica: &Replica<Store>, caller: Address) -> Option<U256> {
-    let stored = replica.tip().state.get_many(&[calls_slot(caller)]).await.ok()?.remove(0);
-    Some(decode_calls(stored))
+    Some(decode_calls(final_value(replica, calls_slot(caller)).await?))
 }
 
 /// Where it has counted them.

@@ -38,6 +38,8 @@ pub enum Mark {
     Replay,
     /// A write or a sync took long.
     SlowDisk,
+    /// A sync took some time.
+    SlowSync,
     /// The state after a block took long to be made.
     SlowSeal,
     /// It could not be made at that moment.

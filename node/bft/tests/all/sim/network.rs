@@ -74,6 +74,8 @@ pub struct Network {
     pub transaction_time: Duration,
     /// Simulated time that executing a run takes.
     pub run_time: Duration,
+    /// Most milliseconds that a sync takes.
+    pub sync_ms_max: u64,
     /// What crashes leave of unsynced writes.
     pub unsynced: Unsynced,
     /// The disks of each validator, the second for its twin.
@@ -178,6 +180,7 @@ impl Network {
             orderless: Arc::default(),
             transaction_time: Duration::ZERO,
             run_time: Duration::ZERO,
+            sync_ms_max: 0,
             unsynced: Unsynced::Lost,
             disks,
             faults: Arc::default(),

@@ -6,7 +6,7 @@ use crate::sim::{
     book::Keeper,
     client::Client,
     clock::{SimClock, Skew},
-    disk::Unsynced,
+    disk::{Pace, Unsynced},
     durable::Durable,
     faults::Notice,
     liar::{Liar, Lie},
@@ -163,7 +163,11 @@ impl Surroundings {
         disk.restart(&clock, network.unsynced, &mut network.leftovers(*index)).await;
         network.book(*index, half).restart(network.unsynced);
         self.restore(&clock).await;
-        disk.slow_down(network.faults.slowness_of(*index), network.leftovers(*index));
+        disk.set_pace(Pace {
+            slow: network.faults.slowness_of(*index),
+            sync_ms_max: network.sync_ms_max,
+            draw: network.leftovers(*index),
+        });
         self.plan_disk_faults(&context);
         let host = network.host(*index, half);
         let mut place = Place::new(*index, half);

@@ -167,7 +167,7 @@ impl Agreement {
     async fn check_transfers(&self, node: &Node) -> Result<(), String> {
         let expected = client::expected_balance(self.network.participants(), self.network.transfers);
         let replica = node.replica().ok_or("a validator does not run")?;
-        let found = account(&replica, RECEIVER).await.ok_or("the chain moved on")?.balance;
+        let found = account(&replica, RECEIVER).await.ok_or("a validator has stopped")?.balance;
         if found != expected {
             return Err(format!("validator {}: {found} arrived instead of {expected}", node.index));
         }
@@ -180,11 +180,11 @@ impl Agreement {
     async fn check_count(&self, nodes: &[&&Node], runs: usize) -> Result<(), String> {
         for node in nodes {
             let replica = node.replica().ok_or("a validator does not run")?;
-            let counted = jobs::counted(&replica).await.ok_or("the chain moved on")?;
+            let counted = jobs::counted(&replica).await.ok_or("a validator has stopped")?;
             if counted != U256::from(runs) {
                 return Err(format!("validator {}: {counted} runs instead of {runs}", node.index));
             }
-            let executed = signed::executed(&replica).await.ok_or("the chain moved on")?;
+            let executed = signed::executed(&replica).await.ok_or("a validator has stopped")?;
             if self.network.has_signed && executed != signed::EXECUTIONS {
                 return Err(format!("validator {}: {executed} executions of what was signed", node.index));
             }

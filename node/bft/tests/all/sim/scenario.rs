@@ -118,6 +118,7 @@ impl Scenario {
             let during = start..start + draw.millis(200, 1_000);
             scenario.faults = scenario.faults.crash(&scenario.network, &everyone, during);
         }
+        scenario.network.sync_ms_max = draw.one_of(&[0, 5, 20, 60]);
         scenario.lengthen(seed)
     }
 
