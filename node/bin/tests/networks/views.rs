@@ -11,7 +11,7 @@ use alloy_consensus::TxEip2930;
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Bytes, TxKind, U256, hex};
 use alloy_sol_types::SolCall as _;
-use almanac_primitives::{UserTransaction, addresses::CRON_REGISTRY, testing};
+use almanac_primitives::{Header, UserTransaction, addresses::CRON_REGISTRY, testing};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,7 @@ fn finality_goes_on_with_the_dearest_pool() {
 /// Jobs of 5 M gas each: the lane holds twelve of them in a block, and more are due than it holds.
 const JOBS: u64 = 24;
 const JOB_GAS: u64 = 5_000_000;
+const LANE_RUNS: usize = 12;
 
 /// The dearest work there is, until no gas is left: calls the precompile in the first word of the calldata with the
 /// rest of it.
@@ -111,22 +112,34 @@ fn due_work_fits_the_view(timeout_ns_per_gas: Option<u64>, gap_max: Duration) {
         (number(&made) == JOBS).then_some(())
     });
     let mut gaps = Gaps::start(&net);
-    let (begin, mut looked, mut runs) = (Instant::now(), 1, Vec::new());
+    let (begin, mut looked) = (Instant::now(), 1);
+    // Failed views before each block, and its runs.
+    let mut runs: Vec<(u64, usize)> = Vec::new();
+    let is_full = |(failed, runs): &(u64, usize)| *runs == runs_max(*failed);
     // A full block at first takes longer than any view on a busy machine; then none would ever come.
-    while runs.len() < BLOCKS_WITH_RUNS {
+    while runs.len() < BLOCKS_WITH_RUNS || !runs.iter().any(is_full) {
         assert!(begin.elapsed() < RUNS_WITHIN, "the lane stands still after {runs:?}");
         gaps.watch(&net, Duration::from_secs(1));
         let gap = gaps.longest;
         assert!(gap < gap_max, "{gap:?} without a block: the work does not fit a view");
         let last = net.nodes[0].height();
-        runs.extend((looked..=last).map(|block| runs_of(&net, block)).filter(|runs| *runs > 0));
+        let blocks = (looked..=last).map(|block| (block, runs_of(&net, block))).filter(|(_, runs)| *runs > 0);
+        runs.extend(blocks.map(|(block, runs)| (failed_views(&net, block), runs)));
         looked = last + 1;
     }
     let took = begin.elapsed();
     println!(
-        "timeout {timeout_ns_per_gas:?} ns/gas: runs {runs:?} in {took:?}, {:?} apart at most",
+        "timeout {timeout_ns_per_gas:?} ns/gas: (failed views, runs) {runs:?} in {took:?}, {:?} apart at most",
         gaps.longest
     );
+    let above: Vec<_> = runs.iter().filter(|(failed, runs)| *runs > runs_max(*failed)).collect();
+    assert!(above.is_empty(), "more runs than a halved budget holds: {above:?}");
+    match runs.iter().find(|block| is_full(block) && block.1 < LANE_RUNS) {
+        Some((failed, runs)) => {
+            println!("after {failed} failed views a block had {runs} of {LANE_RUNS} runs");
+        }
+        None => println!("a full lane fits a view of this machine: nothing was halved"),
+    }
     agree_at(&net.nodes, looked - 1);
 }
 
@@ -143,6 +156,18 @@ fn runs_of(net: &Network, block: u64) -> usize {
     let receipts = net.nodes[0].result("eth_getBlockReceipts", json!([format!("{block:#x}")]));
     let is_run = |receipt: &&Value| receipt["almanacType"] == "0x71";
     receipts.as_array().unwrap().iter().filter(is_run).count()
+}
+
+/// Consecutive views without a block before this one.
+fn failed_views(net: &Network, block: u64) -> u64 {
+    let finality = net.nodes[0].result("almanac_getFinality", json!([format!("{block:#x}")]));
+    let header: Bytes = finality["headers"][0].as_str().unwrap().parse().unwrap();
+    Header::decode(&header).unwrap().consensus.failed_views()
+}
+
+/// Runs that a block holds after so many failed views (ARC21-17). More are due: each job every second.
+fn runs_max(failed_views: u64) -> usize {
+    (LANE_RUNS >> failed_views.saturating_sub(1).min(8)).max(1)
 }
 
 /// With timeouts that have room for a full block.
