@@ -33,8 +33,10 @@ const BOOKED: [(Priority, u64, usize); 4] = [
 /// Seconds from the first booking to the booked second.
 const AHEAD_SECONDS: u64 = 12;
 
-/// Longest time without a new final block, where all validators could do the work within `WORK_MAX`.
-const GAP_MAX: Duration = Duration::from_secs(5);
+/// Longest time without a new final block, where all validators could do the work within `WORK_MAX`. A view may take
+/// 4.6 s until it is certified; then come votes that make it final, the index, and the next look of this test. With one
+/// failed view it is 7 s and more.
+const GAP_MAX: Duration = Duration::from_secs(6);
 const WORK_MAX: Duration = Duration::from_millis(3_500);
 
 /// The same on slower machines, and on those that have much else to do: views fail until the budgets have halved.
@@ -198,8 +200,7 @@ fn a_full_second_of_the_dearest_work_runs_once_and_blocks_go_on() {
             json!({ "balance": "0x0", "nonce": 1, "code": hex::encode_prefixed(handler()) });
     });
     agree_at(&net.nodes, 3);
-    let work = work_time(&net.nodes[0]);
-    let gap_max = if work <= WORK_MAX { GAP_MAX } else { SLOW_GAP_MAX };
+    let work_before = work_time(&net.nodes[0]);
     let second = now(&net.nodes[0]) + AHEAD_SECONDS;
     let (ids, booked_at) = book_all(&net, second);
     assert!(now(&net.nodes[0]) < second, "the machine is too slow to book in {AHEAD_SECONDS} s");
@@ -224,6 +225,9 @@ fn a_full_second_of_the_dearest_work_runs_once_and_blocks_go_on() {
     let last = net.nodes[0].height();
     (looked + 1..=last).for_each(|block| seen.look(&net, block));
     let gap = gaps.longest;
+    // Before and after: other work on the machine comes and goes.
+    let work = work_before.max(work_time(&net.nodes[0]));
+    let gap_max = if work <= WORK_MAX { GAP_MAX } else { SLOW_GAP_MAX };
     println!(
         "(block, runs) {:?}; {gap:?} without a block, {gap_max:?} allowed for {work:?} of work",
         seen.blocks
