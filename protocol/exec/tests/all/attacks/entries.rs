@@ -69,6 +69,11 @@ fn plain(name: &'static str, to: Address, head: impl Into<Vec<u8>>) -> Entry {
     Entry { name, to, inputs: inputs.into(), value: U256::ZERO }
 }
 
+/// No input at all.
+fn empty(name: &'static str, to: Address) -> Entry {
+    Entry { name, to, inputs: vec![("empty", Input::padded(vec![], 0))], value: U256::ZERO }
+}
+
 /// A method with `head` before `length` bytes of data, whose length is the last word of the head.
 fn with_data(name: &'static str, fill: [u8; 32], head: impl Fn(usize) -> Vec<u8>) -> Entry {
     let inputs = [("own", 32), ("16 KiB", KIB_16), ("2 MiB", MIB_2 - 512)].map(|(size, length)| {
@@ -266,16 +271,23 @@ fn developer_entries() -> Vec<Entry> {
         ("setStorageAt", IDeveloper::setStorageAtCall { account, slot, value }.abi_encode()),
         ("setNextBaseFee", IDeveloper::setNextBaseFeeCall { baseFee: value }.abi_encode()),
     ];
-    methods.into_iter().map(|(name, head)| plain(name, DEVELOPER_DOOR, head)).collect()
+    let methods = methods.into_iter().map(|(name, head)| plain(name, DEVELOPER_DOOR, head));
+    methods.chain([empty("developer's door", DEVELOPER_DOOR)]).collect()
 }
 
-/// Calls of doors that are for none of their methods.
+/// Calls of doors that are for none of their methods. Those of the first three have no input of their own.
 fn other_entries() -> Vec<Entry> {
     vec![
         plain("ecAdd", CRON_REGISTRY, vec![]),
         plain("ecMul", EC_MUL, vec![]),
-        plain("parameters, no method", PARAMETERS, vec![1, 2, 3, 4]),
         plain("ledger", LEDGER, vec![]),
+        empty("scheduled transactions", SCHEDULED_TRANSACTIONS),
+        empty("callbacks", CALLBACKS),
+        empty("schedule service", SCHEDULE_SERVICE),
+        empty("a facade of nobody", NO_SCHEDULE),
+        empty("accounts", ACCOUNTS),
+        empty("parameters", PARAMETERS),
+        plain("parameters, no method", PARAMETERS, vec![1, 2, 3, 4]),
         plain("developer's door, where there is none", DEVELOPER_DOOR, vec![1, 2, 3, 4]),
     ]
 }
@@ -480,6 +492,7 @@ fn table(median: f64) -> Vec<(String, f64)> {
     let id = waiting_schedule(&mut chain);
     entries.extend(signed_entries(id));
     entries.extend(hip1215_entries(&chain, id));
+    entries.push(empty("a facade", Address::from_word(U256::from(id.0).into())));
     let mut measured = measure_all(chain, &entries, median);
     let mut genesis = developer_genesis();
     genesis.parameters.insert("block_gas_max".into(), 120_000_000);
