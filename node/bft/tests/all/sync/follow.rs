@@ -5,11 +5,18 @@ use crate::sync::{
     node::{self, Node, World},
 };
 use alloy_primitives::Bytes;
-use almanac_bft::sync::{self, Floor, Session, ask::Asker};
+use almanac_bft::sync::{
+    self, Floor, Session,
+    ask::Asker,
+    message::{Answer, Question},
+};
 use almanac_primitives::{Header, StateKey};
 use almanac_state::BlockJournal;
 use commonware_cryptography::ed25519::PublicKey;
-use commonware_p2p::simulated::{self, Control, Link, Network, Oracle};
+use commonware_p2p::{
+    Receiver as _, Recipients, Sender as _,
+    simulated::{self, Control, Link, Network, Oracle},
+};
 use commonware_runtime::{
     Clock as _, Handle, Runner as _, Spawner as _, Supervisor as _,
     deterministic::{self, Context},
@@ -20,14 +27,14 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 pub const VALIDATORS: usize = 4;
 
 pub async fn connect(context: &Context, world: &World) -> Oracle<PublicKey, Context> {
-    connect_over(context, world, probability!(0.98)).await
+    connect_over(context, world, link(probability!(0.98))).await
 }
 
-async fn connect_over(
-    context: &Context,
-    world: &World,
-    success_rate: Probability,
-) -> Oracle<PublicKey, Context> {
+fn link(success_rate: Probability) -> Link {
+    Link { latency: Duration::from_millis(10), jitter: Duration::from_millis(5), success_rate }
+}
+
+async fn connect_over(context: &Context, world: &World, link: Link) -> Oracle<PublicKey, Context> {
     let config = simulated::Config {
         max_size: almanac_bft::message_bytes_max(4),
         max_peers_per_set: NZUsize!(8),
@@ -40,7 +47,6 @@ async fn connect_over(
     let (network, oracle) =
         Network::new_with_split_peers(context, config, validators.to_vec(), followers.to_vec()).await;
     network.start();
-    let link = Link { latency: Duration::from_millis(10), jitter: Duration::from_millis(5), success_rate };
     for from in &keys {
         for to in keys.iter().filter(|to| *to != from) {
             oracle.add_link(from.clone(), to.clone(), link.clone()).await.unwrap();
@@ -150,7 +156,7 @@ fn a_node_that_was_away_fetches_hundreds_of_blocks_a_second() {
     const BLOCKS: u64 = 600;
     deterministic::Runner::timed(Duration::from_secs(300)).start(|context| async move {
         let world = Arc::new(World::new(&context, VALIDATORS, 1).await);
-        let oracle = connect_over(&context, &world, probability!(1.0)).await;
+        let oracle = connect_over(&context, &world, link(probability!(1.0))).await;
         let mut validators = Vec::new();
         for index in 0..VALIDATORS {
             validators.push(node::start(context.child("validator"), &world, &oracle, index, None).await);
@@ -164,5 +170,32 @@ fn a_node_that_was_away_fetches_hundreds_of_blocks_a_second() {
         println!("{BLOCKS} blocks in {seconds:.2} s: {rate:.0} a second");
         assert!(rate > 400.0, "{rate:.0} blocks a second");
         check_same(&late, &validators[0], 0);
+    });
+}
+
+/// More questions at once than a validator takes from one peer: each of them is answered, if only with "busy".
+#[test]
+fn who_asks_too_much_at_once_hears_so_for_every_question() {
+    const QUESTIONS: u64 = 60;
+    deterministic::Runner::timed(Duration::from_secs(60)).start(|context| async move {
+        let world = Arc::new(World::new(&context, VALIDATORS, 1).await);
+        // All of them arrive at the same moment.
+        let link = Link { jitter: Duration::ZERO, ..link(probability!(1.0)) };
+        let oracle = connect_over(&context, &world, link).await;
+        let _asked = node::start(context.child("validator"), &world, &oracle, 0, None).await;
+        let control = oracle.control(world.public(VALIDATORS));
+        let (mut sender, mut receiver) = control.register(sync::CHANNEL, sync::QUOTA).await.unwrap();
+        context.sleep(Duration::from_secs(1)).await;
+        for number in 0..QUESTIONS {
+            sender.send(Recipients::One(world.public(0)), Question::Tip.encode(number), false);
+        }
+        let mut busy = BTreeMap::new();
+        while busy.len() < QUESTIONS as usize {
+            let (_, bytes) = receiver.recv().await.unwrap();
+            let (number, answer) = Answer::decode(bytes.as_ref()).unwrap();
+            busy.insert(number, matches!(answer, Answer::Busy { .. }));
+        }
+        let count = busy.values().filter(|is_busy| **is_busy).count();
+        assert!(0 < count && count < busy.len(), "{count} of {QUESTIONS} were turned away");
     });
 }
