@@ -26,6 +26,7 @@ pub mod place;
 mod precompiles;
 pub mod prefetch;
 mod prologue;
+mod quarantine;
 pub mod recover;
 mod reserve;
 mod runs;

@@ -11,6 +11,7 @@ use crate::{
     ledger::ScheduleFault,
     machine::{self, EvmContext, MachineError},
     output::{self, Executed},
+    quarantine::quarantine,
     reserve::Reserve,
     select::Walk,
     signed,
@@ -24,7 +25,7 @@ use almanac_schedule::{
     Agenda, GasPool,
     calendar::Entry,
     decide::RunEnd,
-    life::{self, Begun, Event, What},
+    life::{self, Begun, Event},
     pool,
 };
 use revm::{
@@ -232,9 +233,8 @@ fn settle<'a, I: Inspector<EvmContext<'a>>>(
         Ok(events) => return Ok(events),
         Err(fault) => fault.reason()?,
     };
-    let id = begun.record.id;
-    quarantine(execution, id, Some(begun), called.outcome.is_success())?;
-    Ok(vec![quarantined(id, &*reason)])
+    let (id, is_success) = (begun.record.id, called.outcome.is_success());
+    Ok(vec![end_in_quarantine(execution, id, Some(begun), is_success, &*reason)?])
 }
 
 /// Ends the schedule of a run whose price the end of the block decides, and records the run.
@@ -256,10 +256,10 @@ fn finish<'a, I: Inspector<EvmContext<'a>>>(
         }
         Err(fault) => fault.reason()?,
     };
-    let id = begun.record.id;
-    quarantine(execution, id, Some(&begun), called.outcome.is_success())?;
+    let (id, is_success) = (begun.record.id, called.outcome.is_success());
+    let event = end_in_quarantine(execution, id, Some(&begun), is_success, &*reason)?;
     let pool = pool(run.lane);
-    file(execution, run, called, vec![quarantined(id, &*reason)], pool)
+    file(execution, run, called, vec![event], pool)
 }
 
 /// Quarantines a schedule that cannot run because of a fault of our own.
@@ -270,33 +270,26 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     reason: &dyn Display,
 ) -> Result<(), BlockError> {
     let id = run.schedule_ref.schedule;
-    quarantine(execution, id, begun, false)?;
+    let event = end_in_quarantine(execution, id, begun, false, reason)?;
     let called = unmade(execution, &run, Halt::Other, Gas::ZERO);
     let pool = pool(run.lane);
-    file(execution, run, called, vec![quarantined(id, reason)], pool)
+    file(execution, run, called, vec![event], pool)
 }
 
-/// Takes a schedule out of the calendar. What its call did stands. The charge returns to the escrow, since nobody can tell
-/// what the run owes; so does the value of a call that changed nothing.
-fn quarantine<'a, I: Inspector<EvmContext<'a>>>(
+/// Quarantines a schedule. What its call did stands. The charge returns to the escrow, since nobody can tell what the run
+/// owes; so does the value of a call that changed nothing.
+fn end_in_quarantine<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     id: ScheduleId,
     begun: Option<&Begun>,
     is_success: bool,
-) -> Result<(), BlockError> {
-    execution.act::<_, BlockError>(|ledger| {
-        let returned = match begun {
-            None => Wei::ZERO,
-            Some(begun) if is_success => begun.charge,
-            Some(begun) => life::unspent(ledger, begun)?,
-        };
-        life::quarantine(ledger, id, returned)?;
-        Ok(())
+    reason: &dyn Display,
+) -> Result<Event, BlockError> {
+    let charge = begun.map_or(Wei::ZERO, |begun| begun.charge);
+    quarantine(execution, id, charge, reason, |ledger| match begun {
+        Some(begun) if !is_success => Ok(life::unspent(ledger, begun)?),
+        _ => Ok(charge),
     })
-}
-
-pub(crate) fn quarantined(id: ScheduleId, reason: &dyn Display) -> Event {
-    Event { id, door: None, what: What::Quarantined { reason: reason.to_string() } }
 }
 
 /// Records a run with its receipt: the call's logs, then the door's. It used gas of `pool`.

@@ -7,15 +7,14 @@ use crate::{
     ledger::ScheduleFault,
     machine::EvmContext,
     output::Executed,
-    runs::quarantined,
+    quarantine::quarantine,
 };
 use almanac_primitives::{GasPrice, Wei};
 use almanac_schedule::{
     decide::RunEnd,
-    life::{self, Event, LifeEvent, What},
+    life::{self, LifeEvent, What},
 };
 use revm::Inspector;
-use std::fmt::Display;
 
 /// Charges each market run of the block and refunds the rest of its deposit. Price and logs go into its receipt
 /// (AIP125-15, -16).
@@ -59,7 +58,11 @@ fn settle_one<'a, I: Inspector<EvmContext<'a>>>(
         execution.act(|ledger| Ok(life::settle_finished(ledger, begun, *held, ended, moment)?));
     let events = match settled {
         Ok(events) => events,
-        Err(fault) => put_aside(execution, owed, &*fault.reason()?)?,
+        // The call took effect, and all that is held returns to the escrow.
+        Err(fault) => {
+            let (id, reason) = (begun.record.id, fault.reason()?);
+            vec![quarantine(execution, id, *held, &*reason, |_| Ok(*held))?]
+        }
     };
     let refunded = events.iter().find_map(|event| match event.what {
         What::Ended { refunded, .. } => Some(refunded),
@@ -73,15 +76,4 @@ fn settle_one<'a, I: Inspector<EvmContext<'a>>>(
     receipt.logs.extend(logs);
     execution.events.extend(events.into_iter().map(|event| LifeEvent { index: *index, event }));
     Ok(())
-}
-
-/// Quarantines a schedule whose run cannot be settled. The call took effect, and all that is held returns to the escrow.
-fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
-    execution: &mut Execution<'a, '_, I>,
-    owed: &Owed,
-    reason: &dyn Display,
-) -> Result<Vec<Event>, BlockError> {
-    let (id, held) = (owed.begun.record.id, owed.held);
-    execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, held)?))?;
-    Ok(vec![quarantined(id, reason)])
 }

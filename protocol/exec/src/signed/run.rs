@@ -8,8 +8,9 @@ use crate::{
     ledger::{ScheduleFault, SystemLedger},
     machine::EvmContext,
     native::gas::list,
+    quarantine::quarantine,
     reserve::Reserve,
-    runs::{Called, file, quarantined, take_effect, unmade},
+    runs::{Called, file, take_effect, unmade},
     validate::least_gas,
 };
 use alloy_primitives::U256;
@@ -66,9 +67,8 @@ pub(super) fn run_one<'a, I: Inspector<EvmContext<'a>>>(
         Ok(events) => events,
         // What the calls did stands, and is not charged for.
         Err(fault) => {
-            let reason = fault.reason()?;
-            quarantine(execution, id, Some(&started), called.outcome.is_success())?;
-            vec![quarantined(id, &*reason)]
+            let is_success = called.outcome.is_success();
+            vec![end_in_quarantine(execution, id, Some(&started), is_success, fault)?]
         }
     };
     file(execution, run, called, events, pool)?;
@@ -170,9 +170,7 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     started: Option<&Started>,
     fault: ScheduleFault,
 ) -> Result<(), BlockError> {
-    let reason = fault.reason()?;
-    quarantine(execution, id, started, false)?;
-    let event = quarantined(id, &*reason);
+    let event = end_in_quarantine(execution, id, started, false, fault)?;
     let index = execution.next_index() - 1;
     let logs = doors::event_logs(&event, &About::of(&Outcome::Success));
     execution.receipts[index].logs.extend(logs);
@@ -180,25 +178,20 @@ fn put_aside<'a, I: Inspector<EvmContext<'a>>>(
     Ok(())
 }
 
-/// Takes a schedule out of the calendar. What was charged returns to who paid, and what was lent for calls that changed
-/// nothing to the funds. Where that meets a fault too, the charge returns to the escrow.
-fn quarantine<'a, I: Inspector<EvmContext<'a>>>(
+/// Quarantines a schedule. What was charged returns to who paid, and what was lent for calls that changed nothing to the
+/// funds.
+fn end_in_quarantine<'a, I: Inspector<EvmContext<'a>>>(
     execution: &mut Execution<'a, '_, I>,
     id: ScheduleId,
     started: Option<&Started>,
     is_success: bool,
-) -> Result<(), BlockError> {
-    let charged = started.map_or(Wei::ZERO, |started| started.begun.charge);
-    if let Some(started) = started.filter(|started| started.is_paid) {
-        let returned = execution.act::<_, ScheduleFault>(|ledger| {
-            started.payment.undo(ledger, is_success, charged)?;
-            Ok(life::quarantine(ledger, id, Wei::ZERO)?)
-        });
-        match returned {
-            Ok(_) => return Ok(()),
-            Err(fault) => drop(fault.reason()?),
-        }
-    }
-    execution.act::<_, BlockError>(|ledger| Ok(life::quarantine(ledger, id, charged)?))?;
-    Ok(())
+    fault: ScheduleFault,
+) -> Result<Event, BlockError> {
+    let reason = fault.reason()?;
+    let charge = started.map_or(Wei::ZERO, |started| started.begun.charge);
+    let paid = started.filter(|started| started.is_paid);
+    quarantine(execution, id, charge, &*reason, |ledger| match paid {
+        Some(started) => started.payment.undo(ledger, is_success, charge).map(|()| Wei::ZERO),
+        None => Ok(charge),
+    })
 }

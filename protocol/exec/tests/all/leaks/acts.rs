@@ -3,7 +3,7 @@
 //! No code runs there, so no inspector can pay. Instead, money already lies where burned money is counted: whatever the
 //! chain pays to that account counts for a wei too much.
 
-use super::{candidates, faults, hashes, included, is_leak, take_over};
+use super::{THIEF, candidates, faults, hashes, included, is_leak, take_over};
 use crate::support::{
     contracts::{COUNTER, FORWARDER, REVERTER, to},
     cron::*,
@@ -115,17 +115,27 @@ fn a_settlement_of_a_signed_run_that_makes_money_is_dropped() {
     assert_eq!(calls(&chain, person(1).address), U256::ONE);
 }
 
-/// A failed run that was lent money and paid from a fund: all of it is in the fund again, and nothing in the account.
-#[test]
-fn a_settlement_of_a_failed_run_that_makes_money_keeps_no_loan() {
+/// What the fund of an account lends it for a run.
+const LOAN: u64 = 400;
+
+/// A transaction that makes a schedule run at once: its payer pays from a fund, which also lends value to its first call,
+/// and its second call fails.
+fn borrowing() -> (TestChain, UserTransaction, ScheduleId) {
     let mut chain = TestChain::new();
-    let payment = ServiceCall { value: U256::from(400), ..service_call(FORWARDER, person(7).address) };
+    let payment = ServiceCall { value: U256::from(LOAN), ..service_call(FORWARDER, person(7).address) };
     let wish = Wish::new(vec![payment, service_call(FORWARDER, REVERTER)]);
     chain.produce(vec![funding(person(0), 0, FORWARDER, 1_000_000_000_000_000)]);
-    let before = (chain.fund_of(FORWARDER), chain.balance(FORWARDER), chain.balance(LEDGER));
     let input = to(SCHEDULE_SERVICE, &wish.create(vec![]));
     let create = call(person(6), 0, FORWARDER, input, 3_000_000);
     let id = ScheduleId::new(chain.input().parent.number + 1, 1, 0).unwrap();
+    (chain, create, id)
+}
+
+/// All of it is in the fund again, and nothing in the account.
+#[test]
+fn a_settlement_of_a_failed_run_that_makes_money_keeps_no_loan() {
+    let (mut chain, create, id) = borrowing();
+    let before = (chain.fund_of(FORWARDER), chain.balance(FORWARDER), chain.balance(LEDGER));
     let now = chain.input().timestamp;
     is_put_aside(&mut chain, now, vec![create], (id, Wei::ZERO));
     assert_eq!((chain.fund_of(FORWARDER), chain.balance(FORWARDER), chain.balance(LEDGER)), before);
@@ -146,25 +156,66 @@ fn a_start_that_makes_money_is_dropped_with_its_run() {
     assert_eq!((calls(&chain, BURN), chain.balance(LEDGER)), (U256::ZERO, held));
 }
 
-/// Changes what the chain keeps of a schedule while its run is under way, as no code can.
-struct Meddler {
-    slot: U256,
-    word: U256,
+/// Does what no code can while a run is under way: once, when the call that it waits for is made, or when that has ended.
+struct Meddler<F> {
+    is_met: fn(&CallInputs) -> bool,
+    is_at_end: bool,
+    act: Option<F>,
 }
 
-impl<'a> Inspector<EvmContext<'a>> for Meddler {
-    fn call(&mut self, context: &mut EvmContext<'a>, inputs: &mut CallInputs) -> Option<CallOutcome> {
-        if inputs.target_address == REVERTER {
-            context.journal_mut().load_account(LEDGER).unwrap();
-            context.journal_mut().sstore(LEDGER, self.slot, self.word).unwrap();
+impl<F: FnOnce(&mut EvmContext<'_>)> Meddler<F> {
+    fn meet(&mut self, context: &mut EvmContext<'_>, inputs: &CallInputs, is_at_end: bool) {
+        if (self.is_met)(inputs)
+            && is_at_end == self.is_at_end
+            && let Some(act) = self.act.take()
+        {
+            act(context);
         }
-        None
     }
 }
 
-/// The door keeps nothing of the value that it was lent for a call that failed.
-#[test]
-fn a_failed_run_whose_schedule_cannot_end_keeps_no_value() {
+impl<'a, F: FnOnce(&mut EvmContext<'_>)> Inspector<EvmContext<'a>> for Meddler<F> {
+    fn call(&mut self, context: &mut EvmContext<'a>, inputs: &mut CallInputs) -> Option<CallOutcome> {
+        self.meet(context, inputs, false);
+        None
+    }
+
+    fn call_end(&mut self, context: &mut EvmContext<'a>, inputs: &CallInputs, _: &mut CallOutcome) {
+        self.meet(context, inputs, true);
+    }
+}
+
+/// Makes a block in which somebody meddles, and takes it over. Returns the one fault in it.
+fn meddle<F: FnOnce(&mut EvmContext<'_>)>(
+    chain: &mut TestChain,
+    now: TimestampMs,
+    sent: &[UserTransaction],
+    inspector: Meddler<F>,
+) -> String {
+    let mut observer = Observer { inspector, watch: Watch::Everything, finished: &mut |_, _| {} };
+    let input = chain.input_at(now);
+    let output = observe(&chain.state, &*chain.agenda, &input, &mut candidates(sent), &mut observer).unwrap();
+    assert!(observer.inspector.act.is_none(), "it meddled");
+    let [fault] = &faults(&output)[..] else { panic!("one fault: {:?}", faults(&output)) };
+    take_over(chain, &output);
+    ledger::check(&chain.state);
+    fault.clone()
+}
+
+/// Moves money from an account to a thief.
+fn steal(from: Address, amount: U256) -> impl FnOnce(&mut EvmContext<'_>) {
+    move |context| {
+        let refused = context.journal_mut().transfer(from, THIEF, amount).unwrap();
+        assert!(refused.is_none(), "{from} has {amount}");
+    }
+}
+
+fn is_to_reverter(inputs: &CallInputs) -> bool {
+    inputs.target_address == REVERTER
+}
+
+/// A market order with value whose call fails, and which the door itself calls.
+fn failing() -> (TestChain, ScheduledTransaction, Record) {
     let mut market = Market::new();
     let order = ScheduledTransaction {
         value: U256::from(7),
@@ -173,19 +224,63 @@ fn a_failed_run_whose_schedule_cannot_end_keeps_no_value() {
         ..txn(market.next() + 1_000)
     };
     let key = market.insert(&order).unwrap();
-    let (Record { id, escrow, head, .. }, mut chain) = (market.record(&key), market.chain);
-    let door = record(&chain, id).body.call().from;
-    assert_ne!(door, order.senderAddr);
+    let record = market.record(&key);
+    assert_ne!(record.body.call().from, order.senderAddr);
+    (market.chain, order, record)
+}
+
+/// The door keeps nothing of the value that it was lent for a call that failed.
+#[test]
+fn a_failed_run_whose_schedule_cannot_end_keeps_no_value() {
+    let (mut chain, order, Record { id, escrow, head, body, .. }) = failing();
+    let door = body.call().from;
     let before = (chain.balance(LEDGER), chain.balance(door));
     let word = Head { status: Status::Cancelled, ..head }.to_word();
-    let inspector = Meddler { slot: head_slot(id), word };
-    let mut observer = Observer { inspector, watch: Watch::Everything, finished: &mut |_, _| {} };
-    let input = chain.input_at(TimestampMs(order.scheduledTimeMs));
-    let output = observe(&chain.state, &*chain.agenda, &input, &mut candidates(&[]), &mut observer).unwrap();
-    assert_eq!(faults(&output).len(), 1, "{:?}", faults(&output));
-    take_over(&mut chain, &output);
+    let act = move |context: &mut EvmContext<'_>| {
+        context.journal_mut().load_account(LEDGER).unwrap();
+        context.journal_mut().sstore(LEDGER, head_slot(id), word).unwrap();
+    };
+    let meddler = Meddler { is_met: is_to_reverter, is_at_end: false, act: Some(act) };
+    let fault = meddle(&mut chain, TimestampMs(order.scheduledTimeMs), &[], meddler);
+    assert!(!fault.contains("only its charge"), "{fault}");
     assert_eq!((record(&chain, id).head.status, record(&chain, id).escrow), (Status::Quarantined, escrow));
     assert_eq!((chain.balance(LEDGER), chain.balance(door)), before);
+}
+
+/// Where that value is gone, the block goes on, and the escrow has the charge again.
+#[test]
+fn a_failed_run_whose_value_is_gone_returns_its_charge() {
+    let (mut chain, order, Record { id, escrow, body, .. }) = failing();
+    let (door, value) = (body.call().from, order.value);
+    let before = (chain.balance(LEDGER), chain.balance(door));
+    let act = steal(door, value);
+    let meddler = Meddler { is_met: is_to_reverter, is_at_end: true, act: Some(act) };
+    let fault = meddle(&mut chain, TimestampMs(order.scheduledTimeMs), &[], meddler);
+    assert!(fault.contains("only its charge was returned"), "{fault}");
+    let after = record(&chain, id);
+    assert_eq!((after.head.status, after.escrow), (Status::Quarantined, Wei(escrow.0 - value)));
+    assert_eq!((chain.balance(LEDGER), chain.balance(door)), (before.0 - value, before.1));
+    assert_eq!(chain.balance(THIEF), value);
+}
+
+/// The same for a fund's loan: who paid cannot be paid back, and the escrow has the charge.
+#[test]
+fn a_failed_signed_run_whose_loan_is_gone_returns_its_charge() {
+    let (mut chain, create, id) = borrowing();
+    let before = (chain.fund_of(FORWARDER), chain.balance(LEDGER), chain.balance(FORWARDER));
+    let act = steal(FORWARDER, U256::from(LOAN));
+    // What a tracer sees above the calls of a list ends when all of them are undone.
+    let is_met = |inputs: &CallInputs| inputs.target_address == SCHEDULE_SERVICE && inputs.input.is_empty();
+    let meddler = Meddler { is_met, is_at_end: true, act: Some(act) };
+    let now = chain.input().timestamp;
+    let fault = meddle(&mut chain, now, &[create], meddler);
+    assert!(fault.contains("only its charge was returned"), "{fault}");
+    let after = record(&chain, id);
+    let charged = before.0 - U256::from(LOAN) - chain.fund_of(FORWARDER);
+    assert!(!charged.is_zero());
+    assert_eq!((after.head.status, after.escrow), (Status::Quarantined, Wei(charged)));
+    assert_eq!(chain.balance(LEDGER), before.1 - U256::from(LOAN));
+    assert_eq!((chain.balance(FORWARDER), chain.balance(THIEF)), (before.2, U256::from(LOAN)));
 }
 
 /// No run is there to be dropped, so nobody makes or accepts the block. Without the leak, the job ends in it.
