@@ -1,7 +1,8 @@
 //! Asks peers one after the other until one gives a valid answer.
 //!
 //! A peer with a wrong answer is disconnected. One that refuses or does not answer is skipped and asked again
-//! later. A busy peer states how long, and is left alone for that time.
+//! later. A busy peer states how long, and is left alone for that time. A slow or silent one is asked after the
+//! others for a while: being first in its turn, it would hold up every copy.
 
 use super::message::{self, Answer, Question};
 use commonware_cryptography::ed25519::PublicKey;
@@ -28,6 +29,12 @@ const ROUND_PAUSE: Duration = Duration::from_millis(500);
 
 /// Longest rest of a busy peer, whatever it asks for.
 const REST_MAX: Duration = Duration::from_secs(5);
+
+/// A peer that takes longer for an answer is late. If all are, none comes before another.
+const LATE_AFTER: Duration = Duration::from_millis(250);
+
+/// How long a late peer is asked after the others.
+const LATE_FOR: Duration = Duration::from_secs(60);
 
 /// How long one question waits for busy peers. After that, busy counts as silent.
 const BUSY_PATIENCE: Duration = Duration::from_secs(60);
@@ -77,6 +84,8 @@ pub struct Asker<E, S, B> {
     liars: Mutex<BTreeSet<PublicKey>>,
     /// Busy peers, and when they may be asked again.
     resting: Mutex<BTreeMap<PublicKey, SystemTime>>,
+    /// Late peers, and until when they are asked after the others.
+    late: Mutex<BTreeMap<PublicKey, SystemTime>>,
     open: Arc<Open>,
     turn: AtomicU64,
 }
@@ -106,8 +115,9 @@ where
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let open = Arc::new(Open::default());
         let listener = listen(open.clone(), receiver);
-        let (liars, resting, turn) = (Mutex::default(), Mutex::default(), AtomicU64::new(0));
-        (Self { clock, sender, blocker, peers, liars, resting, open, turn }, listener)
+        let (liars, resting, late) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let turn = AtomicU64::new(0);
+        (Self { clock, sender, blocker, peers, liars, resting, late, open, turn }, listener)
     }
 
     /// The clock of the timeouts.
@@ -136,11 +146,13 @@ where
         let (sender, receiver) = oneshot::channel();
         lock(&self.open.waiting).insert(number, (peer.clone(), sender));
         self.send(peer, &question.encode(number)).await;
+        let asked = self.clock.current();
         let answer = tokio::select! {
             biased;
             answer = receiver => answer.unwrap_or(Err(AskError::Silent)),
             () = self.clock.sleep(ANSWER_PATIENCE) => Err(AskError::Silent),
         };
+        self.note_time(peer, asked);
         lock(&self.open.waiting).remove(&number);
         let checked = answer.and_then(|answer| match answer {
             Answer::Refused(reason) => Err(AskError::Refused { reason }),
@@ -178,11 +190,19 @@ where
     /// How long a peer still rests.
     fn rest_of(&self, peer: &PublicKey) -> Option<Duration> {
         let mut resting = lock(&self.resting);
-        let left = rest_left(*resting.get(peer)?, self.clock.current());
+        let left = time_left(*resting.get(peer)?, self.clock.current(), REST_MAX);
         if left.is_none() {
             resting.remove(peer);
         }
         left
+    }
+
+    /// Notes a peer that was late with an answer, or gave none.
+    fn note_time(&self, peer: &PublicKey, asked: SystemTime) {
+        let now = self.clock.current();
+        if now.duration_since(asked).is_ok_and(|took| took > LATE_AFTER) {
+            lock(&self.late).insert(peer.clone(), now + LATE_FOR);
+        }
     }
 
     /// Asks peer after peer, taking turns in who is first. If none answers but some are busy, waits for those;
@@ -219,12 +239,14 @@ where
         Err(AskError::Nobody { question: format!("{question:?}"), peers: self.peers().len(), last })
     }
 
-    /// The peers, starting with another one each time.
+    /// The peers, starting with another one each time, late ones last.
     fn peers_in_turn(&self) -> Vec<PublicKey> {
         let mut peers = self.peers();
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let count = u64::try_from(peers.len()).expect("a length fits 64 bits").max(1);
         peers.rotate_left(usize::try_from(turn % count).expect("less than a length"));
+        let (late, now) = (lock(&self.late), self.clock.current());
+        peers.sort_by_key(|peer| is_late(late.get(peer), now));
         peers
     }
 
@@ -259,9 +281,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("nothing panics while it holds this")
 }
 
-/// The rest of a pause. If the clock was set back, no pause becomes longer than intended.
-fn rest_left(until: SystemTime, now: SystemTime) -> Option<Duration> {
-    until.duration_since(now).ok().filter(|left| !left.is_zero() && *left <= REST_MAX)
+fn is_late(until: Option<&SystemTime>, now: SystemTime) -> bool {
+    until.is_some_and(|until| time_left(*until, now, LATE_FOR).is_some())
+}
+
+/// What is left of a time. If the clock was set back, none becomes longer than intended.
+fn time_left(until: SystemTime, now: SystemTime, most: Duration) -> Option<Duration> {
+    until.duration_since(now).ok().filter(|left| !left.is_zero() && *left <= most)
 }
 
 #[cfg(test)]
@@ -273,10 +299,21 @@ mod tests {
     fn a_rest_ends_by_a_clock_that_was_set_back() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
         let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3_600));
+        let rest_left = |until, now| time_left(until, now, REST_MAX);
         assert_eq!(rest_left(now + second, now), Some(second));
         assert_eq!(rest_left(now + REST_MAX, now), Some(REST_MAX), "the longest");
         assert_eq!(rest_left(now, now), None, "over");
         assert_eq!(rest_left(now, now + second), None, "long over");
         assert_eq!(rest_left(now, now - hour), None, "set back");
+    }
+
+    #[test]
+    fn a_late_peer_is_late_for_a_minute() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let until = now + LATE_FOR;
+        assert!(!is_late(None, now));
+        assert!(is_late(Some(&until), now));
+        assert!(is_late(Some(&until), until - Duration::from_millis(1)));
+        assert!(!is_late(Some(&until), until));
     }
 }

@@ -9,7 +9,7 @@ mod old;
 mod peer;
 
 use alloy_primitives::Bytes;
-use almanac_bft::sync::{Floor, Phase, Session, Stage, SyncError, ValueSink, ask::Asker};
+use almanac_bft::sync::{Floor, Phase, Session, Stage, SyncError, ValueSink, ask::Asker, message::Question};
 use almanac_primitives::StateKey;
 use almanac_state::{SealedBatch as _, StateStore as _, qmdb::sync::SyncError as StateSyncError};
 use chain::Chain;
@@ -53,16 +53,7 @@ impl ValueSink for Values {
 /// Copies the state from four peers with these habits, and checks everything that was believed.
 fn copy_from(habits: [Habit; 4], success_rate: Probability) -> Outcome {
     deterministic::Runner::timed(Duration::from_secs(600)).start(|context| async move {
-        let chain = Arc::new(Chain::new(&context, TIP).await);
-        let own = PrivateKey::from_seed(99).public_key();
-        let keys: Vec<PublicKey> = chain.keys.iter().map(PrivateKey::public_key).collect();
-        let oracle = network(&context, &keys, &own, success_rate).await;
-        for (key, habit) in keys.iter().zip(habits) {
-            let channel = oracle.control(key.clone()).register(0, almanac_bft::sync::QUOTA).await.unwrap();
-            let chain = chain.clone();
-            context.child("peer").spawn(move |clock| peer::run(clock, chain, habit, channel));
-        }
-        let session = session(&context, &chain, &oracle, own.clone(), keys.clone()).await;
+        let Peers { chain, own, keys, oracle, session } = peers(&context, habits, success_rate).await;
         let begin = context.current();
         let copied = copy(&context, &chain, &session).await;
         let time = context.current().duration_since(begin).unwrap();
@@ -70,6 +61,29 @@ fn copy_from(habits: [Habit; 4], success_rate: Probability) -> Outcome {
         let is_cut_off = |index: &usize| blocked.contains(&(own.clone(), keys[*index].clone()));
         Outcome { copied, cut_off: (0..keys.len()).filter(is_cut_off).collect(), time }
     })
+}
+
+/// Peers with a chain, and a node that asks them.
+struct Peers {
+    chain: Arc<Chain>,
+    own: PublicKey,
+    keys: Vec<PublicKey>,
+    oracle: Oracle<PublicKey, Context>,
+    session: TestSession,
+}
+
+async fn peers(context: &Context, habits: [Habit; 4], success_rate: Probability) -> Peers {
+    let chain = Arc::new(Chain::new(context, TIP).await);
+    let own = PrivateKey::from_seed(99).public_key();
+    let keys: Vec<PublicKey> = chain.keys.iter().map(PrivateKey::public_key).collect();
+    let oracle = network(context, &keys, &own, success_rate).await;
+    for (key, habit) in keys.iter().zip(habits) {
+        let channel = oracle.control(key.clone()).register(0, almanac_bft::sync::QUOTA).await.unwrap();
+        let chain = chain.clone();
+        context.child("peer").spawn(move |clock| peer::run(clock, chain, habit, channel));
+    }
+    let session = session(context, &chain, &oracle, own.clone(), keys.clone()).await;
+    Peers { chain, own, keys, oracle, session }
 }
 
 async fn network(
@@ -183,6 +197,26 @@ fn peers_that_give_too_little_are_passed_over() {
         assert!(outcome.copied.is_ok(), "{habit:?}: {:?}", outcome.copied.err());
         assert!(outcome.cut_off.is_empty(), "{habit:?}: {:?}", outcome.cut_off);
     }
+}
+
+/// Regression: one that is down, or answers as late as it may, was first in its turn for a quarter of all questions, and
+/// a large state was gone from the others before it was copied.
+#[test]
+fn silent_and_slow_peers_are_asked_after_the_others() {
+    for habit in [Habit::Silent, Habit::Slow] {
+        deterministic::Runner::timed(Duration::from_secs(600)).start(|context| async move {
+            let habits = [habit, Habit::Honest, Habit::Honest, Habit::Honest];
+            let Peers { session, .. } = peers(&context, habits, SURE).await;
+            let begin = context.current();
+            for _ in 0..40 {
+                session.asker.ask_any(&Question::Tip, |_| Ok(())).await.unwrap();
+            }
+            let time = context.current().duration_since(begin).unwrap();
+            assert!(time < Duration::from_secs(4), "{habit:?}: 40 questions took {time:?}");
+        });
+    }
+    let outcome = copy_from([Habit::Slow; 4], SURE);
+    assert!(outcome.copied.is_ok(), "where all are slow: {:?}", outcome.copied.err());
 }
 
 /// One peer that answers first, with an old block, does not choose for a node whose other peers answer later.

@@ -56,6 +56,8 @@ pub enum Habit {
     DripNames,
     /// Honest, but answers nothing for the first seconds.
     Late,
+    /// Honest, but takes long for each answer.
+    Slow,
     /// Honest, but asks for a pause before every other answer.
     BusyOften,
     AlwaysBusy,
@@ -81,7 +83,9 @@ pub async fn run<S: Sender, R: Receiver<PublicKey = S::PublicKey>>(
             Habit::BusyOften if count % 2 == 1 => Answer::Busy { wait_ms: 200 }.encode(number),
             _ => answer(&chain, habit, question).await.encode(number),
         };
-        if habit == Habit::DripNames && matches!(question, Question::Keys { .. }) {
+        let is_slow =
+            habit == Habit::Slow || habit == Habit::DripNames && matches!(question, Question::Keys { .. });
+        if is_slow {
             clock.sleep(SLOW).await;
         }
         sender.send(Recipients::One(peer), encoded, false);
