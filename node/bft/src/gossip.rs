@@ -248,8 +248,12 @@ mod tests {
     use almanac_consensus::TipState;
     use almanac_mempool::{PoolConfig, SenderState};
     use almanac_primitives::{
-        GasPrice, StateKey, StateRead, StateReadError, UserTransaction, Wei,
-        testing::{CHAIN, authorize, eip7702, genesis, person, recovered, sign, transfer},
+        GasPrice, NativeTransaction, StateKey, StateRead, StateReadError, UserTransaction, Wei,
+        testing::{
+            CHAIN, authorize, eip7702, genesis,
+            native::{native, native_call, sign_native_on},
+            person, recovered, sign, transfer,
+        },
     };
     use std::{collections::BTreeMap, sync::Arc};
 
@@ -335,5 +339,22 @@ mod tests {
             eip7702(0, Address::ZERO, vec![authorize(person(5), 0, Address::ZERO); 100], 5_000_000);
         (dear.max_fee_per_gas, dear.max_priority_fee_per_gas) = (40_000_000_000, 5_000_000_000);
         assert_eq!(cost(&[sign(dear, person(3).secret)]), 101, "it took the place of another");
+    }
+
+    /// Regression: a stranger who gave each of two validators one of two transactions that conflict used up what each may
+    /// cost the other, 64 signatures at a time.
+    #[test]
+    fn conflicting_native_transactions_are_refused_before_their_signatures_are_recovered() {
+        let admission = admission(PoolConfig::default());
+        let paid = |value| {
+            let calls = vec![native_call(person(2).address, value, Vec::new())];
+            let fee_payer = Some(person(1).address);
+            let transaction = NativeTransaction { fee_payer, ..native(person(0).address, 0, calls) };
+            sign_native_on(&CHAIN, transaction, &[person(0).into()], &[person(1).into()])
+        };
+        let cost = |transaction| take(&admission, &"peer", message_of(&[transaction])).recoveries;
+        assert_eq!(paid(1).signature_count(), 2);
+        assert_eq!(cost(paid(1)), 0, "the pool holds more");
+        assert_eq!(cost(paid(2)), 1, "refused, and no signature is looked at");
     }
 }

@@ -325,18 +325,18 @@ impl Admission {
         let rules = Rules::read(self.chain, &*state)?;
         drop(state);
         // A native transaction names its sender, who must have the money before up to 64 signatures are recovered. Anyone
-        // can name a stranger who has: the signatures must look like those of the stranger's key too.
+        // can name a stranger who has: the signatures must look like those of the stranger's key too. And the pool must
+        // have a place for it: a peer that passes on two which conflict is charged for the refused one.
         if let Some(native) = transaction.native() {
             self.account(&transaction, native.sender, floor)?;
             check_signatures(&*self.state.tip_state(), &transaction)??;
+            self.check_place(&transaction, native.sender, floor)?;
         }
         effort.recoveries += transaction.signature_count().max(1);
         let signed = recover_sender(transaction, &rules)?;
         let authorizations = signed.authorizations();
         if authorizations > 0 {
-            let (mut pool, sender) = (self.pool.lock(), signed.sender());
-            let account = self.account(signed.transaction(), sender, floor)?;
-            pool.check(signed.transaction(), sender, account)?;
+            self.check_place(signed.transaction(), signed.sender(), floor)?;
         }
         effort.recoveries += authorizations;
         let recovered = signed.recover_authorities();
@@ -351,6 +351,19 @@ impl Admission {
         effort.has_displaced = replaced.is_some() || !evicted.is_empty();
         self.pool.announce(hash);
         Ok(hash)
+    }
+
+    /// Whether the pool would take a transaction whose signatures have still to be recovered.
+    fn check_place(
+        &self,
+        transaction: &UserTransaction,
+        sender: Address,
+        floor: GasPrice,
+    ) -> Result<(), SubmitError> {
+        let mut pool = self.pool.lock();
+        let account = self.account(transaction, sender, floor)?;
+        let payer = self.payer(transaction)?;
+        Ok(pool.check(transaction, sender, account, payer)?)
     }
 
     /// What the pool needs to know of a transaction's sender, if the sender may send it.
@@ -377,15 +390,15 @@ impl Admission {
         if recovered.transaction().native().is_none() {
             return Ok(SenderState::default());
         }
-        let state = self.state.tip_state();
-        check_parties(&*state, recovered)??;
-        match recovered.transaction().fee_payer() {
-            Some(payer) => {
-                let Sender { nonce, balance, has_code, .. } = Sender::read(&*state, payer)?;
-                Ok(SenderState { nonce, balance, is_delegated: has_code })
-            }
-            None => Ok(SenderState::default()),
-        }
+        check_parties(&*self.state.tip_state(), recovered)??;
+        self.payer(recovered.transaction())
+    }
+
+    /// What the pool needs to know of a transaction's fee payer, if it has one.
+    fn payer(&self, transaction: &UserTransaction) -> Result<SenderState, SubmitError> {
+        let Some(payer) = transaction.fee_payer() else { return Ok(SenderState::default()) };
+        let Sender { nonce, balance, has_code, .. } = Sender::read(&*self.state.tip_state(), payer)?;
+        Ok(SenderState { nonce, balance, is_delegated: has_code })
     }
 }
 

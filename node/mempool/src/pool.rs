@@ -132,16 +132,17 @@ impl Pool {
         Ok(Insertion { readiness: self.readiness(facts.slot), replaced, evicted })
     }
 
-    /// Whether [`insert`](Self::insert) would admit a transaction of which only the sender is known yet.
+    /// Whether [`insert_paid`](Self::insert_paid) would admit a transaction of which only the sender is known yet.
     pub fn check(
         &mut self,
         tx: &UserTransaction,
         sender: Address,
         state: SenderState,
+        payer: SenderState,
     ) -> Result<(), PoolError> {
         let facts = Facts::new(tx, sender, self.arrival_next);
         let state = self.update_account(facts.slot.queue, state);
-        self.plan(&self.with_voucher(facts), state, SenderState::default()).map(drop)
+        self.plan(&self.with_voucher(facts), state, payer).map(drop)
     }
 
     /// Notes whether an account that stands for many stands for this one too.

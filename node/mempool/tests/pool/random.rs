@@ -264,7 +264,8 @@ impl<'a> Pair<'a> {
         let sender = self.accounts[&tx.sender()];
         let is_full = self.clever.pending_of(tx.sender()).count() == CONFIG.sender_count_max;
         let ready_before = self.dull.ready();
-        let checked = self.clever.clone().check(tx.transaction(), tx.sender(), sender);
+        let checked =
+            self.clever.clone().check(tx.transaction(), tx.sender(), sender, SenderState::default());
         let outcome = self.clever.insert(tx.clone(), sender);
         assert_eq!(checked, outcome.clone().map(drop), "a check says what inserting says");
         self.check_promises(tx, &outcome, &ready_before);
