@@ -130,9 +130,10 @@ impl Services {
         Ok(Serving { server, metrics, grpc, heavy })
     }
 
+    /// A block is in the index a moment before the pool forgets its transactions.
     fn count_waiting(&self) -> Arc<dyn Fn() -> usize + Send + Sync> {
-        let pool = self.pool.clone();
-        Arc::new(move || pool.lock().ready_count())
+        let (pool, index) = (self.pool.clone(), self.index.clone());
+        Arc::new(move || pool.lock().ready_count_except(&index.tip().block.transactions))
     }
 }
 

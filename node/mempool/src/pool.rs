@@ -319,6 +319,12 @@ impl Pool {
         self.prices.len()
     }
 
+    /// Number of ready transactions that are not among these, which a block has included already.
+    pub fn ready_count_except(&self, included: &[UserTransaction]) -> usize {
+        let known = included.iter().filter(|transaction| self.is_ready(transaction.hash()));
+        self.ready_count().saturating_sub(known.count())
+    }
+
     /// Number of parked transactions.
     pub fn parked_count(&self) -> usize {
         self.parked.count()

@@ -60,6 +60,18 @@ fn parked(nonces: impl IntoIterator<Item = u64>) -> Vec<(u64, Readiness)> {
     nonces.into_iter().map(|nonce| (nonce, Readiness::Parked)).collect()
 }
 
+/// Regression: an id that was predicted while the pool still had the transactions of the last block counted them again.
+#[test]
+fn what_a_block_has_included_does_not_wait() {
+    let mut pool = pool();
+    let [first, second, parked] = [0, 1, 3].map(|nonce| ALICE.sign(paying(nonce, 10)));
+    for transaction in [&first, &second, &parked] {
+        pool.insert(transaction.clone(), rich(0)).unwrap();
+    }
+    let included = [&first, &parked, &BOB.sign(paying(0, 10))].map(|known| known.transaction().clone());
+    assert_eq!((pool.ready_count_except(&[]), pool.ready_count_except(&included)), (2, 1));
+}
+
 #[test]
 fn a_gap_parks_and_its_closing_readies() {
     let mut pool = pool();
