@@ -52,6 +52,8 @@ impl Campaign {
             Mark::Overload,
             Mark::Copied,
             Mark::Unproven,
+            Mark::OtherOperations,
+            Mark::OtherNames,
             Mark::LateCrash,
             Mark::SpentSignature,
         ];

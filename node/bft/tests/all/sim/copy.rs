@@ -11,8 +11,8 @@ use crate::sim::{
 };
 use almanac_bft::sync::{self, Floor, Session, SyncError, ask::Asker};
 use almanac_state::BlockJournal;
-use commonware_cryptography::Signer as _;
-use commonware_p2p::Blocker as _;
+use commonware_cryptography::{Signer as _, ed25519::PublicKey};
+use commonware_p2p::{Blocker, Sender};
 use commonware_runtime::{Clock as _, Spawner as _, Supervisor as _, deterministic::Context};
 use commonware_utils::NZU32;
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
@@ -33,8 +33,13 @@ impl Surroundings {
                     place.copied = Some(copied);
                     return self.network.marks.add(Mark::Copied);
                 }
-                // Peers were silent or lied, or what was copied is gone from them: begin anew.
-                Err(_) => place.copies += 1,
+                // Too few answered, or what was copied is gone from them: begin anew.
+                Err(error) if error.is_for_want_of_answers() => place.copies += 1,
+                // `lies_cost_no_copy`: a wrong answer is another peer's turn, and nothing else.
+                Err(error) => {
+                    self.network.violated(format!("a follower gave up a copy: {error}"));
+                    place.copies += 1;
+                }
             }
         }
     }
@@ -59,6 +64,20 @@ impl Surroundings {
             progress: Arc::default(),
             names_per_page: NAMES_PER_PAGE,
         };
+        let copied = self.copy_in(&session, machine, place).await;
+        // Also where it failed: a lie that is believed may be what it failed by.
+        self.check_cut_off(&line).await;
+        listening.abort();
+        copied
+    }
+
+    async fn copy_in<S: Sender<PublicKey = PublicKey>, B: Blocker<PublicKey = PublicKey> + Sync>(
+        &self,
+        session: &Session<Machine, S, B>,
+        machine: &Machine,
+        place: &Place,
+    ) -> Result<(Floor, Arc<CopiedNames>), SyncError> {
+        let network = &self.network;
         let floor = session.find_floor(&mut machine.child("weights")).await?;
         let config = place.config();
         let store = session.fetch_state(machine.child("state"), &config, &network.state, &floor).await?;
@@ -68,9 +87,7 @@ impl Surroundings {
         if names.count() != live {
             network.violated(format!("a follower has the names of {} of {live} values", names.count()));
         }
-        self.check_cut_off(&line).await;
         BlockJournal::begin_after(machine.child("begin"), &config, floor.header.number).await.unwrap();
-        listening.abort();
         Ok((floor, Arc::new(names)))
     }
 

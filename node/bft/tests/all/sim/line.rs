@@ -4,6 +4,7 @@ use crate::sim::{
     answers::Answers,
     disk::Disk,
     draw::Draw,
+    false_answers::falsified,
     faults::Weather,
     liar::Lie,
     marks::{Mark, Marks},
@@ -11,16 +12,19 @@ use crate::sim::{
     run::milliseconds,
     twins::Half,
 };
-use almanac_bft::{ConsensusBlock, Voice, wiring::CHANNEL_COUNT};
+use almanac_bft::{ConsensusBlock, Voice, sync::message::Question, wiring::CHANNEL_COUNT};
 use almanac_primitives::{
     Block,
     testing::{person, transfer},
 };
+use almanac_state::qmdb::sync::SyncRequest;
 use commonware_codec::{DecodeExt as _, Encode as _};
 use commonware_cryptography::{Signer as _, ed25519::PublicKey};
 use commonware_p2p::{Message, Recipients};
-use commonware_runtime::{Clock as _, deterministic::Context};
+use commonware_runtime::{Clock as _, IoBuf, deterministic::Context};
+use commonware_utils::NZU64;
 use std::{
+    num::NonZeroU64,
     sync::{Arc, Mutex},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -53,6 +57,9 @@ impl Subject {
 
 /// Time from the failure of a disk after which nothing may be signed: what was durable before may be on its way.
 const SILENT_AFTER: Duration = Duration::from_millis(50);
+
+/// So few that a copy takes many answers.
+const OPERATIONS_PER_ANSWER: NonZeroU64 = NZU64!(8);
 
 /// One end of a channel.
 pub struct Line {
@@ -200,7 +207,11 @@ impl Line {
     /// What a peer has sent in fact, where it means ill.
     pub fn receive(&self, (from, bytes): Message<PublicKey>) -> Message<PublicKey> {
         if self.subject == Subject::State {
-            return self.receive_answer((from, bytes));
+            return if self.is_asking() {
+                self.receive_answer((from, bytes))
+            } else {
+                (from, few_asked(bytes))
+            };
         }
         let is_lie = self.lies[self.position(&from)] == Lie::OtherBody && self.subject == Subject::Blocks;
         if !is_lie || !self.draw.lock().unwrap().chance(400) {
@@ -217,19 +228,15 @@ impl Line {
 
     /// Whoever means ill also answers wrongly to followers that copy the state.
     fn receive_answer(&self, (from, bytes): Message<PublicKey>) -> Message<PublicKey> {
-        let is_liar = self.lies[self.position(&from)] != Lie::None;
-        if !is_liar || !self.is_asking() || !self.draw.lock().unwrap().chance(400) {
+        let sender = self.position(&from);
+        if self.lies[sender] == Lie::None {
             return (from, bytes);
         }
-        self.marks.add(Mark::BadAnswer);
-        self.answers.changed(self.position(&from), bytes.as_ref());
-        let mut bytes = bytes.as_ref().to_vec();
-        // Behind kind and number, so that it passes for an answer.
-        let place = 9 + self.draw.lock().unwrap().index(bytes.len().saturating_sub(9).max(1));
-        if let Some(byte) = bytes.get_mut(place) {
-            *byte ^= 1;
-        }
-        (from, bytes.into())
+        let liar = self.weather.seed ^ (sender as u64) << 32;
+        let lie = falsified(&mut self.draw.lock().unwrap(), liar, &self.marks, bytes.as_ref());
+        let Some(lie) = lie else { return (from, bytes) };
+        self.answers.changed(sender, bytes.as_ref());
+        (from, lie.into())
     }
 
     pub fn fate(&self, from: &PublicKey) -> Fate {
@@ -257,5 +264,17 @@ impl Line {
             return Fate::Late(self.clock.current() + draw.millis(50, 1_000));
         }
         Fate::Deliver
+    }
+}
+
+/// Makes a question for operations one for few of them. Peers give few at once where operations are large; here they are
+/// small, so that a copy would take two questions, and hardly any to a liar.
+fn few_asked(question: IoBuf) -> IoBuf {
+    match Question::decode(question.as_ref()) {
+        Ok((number, Question::Operations(SyncRequest::Operations { size, start, max_ops }))) => {
+            let max_ops = max_ops.min(OPERATIONS_PER_ANSWER);
+            Question::Operations(SyncRequest::Operations { size, start, max_ops }).encode(number).into()
+        }
+        _ => question,
     }
 }

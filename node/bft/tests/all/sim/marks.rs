@@ -70,6 +70,10 @@ pub enum Mark {
     BadAnswer,
     /// It was given operations that are not proven.
     Unproven,
+    /// A peer answered with operations in another order.
+    OtherOperations,
+    /// A peer left out names, or named values that are not there.
+    OtherNames,
     /// A validator was killed behind block 1,024, where files and views of old are removed.
     LateCrash,
     /// A proposer lied.

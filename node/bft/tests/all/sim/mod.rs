@@ -16,6 +16,7 @@ mod disk;
 mod disks;
 mod draw;
 mod durable;
+mod false_answers;
 mod faults;
 mod host;
 mod jobs;

@@ -193,9 +193,9 @@ impl Scenario {
         self.network.transaction_time = Duration::from_millis(draw.one_of(&[3, 8, 20]));
     }
 
-    /// A node without a vote, in a third of the networks.
+    /// A node without a vote, in half of the networks.
     fn draw_follower(&mut self, draw: &mut Draw) {
-        if draw.chance(333) {
+        if draw.chance(500) {
             self.network = self.network.clone().with_follower();
         }
     }
