@@ -4,7 +4,12 @@
 
 use std::{
     cell::RefCell,
-    sync::{Condvar, Mutex},
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
 };
 
 /// Who uses the machine, and who waits to use it alone.
@@ -68,4 +73,31 @@ pub fn alone() {
         turns.is_alone = true;
         *turn = Some(Turn(Kind::Alone));
     });
+}
+
+/// Longest time that a machine is kept busy, whatever becomes of the test.
+const BUSY_MAX: Duration = Duration::from_secs(600);
+
+/// Keeps the processors busy until it is dropped.
+pub struct Busy(Arc<AtomicBool>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Makes the machine slow: so many threads for each processor compute without end beside the test.
+pub fn busy(threads_per_processor: usize) -> Busy {
+    let (begin, is_over) = (Instant::now(), Arc::new(AtomicBool::new(false)));
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    for _ in 0..threads_per_processor * processors {
+        let is_over = is_over.clone();
+        thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) && begin.elapsed() < BUSY_MAX {
+                std::hint::spin_loop();
+            }
+        });
+    }
+    Busy(is_over)
 }
