@@ -74,6 +74,8 @@ pub struct Network {
     pub transaction_time: Duration,
     /// Simulated time that executing a run takes.
     pub run_time: Duration,
+    /// Nanoseconds per gas that timeouts have room for.
+    pub ns_per_gas: u64,
     /// Most milliseconds that a sync takes.
     pub sync_ms_max: u64,
     /// What crashes leave of unsynced writes.
@@ -180,6 +182,7 @@ impl Network {
             orderless: Arc::default(),
             transaction_time: Duration::ZERO,
             run_time: Duration::ZERO,
+            ns_per_gas: 0,
             sync_ms_max: 0,
             unsynced: Unsynced::Lost,
             disks,
@@ -288,6 +291,12 @@ impl Network {
     /// Makes runs take time, each as long and with as much gas as any.
     pub fn runs_that_take(mut self, run_time: Duration) -> Self {
         self.run_time = run_time;
+        self
+    }
+
+    /// Gives the timeouts room for the work of a full block, as validators of a real network do.
+    pub fn with_room_in_timeouts(mut self, ns_per_gas: u64) -> Self {
+        self.ns_per_gas = ns_per_gas;
         self
     }
 

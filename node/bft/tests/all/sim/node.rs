@@ -388,8 +388,7 @@ impl Surroundings {
         let identity = Identity {
             private: network.keys[index].clone(),
             time: network.time,
-            // Executing takes no simulated time, but for what `work.rs` adds.
-            ns_per_gas: 0,
+            ns_per_gas: network.ns_per_gas,
             partition: format!("{}-", place.files()),
             recent_blocks: RECENT_BLOCKS,
         };

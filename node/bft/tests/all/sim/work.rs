@@ -10,6 +10,7 @@ use crate::sim::{
     network::Network,
     run::run,
 };
+use almanac_bft::TIMEOUT_NS_PER_GAS;
 use almanac_primitives::{StateChange, StateDiff, StateKey, addresses::LEDGER};
 use almanac_schedule::record::schedule_of_head_slot;
 use almanac_state::{CommitError, QmdbBatch, QmdbStore, SealError, StateStore};
@@ -109,11 +110,9 @@ pub const RUN_GAS: u64 = 2_500_000;
 /// Four runs take a second, three three quarters: more than a leader has, which is 700 ms. Two take half a second.
 const RUN_TIME: Duration = Duration::from_millis(250);
 
-/// Without halving, no block comes after the first second in which three or more are due.
-#[test]
-fn due_work_that_outlasts_a_view_is_halved_until_it_fits() {
-    let network = Network::new(4).runs_that_take(RUN_TIME);
-    let outcome = run(&network, 7, good(), Faults::default(), 60);
+/// Runs of each block that has any, and the views that failed before it.
+fn runs_and_failed_views(network: &Network) -> Vec<(usize, u64)> {
+    let outcome = run(network, 7, good(), Faults::default(), 60);
     assert_eq!(outcome.runs, 12, "all runs of all clients");
     let runs_and_failed: Vec<_> = (outcome.chain.iter())
         .map(|archived| {
@@ -123,6 +122,22 @@ fn due_work_that_outlasts_a_view_is_halved_until_it_fits() {
         .filter(|(runs, _)| *runs > 0)
         .collect();
     println!("runs of a block, and views that failed before it: {runs_and_failed:?}");
+    runs_and_failed
+}
+
+/// Without halving, no block comes after the first second in which three or more are due.
+#[test]
+fn due_work_that_outlasts_a_view_is_halved_until_it_fits() {
+    let runs_and_failed = runs_and_failed_views(&Network::new(4).runs_that_take(RUN_TIME));
     assert!(runs_and_failed.iter().all(|(runs, _)| *runs <= 2), "more do not fit a view");
     assert!(runs_and_failed.iter().any(|(runs, failed)| *runs == 2 && *failed >= 3), "{runs_and_failed:?}");
+}
+
+/// The same work, where timeouts have room for a full block as in a real network: no view fails, and nothing is halved.
+#[test]
+fn due_work_that_timeouts_have_room_for_fails_no_view() {
+    let network = Network::new(4).runs_that_take(RUN_TIME).with_room_in_timeouts(TIMEOUT_NS_PER_GAS);
+    let runs_and_failed = runs_and_failed_views(&network);
+    assert!(runs_and_failed.iter().all(|(_, failed)| *failed == 0), "{runs_and_failed:?}");
+    assert!(runs_and_failed.iter().any(|(runs, _)| *runs > 2), "{runs_and_failed:?}");
 }
