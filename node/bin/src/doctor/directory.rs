@@ -85,7 +85,11 @@ fn space(path: &Path) -> Check {
         free if free < FREE_BYTES_MIN => {
             Check::broken("disk", found, "make room: a node stops when it cannot write")
         }
-        free if free < FREE_BYTES_LOW => Check::doubtful("disk", found, "make room, or prune with --history"),
+        free if free < FREE_BYTES_LOW => {
+            let advice =
+                "make room, or keep less: --history of almanac dev, \"history\" and \"blocks\" of a node";
+            Check::doubtful("disk", found, advice)
+        }
         _ => Check::well("disk", found),
     }
 }

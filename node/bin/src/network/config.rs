@@ -132,7 +132,7 @@ const SYNC_BEHIND_BLOCKS: u64 = 20_000;
 /// Fewest and most of them.
 const SYNC_BEHIND_BLOCKS_RANGE: std::ops::RangeInclusive<u64> = 10..=1_000_000_000;
 
-/// Longest time that a gas may be said to take, in nanoseconds: thirty times what the dearest takes.
+/// Longest time that a gas may be said to take, in nanoseconds: far more than the dearest takes (13, see `TIMEOUT_NS_PER_GAS`).
 const TIMEOUT_NS_PER_GAS_MAX: u64 = 1_000;
 
 /// Least and most memory for what was read from the disk, in MiB.
