@@ -27,7 +27,9 @@ const ROUNDS: usize = 5;
 /// Time between two rounds.
 const ROUND_PAUSE: Duration = Duration::from_millis(500);
 
-/// Longest rest of a busy peer, whatever it asks for.
+/// Shortest and longest rest of a busy peer, whatever it asks for. Where all others refuse, a shorter one would make the
+/// same question be asked of all of them hundreds of times a second.
+const REST_MIN: Duration = Duration::from_millis(100);
 const REST_MAX: Duration = Duration::from_secs(5);
 
 /// A peer that takes longer for an answer is late. If all are, none comes before another.
@@ -182,7 +184,7 @@ where
 
     /// Lets a busy peer rest for as long as it asks, within bounds. Returns for how long.
     fn rest(&self, peer: &PublicKey, wait_ms: u32) -> Duration {
-        let wait = Duration::from_millis(wait_ms.max(1).into()).min(REST_MAX);
+        let wait = rest_time(wait_ms);
         lock(&self.resting).insert(peer.clone(), self.clock.current() + wait);
         wait
     }
@@ -281,6 +283,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("nothing panics while it holds this")
 }
 
+/// How long a peer rests that asks for so many milliseconds.
+fn rest_time(wait_ms: u32) -> Duration {
+    Duration::from_millis(wait_ms.into()).clamp(REST_MIN, REST_MAX)
+}
+
 fn is_late(until: Option<&SystemTime>, now: SystemTime) -> bool {
     until.is_some_and(|until| time_left(*until, now, LATE_FOR).is_some())
 }
@@ -305,6 +312,12 @@ mod tests {
         assert_eq!(rest_left(now, now), None, "over");
         assert_eq!(rest_left(now, now + second), None, "long over");
         assert_eq!(rest_left(now, now - hour), None, "set back");
+    }
+
+    #[test]
+    fn both_sides_of_a_rest() {
+        let times = [0, 1, 100, 101, 5_000, 5_001, u32::MAX].map(|asked| rest_time(asked).as_millis());
+        assert_eq!(times, [100, 100, 100, 101, 5_000, 5_000, 5_000]);
     }
 
     #[test]
