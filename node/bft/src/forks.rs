@@ -74,12 +74,17 @@ impl<B: Clone> Forks<B> {
         Some(kept)
     }
 
-    /// Forgets the block of the oldest view that nothing is built on. If it is needed after all, it is executed again.
+    /// Forgets the block of the oldest view that nothing is built on, and that nobody has who may be building on it: what
+    /// he builds could not be kept, or would be on another execution of it than the one that is kept then. If it is needed
+    /// after all, it is executed again.
     fn forget_oldest(&mut self, newest: (u64, BlockHash)) {
         let parent_of =
             |made: &MadeBlock<B>| (made.tip.header.number.saturating_sub(1), made.tip.header.parent_hash);
         let parents: BTreeSet<_> = self.made.values().map(parent_of).collect();
-        let ends = self.made.iter().filter(|(key, _)| **key != newest && !parents.contains(key));
+        let is_free = |key: &(u64, BlockHash), made: &MadeBlock<B>| {
+            *key != newest && !parents.contains(key) && !made.tip.is_copied()
+        };
+        let ends = self.made.iter().filter(|(key, made)| is_free(key, made));
         let oldest = ends.min_by_key(|(_, made)| made.tip.header.consensus.view).map(|(key, _)| *key);
         if let Some(oldest) = oldest {
             self.made.remove(&oldest);
@@ -213,16 +218,34 @@ mod tests {
         let (maker, mut forks) = Maker::start();
         let base = maker.child(forks.tip(), 1);
         forks.keep(base.clone()).unwrap();
-        let failed: Vec<_> = (2..KEPT_MAX as u64 + 12).map(|view| maker.child(&base.tip, view)).collect();
-        for (count, made) in (2..).zip(&failed) {
-            forks.keep(made.clone()).unwrap();
+        let mut failed = Vec::new();
+        for (count, view) in (2..).zip(2..KEPT_MAX as u64 + 12) {
+            failed.push(forks.keep(maker.child(&base.tip, view)).unwrap().tip.hash);
             assert_eq!(forks.made.len(), KEPT_MAX.min(count));
         }
+        let is_known = |forks: &Forks<MemoryBatch>, hash| matches!(forks.find(2, hash), Place::Known(_));
         let (oldest, newest) = failed.split_at(failed.len() + 1 - KEPT_MAX);
-        assert!(!oldest.iter().any(|made| is_known(&forks, made)), "the oldest views");
-        assert!(newest.iter().chain([&base]).all(|made| is_known(&forks, made)));
-        forks.keep(oldest[0].clone()).unwrap();
-        assert!(is_known(&forks, &oldest[0]), "it was executed again, so somebody needs it");
+        assert!(!oldest.iter().any(|hash| is_known(&forks, *hash)), "the oldest views");
+        assert!(newest.iter().all(|hash| is_known(&forks, *hash)) && forks.get(1, base.tip.hash).is_some());
+        forks.keep(maker.child(&base.tip, 2)).unwrap();
+        assert!(is_known(&forks, oldest[0]), "it was executed again, so somebody needs it");
+    }
+
+    /// Regression: the oldest of the failed views was forgotten while a block was made on it. That block was abandoned;
+    /// or, if the forgotten one was executed again meanwhile, kept on another execution than the one to become final.
+    #[test]
+    fn what_somebody_builds_on_is_not_forgotten() {
+        let (maker, mut forks) = Maker::start();
+        let oldest = forks.keep(maker.child(forks.tip(), 1)).unwrap().tip;
+        let tip = forks.tip().clone();
+        for view in 2..KEPT_MAX as u64 + 12 {
+            forks.keep(maker.child(&tip, view)).unwrap();
+        }
+        assert_eq!(forks.made.len(), KEPT_MAX);
+        let child = forks.keep(maker.child(&oldest, 2 * KEPT_MAX as u64));
+        assert!(child.is_some(), "its parent is there");
+        drop((oldest, child));
+        assert_eq!(forks.made.len(), KEPT_MAX);
     }
 
     /// Children sealed on one execution cannot be committed after the other.

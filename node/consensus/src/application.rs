@@ -47,6 +47,20 @@ pub struct Tip<B> {
     pub hash: BlockHash,
     /// The state after it.
     pub state: B,
+    /// One for all copies of this tip.
+    copies: Arc<()>,
+}
+
+impl<B> Tip<B> {
+    /// The block with this header, and the state after it.
+    pub fn new(header: Header, state: B) -> Self {
+        Self { hash: header.hash(), header, state, copies: Arc::default() }
+    }
+
+    /// Whether somebody has a copy of it, to build on.
+    pub fn is_copied(&self) -> bool {
+        Arc::strong_count(&self.copies) > 1
+    }
 }
 
 /// What a proposer decides.
@@ -179,7 +193,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
         }
         let chain = Chain { id: genesis.chain_id, genesis: origin };
         let origin = (header.number == 0).then(|| header.clone());
-        let tip = Tip { hash: header.hash(), header, state };
+        let tip = Tip::new(header, state);
         let narrow = Narrow::default();
         Ok((Self { store, agenda, chain, origin, archive: None, pool: None, narrow }, tip))
     }
@@ -188,7 +202,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
     pub fn reset(&self) -> Option<Tip<S::Batch>> {
         let header = self.origin.clone().filter(|_| self.archive.is_none())?;
         let state = self.store.reset()?;
-        Some(Tip { hash: header.hash(), header, state })
+        Some(Tip::new(header, state))
     }
 
     /// The store below.
@@ -378,7 +392,7 @@ impl<S: StateStore<Batch: Send + 'static>> Application<S> {
 }
 
 fn made<B>(block: Block, output: BlockOutput, state: B) -> MadeBlock<B> {
-    let tip = Tip { header: block.header.clone(), hash: block.hash(), state };
+    let tip = Tip::new(block.header.clone(), state);
     let (block, output) = (Arc::new(block), Arc::new(output));
     MadeBlock { block, output, tip, refused: Vec::new(), faulted: Vec::new() }
 }

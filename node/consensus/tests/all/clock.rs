@@ -109,7 +109,7 @@ impl Lab {
         let header = self.tip();
         let state = self.application.store().tip();
         assert_eq!(state.commitment(), header.commitment, "the state is that of the tip");
-        let tip = Tip { hash: header.hash(), header, state };
+        let tip = Tip::new(header, state);
         let pool = SharedPool::new(Pool::new(PoolConfig::default(), GasPrice(1_000_000_000)));
         let noted = self.noted.clone();
         let keep: KeepTime = Arc::new(move |setting| *noted.lock().unwrap() = setting);
