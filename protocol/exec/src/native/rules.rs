@@ -37,25 +37,33 @@ pub fn check_expiration(transaction: &UserTransaction, now: TimestampMs) -> Resu
     Ok(())
 }
 
-/// Whether the signatures of a native transaction could be those of its sender and fee payer, in a state, before any is
-/// recovered: anyone can name somebody who can pay. Other kinds pass.
+/// Whether the signatures of a native transaction could be those of its sender and fee payer, and its nonce is free, in a
+/// state, before any is recovered: anyone can name somebody who can pay. Other kinds pass.
 pub fn check_signatures(
     state: &dyn StateRead,
     transaction: &UserTransaction,
 ) -> Result<Result<(), TransactionError>, StateFault> {
     let Some(native) = transaction.native() else { return Ok(Ok(())) };
-    let mut state = BlockState::new(state);
+    match check_unrecovered(&mut BlockState::new(state), transaction, native) {
+        Ok(()) => Ok(Ok(())),
+        Err(AuthError::Rule(error)) => Ok(Err(error)),
+        Err(AuthError::State(fault)) => Err(fault),
+    }
+}
+
+fn check_unrecovered(
+    state: &mut BlockState<'_>,
+    transaction: &UserTransaction,
+    native: &NativeTransaction,
+) -> Result<(), AuthError> {
+    check_nonce_history(state, transaction, native)?;
     let parties =
         [(Some(native.sender), &native.signatures), (native.fee_payer, &native.fee_payer_signatures)];
     for (account, signatures) in parties {
         let Some(account) = account else { continue };
-        match check_named(&mut state, account, signatures) {
-            Ok(()) => {}
-            Err(AuthError::Rule(error)) => return Ok(Err(error)),
-            Err(AuthError::State(fault)) => return Err(fault),
-        }
+        check_named(state, account, signatures)?;
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// Whether sender and fee payer of a native transaction have signed it and can pay, and its nonce is free, in a state.

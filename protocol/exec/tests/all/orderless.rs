@@ -8,7 +8,8 @@ use crate::support::{
 };
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use almanac_exec::{
-    BlockBody, BlockError, Candidates, Rules, TransactionError, execute, recover, recover_all,
+    BlockBody, BlockError, Candidates, Rules, TransactionError, check_signatures, execute, recover,
+    recover_all,
 };
 use almanac_primitives::{
     Chain, NativeCall, NativeTransaction, Outcome, StateKey, TimestampMs, UserTransaction,
@@ -112,6 +113,11 @@ fn orderless_02_a_stored_pair_is_refused() {
         let now = TimestampMs(chain.head.timestamp.0 + later * 1_000);
         assert_eq!(judge(&chain, now, &first), Err(used.clone()), "{later} s later");
     }
+    assert_eq!(
+        check_signatures(&chain.state, &first),
+        Ok(Err(used.clone())),
+        "and no signature is recovered for it"
+    );
     // A body that holds it twice is no block.
     let fresh = TestChain::new();
     let twice = vec![recovered(first.clone()), recovered(first)];
