@@ -5,14 +5,16 @@
 //! never get a block through.
 //!
 //! Only ready transactions are sent. A parked transaction cannot pay for anything, so it takes room only on the node
-//! that received it, and is sent once it is ready.
+//! that received it, and is sent once it is ready. Those that displaced others are sent as fast as peers bear it
+//! ([`Displacing`]).
 
 use crate::{
     credit::{Allowance, Credits},
+    displacing::Displacing,
     fair::Share,
 };
 use alloy_primitives::TxHash;
-use almanac_consensus::{Admission, Clock, SharedPool, SubmitError, Submitted};
+use almanac_consensus::{Admission, Arrival, Clock, SharedPool, SubmitError, Submitted};
 use almanac_mempool::{Pool, PoolError};
 use almanac_primitives::{DurationMs, TimestampMs, params::TRANSACTION_BYTES_MAX};
 use commonware_codec::{Buf, Decode as _, Encode as _, RangeCfg};
@@ -66,7 +68,7 @@ const RESEND_INTERVAL: DurationMs = DurationMs(1_000);
 pub struct Gossip<C> {
     admission: Admission,
     clock: C,
-    arrivals: broadcast::Receiver<TxHash>,
+    arrivals: broadcast::Receiver<Arrival>,
     own: OwnTransactions,
 }
 
@@ -90,9 +92,10 @@ impl<C: Clock> Gossip<C> {
             // without pause cannot block outgoing messages.
             let message = tokio::select! {
                 biased;
-                () = self.clock.sleep_until(send_at), if !self.own.fresh.is_empty() => {
-                    send_at = after(self.clock.now(), SEND_INTERVAL);
-                    self.own.fresh(self.admission.pool())
+                () = self.clock.sleep_until(send_at), if self.own.has_fresh() => {
+                    let now = self.clock.now();
+                    send_at = after(now, SEND_INTERVAL);
+                    self.own.fresh(self.admission.pool(), now)
                 }
                 () = self.clock.sleep_until(resend_at) => {
                     resend_at = after(self.clock.now(), RESEND_INTERVAL);
@@ -111,8 +114,8 @@ impl<C: Clock> Gossip<C> {
                     Err(_) => return,
                 },
                 arrival = self.arrivals.recv() => match arrival {
-                    Ok(hash) => {
-                        self.own.heard(hash);
+                    Ok(arrival) => {
+                        self.own.heard(arrival);
                         continue;
                     }
                     // Some admissions were missed because too many came at once. Skip them: blocks include them
@@ -159,7 +162,7 @@ fn take<P: Display>(admission: &Admission, peer: &P, message: impl Buf) -> Taken
         match outcome {
             Ok(hash) => {
                 taken.hashes.push(hash);
-                taken.recoveries += if effort.has_displaced { effort.recoveries } else { 0 };
+                taken.recoveries += effort.fruitless();
             }
             Err(SubmitError::Pool(PoolError::AlreadyKnown { .. })) => {}
             // Its sender has moved on in the meantime, which is normal in small numbers.
@@ -177,6 +180,8 @@ fn take<P: Display>(admission: &Admission, peer: &P, message: impl Buf) -> Taken
 struct OwnTransactions {
     /// Not sent yet.
     fresh: VecDeque<TxHash>,
+    /// Not sent yet, and peers will count what they cost.
+    displacing: Displacing,
     /// Not sent yet, and cannot run now.
     parked: BTreeSet<TxHash>,
     /// Sent, least recently first; dropped when they leave the pool.
@@ -186,15 +191,26 @@ struct OwnTransactions {
 }
 
 impl OwnTransactions {
-    fn heard(&mut self, hash: TxHash) {
-        if !self.foreign.remove(&hash) {
-            self.fresh.push_back(hash);
+    fn heard(&mut self, Arrival { hash, effort }: Arrival) {
+        if self.foreign.remove(&hash) {
+            return;
+        }
+        match effort.fruitless() {
+            0 => self.fresh.push_back(hash),
+            cost => self.displacing.add(hash, cost),
         }
     }
 
+    /// Whether there is something to send, now or soon.
+    fn has_fresh(&self) -> bool {
+        !self.fresh.is_empty() || !self.displacing.is_empty()
+    }
+
     /// A message of unsent transactions. What does not fit goes into the next one.
-    fn fresh(&mut self, pool: &SharedPool) -> Vec<Vec<u8>> {
-        fill(&mut self.fresh, &pool.lock(), &mut self.sent, |hash| {
+    fn fresh(&mut self, pool: &SharedPool, now: TimestampMs) -> Vec<Vec<u8>> {
+        let pool = pool.lock();
+        self.fresh.extend(self.displacing.take(now, |hash| pool.contains(hash)));
+        fill(&mut self.fresh, &pool, &mut self.sent, |hash| {
             self.parked.insert(hash);
         })
     }
@@ -206,6 +222,7 @@ impl OwnTransactions {
         // A missed notification would otherwise keep its entry forever.
         self.foreign.retain(|hash| pool.contains(*hash));
         self.parked.retain(|hash| pool.contains(*hash));
+        self.displacing.retain(|hash| pool.contains(hash));
         self.fresh.extend(self.parked.extract_if(.., |hash| pool.is_ready(*hash)));
         let mut sent = std::mem::take(&mut self.sent);
         let message = fill(&mut sent, &pool, &mut self.sent, |hash| {
@@ -245,7 +262,7 @@ fn fill(
 mod tests {
     use super::*;
     use alloy_primitives::{Address, U256};
-    use almanac_consensus::TipState;
+    use almanac_consensus::{Effort, TipState};
     use almanac_mempool::{PoolConfig, SenderState};
     use almanac_primitives::{
         GasPrice, NativeTransaction, StateKey, StateRead, StateReadError, UserTransaction, Wei,
@@ -289,6 +306,12 @@ mod tests {
         sign(eip7702(nonce, Address::ZERO, list, 5_000_000), person(from).secret)
     }
 
+    const NOW: TimestampMs = TimestampMs(10_000_000);
+
+    fn arrived(transaction: &UserTransaction) -> Arrival {
+        Arrival { hash: transaction.hash(), effort: Effort::default() }
+    }
+
     /// Regression: when the clock was set back by an hour, nothing was sent for that hour.
     #[test]
     fn a_clock_that_is_set_back_puts_nothing_off() {
@@ -307,15 +330,15 @@ mod tests {
         let [first, second] = [0, 1].map(|nonce| transfer(person(0), nonce, person(1).address, 1));
         let mut own = OwnTransactions::default();
         pool.lock().insert(recovered(second.clone()), rich).unwrap();
-        own.heard(second.hash());
-        assert!(own.fresh(&pool).is_empty() && own.pending(&pool).is_empty());
-        assert!(own.fresh.is_empty(), "nothing to wake up for");
+        own.heard(arrived(&second));
+        assert!(own.fresh(&pool, NOW).is_empty() && own.pending(&pool).is_empty());
+        assert!(!own.has_fresh(), "nothing to wake up for");
 
         pool.lock().insert(recovered(first.clone()), rich).unwrap();
-        own.heard(first.hash());
-        assert_eq!(own.fresh(&pool), [first.encoded().to_vec()]);
+        own.heard(arrived(&first));
+        assert_eq!(own.fresh(&pool, NOW), [first.encoded().to_vec()]);
         assert_eq!(own.pending(&pool), [first.encoded().to_vec()], "once more, and the other is ready");
-        assert_eq!(own.fresh(&pool), [second.encoded().to_vec()]);
+        assert_eq!(own.fresh(&pool, NOW), [second.encoded().to_vec()]);
         assert_eq!(own.pending(&pool).len(), 2);
 
         pool.lock().remove(first.hash());
@@ -356,5 +379,36 @@ mod tests {
         assert_eq!(paid(1).signature_count(), 2);
         assert_eq!(cost(paid(1)), 0, "the pool holds more");
         assert_eq!(cost(paid(2)), 1, "refused, and no signature is looked at");
+    }
+
+    /// Regression: a stranger who replaced one transaction again and again used up what its node may cost the others, who
+    /// then dropped all that the node passed on.
+    #[test]
+    fn a_transaction_that_is_replaced_often_does_not_use_up_the_credit_of_its_node() {
+        let (own_admission, peers) = (admission(PoolConfig::default()), admission(PoolConfig::default()));
+        let (mut own, mut arrivals) = (OwnTransactions::default(), own_admission.pool().listen());
+        let (mut credits, mut offered, mut now) = (Credits::new(FRUITLESS), 0, NOW);
+        let mut price = 2_000_000_000;
+        for _ in 0..24 {
+            let mut list =
+                eip7702(0, Address::ZERO, vec![authorize(person(5), 0, Address::ZERO); 300], 8_000_000);
+            (list.max_fee_per_gas, list.max_priority_fee_per_gas) = (price, price / 2);
+            price += price / 8;
+            let Submitted { outcome, effort } =
+                own_admission.submit_counted(sign(list, person(0).secret).encoded());
+            outcome.unwrap();
+            offered += effort.fruitless();
+            own.heard(arrivals.try_recv().unwrap());
+            now = after(now, SEND_INTERVAL);
+            let message = own.fresh(own_admission.pool(), now);
+            if !message.is_empty() {
+                credits.charge("node", take(&peers, &"node", message.encode()).recoveries, now);
+            }
+            assert!(credits.is_good(&"node", now), "it costs its peers no more than they allow");
+        }
+        let burst = usize::try_from(FRUITLESS_AT_ONCE).unwrap();
+        assert!(offered > burst + burst / 2, "{offered} would have been too many");
+        now = after(now, DurationMs(2_000));
+        assert_eq!(own.fresh(own_admission.pool(), now).len(), 1, "the last one is passed on later");
     }
 }

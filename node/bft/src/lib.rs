@@ -5,6 +5,7 @@ pub mod block;
 pub mod certificate;
 mod credit;
 pub mod digest;
+mod displacing;
 pub mod engine;
 pub mod evidence;
 mod fair;

@@ -34,7 +34,7 @@ pub struct SharedPool {
     /// Gas of the last block.
     block_gas: AtomicU64,
     changed: Notify,
-    arrivals: broadcast::Sender<TxHash>,
+    arrivals: broadcast::Sender<Arrival>,
     is_prompt: AtomicBool,
 }
 
@@ -89,8 +89,8 @@ impl SharedPool {
         self.changed.notify_one();
     }
 
-    /// Hashes of transactions that arrive from now on.
-    pub fn listen(&self) -> broadcast::Receiver<TxHash> {
+    /// Transactions that arrive from now on.
+    pub fn listen(&self) -> broadcast::Receiver<Arrival> {
         self.arrivals.subscribe()
     }
 
@@ -176,9 +176,9 @@ impl SharedPool {
         }
     }
 
-    fn announce(&self, hash: TxHash) {
+    fn announce(&self, arrival: Arrival) {
         // There may be no listener.
-        let _ = self.arrivals.send(hash);
+        let _ = self.arrivals.send(arrival);
         self.wake();
     }
 
@@ -349,7 +349,7 @@ impl Admission {
         let Insertion { replaced, evicted, .. } = pool.insert_paid(recovered, account, payer)?;
         drop(pool);
         effort.has_displaced = replaced.is_some() || !evicted.is_empty();
-        self.pool.announce(hash);
+        self.pool.announce(Arrival { hash, effort: *effort });
         Ok(hash)
     }
 
@@ -418,6 +418,22 @@ pub struct Effort {
     pub recoveries: usize,
     /// Whether it displaced another transaction, so that the pool did not grow.
     pub has_displaced: bool,
+}
+
+impl Effort {
+    /// Recoveries for an admitted transaction that the pool did not grow by.
+    pub fn fruitless(&self) -> usize {
+        if self.has_displaced { self.recoveries } else { 0 }
+    }
+}
+
+/// A transaction that the pool has admitted.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Its hash.
+    pub hash: TxHash,
+    /// What admitting it has cost.
+    pub effort: Effort,
 }
 
 fn decode_signed(encoded: &[u8]) -> Result<UserTransaction, SubmitError> {

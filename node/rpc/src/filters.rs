@@ -6,7 +6,8 @@ use crate::{
     peer::{Client, Peer},
     session::random_bits,
 };
-use alloy_primitives::{B256, TxHash};
+use alloy_primitives::B256;
+use almanac_consensus::Arrival;
 use almanac_index::LogFilter;
 use std::{
     collections::BTreeMap,
@@ -36,7 +37,7 @@ pub(crate) enum Kind {
     /// Logs of new blocks.
     Logs(LogFilter, Progress),
     /// Hashes of transactions that came into the pool.
-    Pending(broadcast::Receiver<TxHash>),
+    Pending(broadcast::Receiver<Arrival>),
 }
 
 /// The next height to tell of, and how often the chain had gone back by then.
@@ -138,11 +139,11 @@ fn make_room(table: &mut BTreeMap<u128, Filter>, newcomer: Option<Peer>) -> Resu
 }
 
 /// Everything that came in since the last time; what was too much to hold is lost.
-pub(crate) fn drain(pending: &mut broadcast::Receiver<TxHash>) -> Vec<B256> {
+pub(crate) fn drain(pending: &mut broadcast::Receiver<Arrival>) -> Vec<B256> {
     let mut hashes = Vec::new();
     loop {
         match pending.try_recv() {
-            Ok(hash) => hashes.push(hash),
+            Ok(Arrival { hash, .. }) => hashes.push(hash),
             Err(broadcast::error::TryRecvError::Lagged(_)) => {}
             Err(_) => return hashes,
         }

@@ -7,8 +7,8 @@ use crate::{
     session::{Ended, Session, Sink, missed, next},
     types::{RpcHeader, RpcLog, RpcTransaction},
 };
-use alloy_primitives::TxHash;
 use alloy_rpc_types_eth::pubsub::{Params, SubscriptionKind};
+use almanac_consensus::Arrival;
 use almanac_index::{IndexedBlock, LogEntry, LogFilter};
 use jsonrpsee::{Extensions, core::RpcResult, proc_macros::rpc};
 use tokio::{sync::broadcast, task::consume_budget};
@@ -99,10 +99,10 @@ impl Eth {
     async fn arrivals(
         &self,
         sink: Sink,
-        mut news: broadcast::Receiver<TxHash>,
+        mut news: broadcast::Receiver<Arrival>,
         is_full: bool,
     ) -> Result<(), Ended> {
-        while let Some(hash) = next(&mut news).await? {
+        while let Some(Arrival { hash, .. }) = next(&mut news).await? {
             if !is_full {
                 sink.send(&hash).await?;
                 continue;
