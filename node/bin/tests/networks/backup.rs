@@ -2,7 +2,7 @@
 //! again.
 
 use crate::support::{
-    network::{new_network, start, transfer_seen_by_all},
+    network::{agree_at, new_network, start, transfer_seen_by_all},
     *,
 };
 use alloy_primitives::keccak256;
@@ -40,6 +40,8 @@ fn a_forged_backup_of_a_network_is_refused_and_a_good_one_proves_its_blocks() {
     let configs = new_network(&directory.path().join("net"), 100);
     let mut nodes: Vec<Node> = configs.iter().map(|config| start(config)).collect();
     let receipt = transfer_seen_by_all(&nodes, 0, 0);
+    // The first block may have it, and the forgeries below need a second.
+    agree_at(&nodes, 2);
     let (net, datadir) = (path("net"), path("net/v0/data"));
     let (running, stopped) = (path("running.backup"), path("stopped.backup"));
     let exported = run(&["db", "export", "--datadir", &datadir, "--out", &running]);
