@@ -63,21 +63,23 @@ impl<B: Clone> Forks<B> {
     /// state store, and all its children must be built on the same one. `None` if the chain continued without
     /// it in the meantime.
     pub(crate) fn keep(&mut self, made: MadeBlock<B>) -> Option<MadeBlock<B>> {
+        let key = (made.tip.header.number, made.tip.hash);
+        let kept = self.insert(made)?.clone();
+        while self.made.len() > KEPT_MAX && self.forget_oldest(key) {}
+        Some(kept)
+    }
+
+    fn insert(&mut self, made: MadeBlock<B>) -> Option<&MadeBlock<B>> {
         if !self.leads_to(&made.tip.header) {
             return None;
         }
-        let key = (made.tip.header.number, made.tip.hash);
-        let kept = self.made.entry(key).or_insert(made).clone();
-        if self.made.len() > KEPT_MAX {
-            self.forget_oldest(key);
-        }
-        Some(kept)
+        Some(self.made.entry((made.tip.header.number, made.tip.hash)).or_insert(made))
     }
 
     /// Forgets the block of the oldest view that nothing is built on, and that nobody has who may be building on it: what
     /// he builds could not be kept, or would be on another execution of it than the one that is kept then. If it is needed
-    /// after all, it is executed again.
-    fn forget_oldest(&mut self, newest: (u64, BlockHash)) {
+    /// after all, it is executed again. Returns whether there was one.
+    fn forget_oldest(&mut self, newest: (u64, BlockHash)) -> bool {
         let parent_of =
             |made: &MadeBlock<B>| (made.tip.header.number.saturating_sub(1), made.tip.header.parent_hash);
         let parents: BTreeSet<_> = self.made.values().map(parent_of).collect();
@@ -86,9 +88,7 @@ impl<B: Clone> Forks<B> {
         };
         let ends = self.made.iter().filter(|(key, made)| is_free(key, made));
         let oldest = ends.min_by_key(|(_, made)| made.tip.header.consensus.view).map(|(key, _)| *key);
-        if let Some(oldest) = oldest {
-            self.made.remove(&oldest);
-        }
+        oldest.is_some_and(|oldest| self.made.remove(&oldest).is_some())
     }
 
     /// Hashes of the transactions in the newest final block and in those above it, up to a known block.
@@ -107,8 +107,9 @@ impl<B: Clone> Forks<B> {
         assert_eq!(made.tip.header.parent_hash, self.tip.hash, "final blocks follow one another");
         self.tip = made.tip.clone();
         self.newest_final = Some(made.block.clone());
+        // Parents come before children, who would look like nobody's if some were to be forgotten on the way.
         for (_, made) in std::mem::take(&mut self.made) {
-            self.keep(made);
+            self.insert(made);
         }
     }
 
@@ -246,6 +247,25 @@ mod tests {
         assert!(child.is_some(), "its parent is there");
         drop((oldest, child));
         assert_eq!(forks.made.len(), KEPT_MAX);
+    }
+
+    /// Regression: where more were kept than usual, a block looked like nobody's before its children were kept again.
+    #[test]
+    fn advancing_forgets_no_parent_however_many_blocks_are_kept() {
+        let (maker, mut forks) = Maker::start();
+        let base = maker.child(forks.tip(), 1);
+        forks.keep(base.clone()).unwrap();
+        let views = 2..KEPT_MAX as u64 + 12;
+        let held: Vec<_> = views.map(|view| forks.keep(maker.child(&base.tip, view)).unwrap().tip).collect();
+        let child = forks.keep(maker.child(&held[0], 2 * KEPT_MAX as u64)).unwrap().tip;
+        assert!(forks.made.len() > KEPT_MAX, "somebody has them all");
+        let oldest = held[0].hash;
+        drop(held);
+        forks.advance_to(&base);
+        assert!(forks.get(2, oldest).is_some() && forks.get(3, child.hash).is_some());
+        forks.keep(maker.child(forks.tip(), 3 * KEPT_MAX as u64)).unwrap();
+        assert_eq!(forks.made.len(), KEPT_MAX, "what nobody has any more goes with the next");
+        assert!(forks.get(2, oldest).is_some() && forks.get(3, child.hash).is_some());
     }
 
     /// Children sealed on one execution cannot be committed after the other.

@@ -5,18 +5,20 @@
 //! never get a block through.
 //!
 //! Only ready transactions are sent. A parked transaction cannot pay for anything, so it takes room only on the node
-//! that received it, and is sent once it is ready. Those that displaced others are sent as fast as peers bear it
-//! ([`Displacing`]).
+//! that received it, and is sent once it is ready. What peers may count is sent as fast as they bear it ([`Rationed`]).
 
 use crate::{
     credit::{Allowance, Credits},
-    displacing::Displacing,
     fair::Share,
+    rationed::Rationed,
 };
 use alloy_primitives::TxHash;
 use almanac_consensus::{Admission, Arrival, Clock, SharedPool, SubmitError, Submitted};
+use almanac_exec::{TransactionError, check_expiration};
 use almanac_mempool::{Pool, PoolError};
-use almanac_primitives::{DurationMs, TimestampMs, params::TRANSACTION_BYTES_MAX};
+use almanac_primitives::{
+    DurationMs, RecoveredTransaction, TimestampMs, UserTransaction, params::TRANSACTION_BYTES_MAX,
+};
 use commonware_codec::{Buf, Decode as _, Encode as _, RangeCfg};
 use commonware_p2p::{Receiver, Recipients, Sender};
 use commonware_runtime::Quota;
@@ -54,8 +56,18 @@ pub const FRUITLESS_PER_SECOND: u64 = 2_000;
 /// How many of them at once.
 pub const FRUITLESS_AT_ONCE: u64 = 4_096;
 
+/// Signatures of a transaction from which on it is sent as [`Rationed`] ones, whatever it did to the pool here: another may
+/// have arrived at the peers by then, which it displaces there. Fewer only where two nodes are given thousands a second.
+const SEVERAL_SIGNATURES: usize = 2;
+
+/// Signatures at which a message is full: what is sent once more is not rationed.
+const MESSAGE_SIGNATURES: usize = 512;
+
 /// Queue of a peer's messages: what an honest peer sends in a second at most.
 pub(crate) const SHARE: Share = Share { messages: NZUsize!(64), bytes: 2 << 20 };
+
+/// Longest time that a message may take to a peer, the difference of the clocks included.
+const TRAVEL_TIME_MAX: DurationMs = DurationMs(2_000);
 
 /// Shortest time between two messages with new transactions, so that many transactions share a message and stay
 /// within the quota.
@@ -98,8 +110,9 @@ impl<C: Clock> Gossip<C> {
                     self.own.fresh(self.admission.pool(), now)
                 }
                 () = self.clock.sleep_until(resend_at) => {
-                    resend_at = after(self.clock.now(), RESEND_INTERVAL);
-                    self.own.pending(self.admission.pool())
+                    let now = self.clock.now();
+                    resend_at = after(now, RESEND_INTERVAL);
+                    self.own.pending(self.admission.pool(), now)
                 }
                 received = receiver.recv() => match received {
                     Ok((peer, bytes)) => {
@@ -180,8 +193,8 @@ fn take<P: Display>(admission: &Admission, peer: &P, message: impl Buf) -> Taken
 struct OwnTransactions {
     /// Not sent yet.
     fresh: VecDeque<TxHash>,
-    /// Not sent yet, and peers will count what they cost.
-    displacing: Displacing,
+    /// Not sent yet, and peers may count what they cost.
+    rationed: Rationed,
     /// Not sent yet, and cannot run now.
     parked: BTreeSet<TxHash>,
     /// Sent, least recently first; dropped when they leave the pool.
@@ -191,41 +204,52 @@ struct OwnTransactions {
 }
 
 impl OwnTransactions {
-    fn heard(&mut self, Arrival { hash, effort }: Arrival) {
+    fn heard(&mut self, Arrival { hash, sender, effort }: Arrival) {
         if self.foreign.remove(&hash) {
             return;
         }
-        match effort.fruitless() {
-            0 => self.fresh.push_back(hash),
-            cost => self.displacing.add(hash, cost),
+        if effort.has_displaced || effort.recoveries >= SEVERAL_SIGNATURES {
+            self.rationed.add(hash, sender, effort.recoveries);
+        } else {
+            self.fresh.push_back(hash);
         }
     }
 
     /// Whether there is something to send, now or soon.
     fn has_fresh(&self) -> bool {
-        !self.fresh.is_empty() || !self.displacing.is_empty()
+        !self.fresh.is_empty() || !self.rationed.is_empty()
     }
 
     /// A message of unsent transactions. What does not fit goes into the next one.
     fn fresh(&mut self, pool: &SharedPool, now: TimestampMs) -> Vec<Vec<u8>> {
-        let pool = pool.lock();
-        self.fresh.extend(self.displacing.take(now, |hash| pool.contains(hash)));
-        fill(&mut self.fresh, &pool, &mut self.sent, |hash| {
-            self.parked.insert(hash);
+        let (pool, parked) = (pool.lock(), &mut self.parked);
+        self.fresh.extend(self.rationed.take(now, |hash| {
+            let transaction = pool.get(hash)?.transaction();
+            if !pool.is_ready(hash) {
+                parked.insert(hash);
+                return None;
+            }
+            Some(transaction.recovery_count())
+        }));
+        fill(&mut self.fresh, &pool, &mut self.sent, now, |hash| {
+            parked.insert(hash);
         })
     }
 
     /// A message of transactions that were sent and are not final yet. Parked transactions that became ready
-    /// are fresh again.
-    fn pending(&mut self, pool: &SharedPool) -> Vec<Vec<u8>> {
+    /// are sent as [`Rationed`] ones: the peers may have others in their places.
+    fn pending(&mut self, pool: &SharedPool, now: TimestampMs) -> Vec<Vec<u8>> {
         let pool = pool.lock();
         // A missed notification would otherwise keep its entry forever.
         self.foreign.retain(|hash| pool.contains(*hash));
         self.parked.retain(|hash| pool.contains(*hash));
-        self.displacing.retain(|hash| pool.contains(hash));
-        self.fresh.extend(self.parked.extract_if(.., |hash| pool.is_ready(*hash)));
+        self.rationed.retain(|hash| pool.contains(hash));
+        for hash in self.parked.extract_if(.., |hash| pool.is_ready(*hash)) {
+            let Some(known) = pool.get(hash) else { continue };
+            self.rationed.add(hash, known.sender(), known.transaction().recovery_count());
+        }
         let mut sent = std::mem::take(&mut self.sent);
-        let message = fill(&mut sent, &pool, &mut self.sent, |hash| {
+        let message = fill(&mut sent, &pool, &mut self.sent, now, |hash| {
             self.parked.insert(hash);
         });
         sent.append(&mut self.sent);
@@ -235,40 +259,49 @@ impl OwnTransactions {
 }
 
 /// Takes transactions from the front of `hashes` until a message is full, and moves the hashes to the back of
-/// `sent`. Drops those that the pool no longer has, and passes those that cannot run now to `park`.
+/// `sent`. Drops those that the pool no longer has and those that expire, and passes those that cannot run now to
+/// `park`.
 fn fill(
     hashes: &mut VecDeque<TxHash>,
     pool: &Pool,
     sent: &mut VecDeque<TxHash>,
+    now: TimestampMs,
     mut park: impl FnMut(TxHash),
 ) -> Vec<Vec<u8>> {
-    let (mut message, mut bytes) = (Vec::new(), 0);
-    while bytes < MESSAGE_BYTES && message.len() < MESSAGE_TRANSACTIONS_MAX {
+    let (mut message, mut bytes, mut signatures) = (Vec::new(), 0, 0);
+    while bytes < MESSAGE_BYTES && signatures < MESSAGE_SIGNATURES && message.len() < MESSAGE_TRANSACTIONS_MAX
+    {
         let Some(hash) = hashes.pop_front() else { break };
-        let Some(known) = pool.get(hash) else { continue };
-        if pool.is_ready(hash) {
-            let encoded = known.transaction().encoded();
-            bytes += encoded.len();
-            message.push(encoded.to_vec());
-            sent.push_back(hash);
-        } else {
+        let Some(transaction) = pool.get(hash).map(RecoveredTransaction::transaction) else { continue };
+        if !pool.is_ready(hash) {
             park(hash);
+        } else if !expires_soon(transaction, now) {
+            bytes += transaction.encoded().len();
+            signatures += transaction.recovery_count();
+            message.push(transaction.encoded().to_vec());
+            sent.push_back(hash);
         }
     }
     message
 }
 
+/// Whether a peer may refuse it as expired when it gets there. The pool keeps such transactions until a block is final.
+fn expires_soon(transaction: &UserTransaction, now: TimestampMs) -> bool {
+    let then = after(now, TRAVEL_TIME_MAX);
+    matches!(check_expiration(transaction, then), Err(TransactionError::TransactionExpired { .. }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloy_primitives::{Address, U256};
+    use alloy_primitives::{Address, TxKind, U256};
     use almanac_consensus::{Effort, TipState};
     use almanac_mempool::{PoolConfig, SenderState};
     use almanac_primitives::{
-        GasPrice, NativeTransaction, StateKey, StateRead, StateReadError, UserTransaction, Wei,
+        GasPrice, NativeTransaction, StateKey, StateRead, StateReadError, Wei,
         testing::{
-            CHAIN, authorize, eip7702, genesis,
-            native::{native, native_call, sign_native_on},
+            CHAIN, authorize, eip1559, eip7702, genesis,
+            native::{native, native_call, orderless, sign_native, sign_native_on},
             person, recovered, sign, transfer,
         },
     };
@@ -309,7 +342,7 @@ mod tests {
     const NOW: TimestampMs = TimestampMs(10_000_000);
 
     fn arrived(transaction: &UserTransaction) -> Arrival {
-        Arrival { hash: transaction.hash(), effort: Effort::default() }
+        Arrival { hash: transaction.hash(), sender: person(0).address, effort: Effort::default() }
     }
 
     /// Regression: when the clock was set back by an hour, nothing was sent for that hour.
@@ -331,20 +364,20 @@ mod tests {
         let mut own = OwnTransactions::default();
         pool.lock().insert(recovered(second.clone()), rich).unwrap();
         own.heard(arrived(&second));
-        assert!(own.fresh(&pool, NOW).is_empty() && own.pending(&pool).is_empty());
+        assert!(own.fresh(&pool, NOW).is_empty() && own.pending(&pool, NOW).is_empty());
         assert!(!own.has_fresh(), "nothing to wake up for");
 
         pool.lock().insert(recovered(first.clone()), rich).unwrap();
         own.heard(arrived(&first));
         assert_eq!(own.fresh(&pool, NOW), [first.encoded().to_vec()]);
-        assert_eq!(own.pending(&pool), [first.encoded().to_vec()], "once more, and the other is ready");
+        assert_eq!(own.pending(&pool, NOW), [first.encoded().to_vec()], "once more, and the other is ready");
         assert_eq!(own.fresh(&pool, NOW), [second.encoded().to_vec()]);
-        assert_eq!(own.pending(&pool).len(), 2);
+        assert_eq!(own.pending(&pool, NOW).len(), 2);
 
         pool.lock().remove(first.hash());
-        assert!(own.pending(&pool).is_empty(), "the other waits again");
+        assert!(own.pending(&pool, NOW).is_empty(), "the other waits again");
         pool.lock().remove(second.hash());
-        own.pending(&pool);
+        own.pending(&pool, NOW);
         assert!(own.parked.is_empty() && own.sent.is_empty(), "nothing is remembered of what is gone");
     }
 
@@ -381,34 +414,150 @@ mod tests {
         assert_eq!(cost(paid(2)), 1, "refused, and no signature is looked at");
     }
 
+    /// A node that passes on what clients give it, and a peer that counts what that costs.
+    struct Passing {
+        admission: Admission,
+        arrivals: broadcast::Receiver<Arrival>,
+        own: OwnTransactions,
+        peer: Admission,
+        credits: Credits<&'static str>,
+        now: TimestampMs,
+    }
+
+    impl Passing {
+        fn start() -> Self {
+            let [admission, peer] = [(); 2].map(|()| admission(PoolConfig::default()));
+            let (arrivals, own) = (admission.pool().listen(), OwnTransactions::default());
+            Self { admission, arrivals, own, peer, credits: Credits::new(FRUITLESS), now: NOW }
+        }
+
+        /// What admitting it has cost without making the pool grow.
+        fn offer(&mut self, transaction: &UserTransaction) -> usize {
+            let Submitted { outcome, effort } = self.admission.submit_counted(transaction.encoded());
+            outcome.unwrap();
+            self.own.heard(self.arrivals.try_recv().unwrap());
+            effort.fruitless()
+        }
+
+        /// Lets one interval pass and sends what there is. Returns how many transactions.
+        fn send(&mut self) -> usize {
+            self.now = after(self.now, SEND_INTERVAL);
+            let message = self.own.fresh(self.admission.pool(), self.now);
+            if !message.is_empty() {
+                let cost = take(&self.peer, &"node", message.encode()).recoveries;
+                self.credits.charge("node", cost, self.now);
+            }
+            assert!(self.credits.is_good(&"node", self.now), "it costs its peers no more than they allow");
+            message.len()
+        }
+    }
+
+    /// A transaction of many authorizations that offers so much.
+    fn long_list(nonce: u64, price: u128) -> UserTransaction {
+        list_of(300, nonce, price)
+    }
+
+    fn list_of(authorizations: usize, nonce: u64, price: u128) -> UserTransaction {
+        let list = vec![authorize(person(5), 0, Address::ZERO); authorizations];
+        let mut list = eip7702(nonce, Address::ZERO, list, 8_000_000);
+        (list.max_fee_per_gas, list.max_priority_fee_per_gas) = (price, price / 2);
+        sign(list, person(0).secret)
+    }
+
+    const PRICE: u128 = 2_000_000_000;
+    const HIGHER_PRICE: u128 = 3_000_000_000;
+
     /// Regression: a stranger who replaced one transaction again and again used up what its node may cost the others, who
     /// then dropped all that the node passed on.
     #[test]
     fn a_transaction_that_is_replaced_often_does_not_use_up_the_credit_of_its_node() {
-        let (own_admission, peers) = (admission(PoolConfig::default()), admission(PoolConfig::default()));
-        let (mut own, mut arrivals) = (OwnTransactions::default(), own_admission.pool().listen());
-        let (mut credits, mut offered, mut now) = (Credits::new(FRUITLESS), 0, NOW);
-        let mut price = 2_000_000_000;
+        let (mut node, mut offered, mut price) = (Passing::start(), 0, PRICE);
         for _ in 0..24 {
-            let mut list =
-                eip7702(0, Address::ZERO, vec![authorize(person(5), 0, Address::ZERO); 300], 8_000_000);
-            (list.max_fee_per_gas, list.max_priority_fee_per_gas) = (price, price / 2);
+            offered += node.offer(&long_list(0, price));
             price += price / 8;
-            let Submitted { outcome, effort } =
-                own_admission.submit_counted(sign(list, person(0).secret).encoded());
-            outcome.unwrap();
-            offered += effort.fruitless();
-            own.heard(arrivals.try_recv().unwrap());
-            now = after(now, SEND_INTERVAL);
-            let message = own.fresh(own_admission.pool(), now);
-            if !message.is_empty() {
-                credits.charge("node", take(&peers, &"node", message.encode()).recoveries, now);
-            }
-            assert!(credits.is_good(&"node", now), "it costs its peers no more than they allow");
+            node.send();
         }
         let burst = usize::try_from(FRUITLESS_AT_ONCE).unwrap();
         assert!(offered > burst + burst / 2, "{offered} would have been too many");
-        now = after(now, DurationMs(2_000));
-        assert_eq!(own.fresh(own_admission.pool(), now).len(), 1, "the last one is passed on later");
+        node.now = after(node.now, DurationMs(2_000));
+        assert_eq!(node.send(), 1, "the last one is passed on later");
+    }
+
+    /// Regression: so did one who gave a node many that had to wait, and its peers others in their places. When they could
+    /// run, they displaced nothing in the pool of their node, and all of them at its peers.
+    #[test]
+    fn transactions_that_waited_do_not_use_up_the_credit_of_their_node() {
+        let mut node = Passing::start();
+        let nonces = 1..25;
+        for nonce in nonces.clone() {
+            node.offer(&long_list(nonce, HIGHER_PRICE));
+        }
+        assert_eq!(node.send(), 0, "they have to wait");
+        let peer = node.peer.clone();
+        for nonce in 0..nonces.end {
+            peer.submit_counted(long_list(nonce, PRICE).encoded()).outcome.unwrap();
+        }
+        node.offer(&long_list(0, PRICE));
+        let mut sent = node.send();
+        assert!(node.own.pending(node.admission.pool(), node.now).len() <= 1, "what was sent already");
+        for _ in 0..500 {
+            sent += node.send();
+        }
+        assert_eq!(sent, 25, "all of them in the end");
+    }
+
+    /// Regression: and so did two versions of the same, each given to another node a moment before it heard of the other.
+    #[test]
+    fn lists_that_displace_others_elsewhere_do_not_use_up_the_credit_of_their_node() {
+        for (authorizations, count) in [(300, 24), (62, 100)] {
+            let mut node = Passing::start();
+            for nonce in 0..count {
+                let [here, there] = [HIGHER_PRICE, PRICE].map(|price| list_of(authorizations, nonce, price));
+                node.peer.submit_counted(there.encoded()).outcome.unwrap();
+                assert_eq!(node.offer(&here), 0, "it displaces nothing here");
+            }
+            let sent: usize = (0..500).map(|_| node.send()).sum();
+            assert_eq!(sent as u64, count);
+        }
+    }
+
+    /// Regression: what had expired while it waited to be sent was sent, and each cost its node a signature at every peer.
+    #[test]
+    fn what_expires_is_not_sent() {
+        let mut node = Passing::start();
+        let second = NOW.0 / 1_000 + 10;
+        let expiring = |nonce: u64| {
+            let call = native_call(person(1).address, 1, vec![]);
+            sign_native(orderless(person(0).address, nonce, second, vec![call]), &[person(0).into()])
+        };
+        let at_the_limit = TimestampMs(second * 1_000 - TRAVEL_TIME_MAX.0);
+        for (nonce, now, sent) in [(1, TimestampMs(at_the_limit.0 - 1), 1), (2, at_the_limit, 0)] {
+            node.offer(&expiring(nonce));
+            node.now = TimestampMs(now.0 - SEND_INTERVAL.0);
+            assert_eq!(node.send(), sent);
+        }
+    }
+
+    /// Regression: what pushes out what waits costs nobody anything, and what waits is not sent: an account that counted its
+    /// nonces down used up what its node may pass on.
+    #[test]
+    fn what_waits_takes_nothing_from_what_is_sent() {
+        let mut node = Passing::start();
+        for nonce in (1..=4_800).rev() {
+            node.offer(&transfer(person(2), nonce, person(1).address, 1));
+            if nonce % 60 == 0 {
+                assert_eq!(node.send(), 0);
+                assert!(node.own.rationed.is_empty() && !node.own.parked.is_empty());
+            }
+        }
+        let [first, second] = [PRICE, HIGHER_PRICE].map(|price| {
+            let mut tx = eip1559(0, TxKind::Call(person(1).address), 1, vec![], 21_000);
+            (tx.max_fee_per_gas, tx.max_priority_fee_per_gas) = (price, price);
+            sign(tx, person(0).secret)
+        });
+        assert_eq!(node.offer(&first), 0);
+        assert_eq!(node.offer(&second), 1, "it displaces the first");
+        assert!(!node.own.rationed.is_empty());
+        assert_eq!(node.send(), 1, "and is sent at once");
     }
 }

@@ -346,10 +346,11 @@ impl Admission {
         let mut pool = self.pool.lock();
         let account = self.account(recovered.transaction(), recovered.sender(), floor)?;
         let payer = self.check_native(&recovered)?;
+        let sender = recovered.sender();
         let Insertion { replaced, evicted, .. } = pool.insert_paid(recovered, account, payer)?;
         drop(pool);
         effort.has_displaced = replaced.is_some() || !evicted.is_empty();
-        self.pool.announce(Arrival { hash, effort: *effort });
+        self.pool.announce(Arrival { hash, sender, effort: *effort });
         Ok(hash)
     }
 
@@ -432,6 +433,8 @@ impl Effort {
 pub struct Arrival {
     /// Its hash.
     pub hash: TxHash,
+    /// Who sent it.
+    pub sender: Address,
     /// What admitting it has cost.
     pub effort: Effort,
 }

@@ -311,6 +311,15 @@ impl UserTransaction {
         }
     }
 
+    /// Signatures to recover until it is ready to run, authorisations among them. Naming none costs as much as one.
+    pub fn recovery_count(&self) -> usize {
+        self.signature_count().max(1) + self.authorization_count()
+    }
+
+    fn authorization_count(&self) -> usize {
+        self.authorization_list().map_or(0, <[_]>::len)
+    }
+
     /// Accounts and slots that it pays for ahead (EIP-2930).
     pub fn access_list(&self) -> Option<&AccessList> {
         self.envelope().and_then(|envelope| envelope.access_list())
@@ -408,7 +417,7 @@ impl SignedTransaction {
 
     /// How many signatures [`recover_authorities`](Self::recover_authorities) recovers.
     pub fn authorizations(&self) -> usize {
-        self.transaction.authorization_list().map_or(0, <[_]>::len)
+        self.transaction.authorization_count()
     }
 
     /// Recovers every authority of EIP-7702, at the price of a signature each.

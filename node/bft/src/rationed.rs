@@ -1,0 +1,174 @@
+//! Transactions that peers may count, on their way to them.
+//!
+//! A peer counts the signatures of a transaction by which its pool does not grow, and ignores a node that costs too much.
+//! A client may replace one transaction many times a second, or hand two versions of many to two nodes. So what displaced
+//! others, waited for its turn or has many signatures is passed on at half the rate that peers allow. Meanwhile much of it
+//! has been replaced itself, and is never sent.
+
+use crate::{
+    credit::{Allowance, Credits},
+    gossip::{FRUITLESS_AT_ONCE, FRUITLESS_PER_SECOND},
+};
+use alloy_primitives::{Address, TxHash};
+use almanac_primitives::{TimestampMs, params::TRANSACTION_BYTES_MAX};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Half of what peers allow. The last one that is sent may exceed it.
+const ALLOWANCE: Allowance = Allowance { per_second: FRUITLESS_PER_SECOND / 2, burst: FRUITLESS_AT_ONCE / 2 };
+
+/// Bytes of an authorization, at least: bounds how many a transaction has.
+const AUTHORIZATION_BYTES_MIN: usize = 94;
+
+const _: () = assert!(
+    ((TRANSACTION_BYTES_MAX / AUTHORIZATION_BYTES_MIN) as u64) < FRUITLESS_AT_ONCE / 2,
+    "one transaction above half of the burst is within the burst"
+);
+
+/// Transactions that wait to be sent.
+///
+/// Senders take turns, by signatures: whoever sends one plain transaction comes before the long lists of others, however
+/// many wait, and a long list comes when each of the others has had as many signatures as it has.
+#[derive(Debug)]
+pub(crate) struct Rationed {
+    /// By their turn, then in the order of their arrival.
+    waiting: BTreeSet<(u64, u64, TxHash)>,
+    arrived: u64,
+    /// The turn of the last one that was sent.
+    turn: u64,
+    /// The turns of the senders' last ones, unless they have passed.
+    last: BTreeMap<Address, u64>,
+    used: Credits<()>,
+}
+
+impl Default for Rationed {
+    fn default() -> Self {
+        Self {
+            waiting: BTreeSet::new(),
+            arrived: 0,
+            turn: 0,
+            last: BTreeMap::new(),
+            used: Credits::new(ALLOWANCE),
+        }
+    }
+}
+
+impl Rationed {
+    /// Adds a sender's transaction, which costs a peer so many recoveries of signatures.
+    pub(crate) fn add(&mut self, hash: TxHash, sender: Address, cost: usize) {
+        let cost = u64::try_from(cost).expect("a length fits 64 bits");
+        let last = self.last.get(&sender).copied().unwrap_or_default();
+        let turn = last.max(self.turn).saturating_add(cost);
+        self.last.insert(sender, turn);
+        self.waiting.insert((turn, self.arrived, hash));
+        self.arrived += 1;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Forgets those that the pool no longer has.
+    pub(crate) fn retain(&mut self, is_pending: impl Fn(TxHash) -> bool) {
+        self.waiting.retain(|(_, _, hash)| is_pending(*hash));
+        self.last.retain(|_, turn| *turn > self.turn);
+    }
+
+    /// Those that may be sent now. `cost` answers with `None` for one that is not sent after all, and costs nothing.
+    pub(crate) fn take(
+        &mut self,
+        now: TimestampMs,
+        mut cost: impl FnMut(TxHash) -> Option<usize>,
+    ) -> Vec<TxHash> {
+        let mut taken = Vec::new();
+        while self.used.is_good(&(), now) {
+            let Some((turn, _, hash)) = self.waiting.pop_first() else { break };
+            self.turn = turn;
+            if let Some(cost) = cost(hash) {
+                self.used.charge((), cost, now);
+                taken.push(hash);
+            }
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: TimestampMs = TimestampMs(1_000_000);
+
+    /// Cost of one that uses up all there is.
+    const BURST: usize = 2_048;
+
+    fn hash(n: u8) -> TxHash {
+        TxHash::repeat_byte(n)
+    }
+
+    fn sender(n: u8) -> Address {
+        Address::repeat_byte(n)
+    }
+
+    #[test]
+    fn as_many_are_sent_as_half_of_what_peers_allow() {
+        let (mut rationed, cost) = (Rationed::default(), |_| Some(1_000));
+        for n in 0..5 {
+            rationed.add(hash(n), sender(0), 1_000);
+        }
+        assert_eq!(rationed.take(START, cost), [0, 1, 2].map(hash), "the last one above half of the burst");
+        assert!(rationed.take(START, cost).is_empty());
+        // 3,000 are used and 2,048 allowed, and each millisecond gives back one.
+        assert!(rationed.take(TimestampMs(START.0 + 952), cost).is_empty(), "exactly at the burst");
+        assert_eq!(rationed.take(TimestampMs(START.0 + 953), cost), [hash(3)]);
+        assert!(!rationed.is_empty());
+        assert_eq!(rationed.take(TimestampMs(START.0 + 10_000), cost), [hash(4)]);
+        assert!(rationed.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_sent_costs_nothing() {
+        let mut rationed = Rationed::default();
+        for n in 1..=4 {
+            rationed.add(hash(n), sender(n), 1_024);
+        }
+        rationed.retain(|known| known != hash(4));
+        let cost = |known| (known != hash(1)).then_some(1_024);
+        assert_eq!(rationed.take(START, cost), [2, 3].map(hash));
+        assert!(rationed.is_empty());
+    }
+
+    /// Regression: the cheapest went first however long others had waited; then a backlog of lists held up all that came
+    /// later.
+    #[test]
+    fn senders_take_turns_by_signatures() {
+        let (mut rationed, mut now) = (Rationed::default(), START);
+        let next = |rationed: &mut Rationed, now: &mut TimestampMs| {
+            now.0 += 1_000_000;
+            rationed.take(*now, |_| Some(BURST))[..].try_into().map(|[hash]: [TxHash; 1]| hash).ok()
+        };
+        for n in 0..100 {
+            rationed.add(hash(n), sender(1), 63);
+        }
+        assert_eq!(next(&mut rationed, &mut now), Some(hash(0)));
+        rationed.add(hash(200), sender(2), 1);
+        assert_eq!(next(&mut rationed, &mut now), Some(hash(200)), "a plain one, before the other 99");
+        rationed.add(hash(201), sender(3), 130);
+        // One who sends plain ones all the time.
+        let before = (0..200).take_while(|n| {
+            rationed.add(hash(*n), sender(4), 1);
+            next(&mut rationed, &mut now) != Some(hash(201))
+        });
+        assert_eq!(before.count(), 131, "129 plain ones, and two of the other 99");
+    }
+
+    #[test]
+    fn senders_are_forgotten_when_their_turn_has_passed() {
+        let mut rationed = Rationed::default();
+        for n in 0..10 {
+            rationed.add(hash(n), sender(n), usize::from(n) + 1);
+        }
+        assert_eq!(rationed.take(START, |_| Some(1)).len(), 10);
+        rationed.retain(|_| true);
+        assert!(rationed.last.is_empty());
+    }
+}
