@@ -75,7 +75,7 @@ bench-slots: ## Measure callbacks: booking beside many bookings, and runs agains
 	cargo bench -p almanac-exec --bench slots
 
 bench-prices: ## Measure the time per gas of every entry into native code
-	cargo test --config profile.dev.opt-level=3 -p almanac-exec --test all -- --ignored --nocapture --test-threads 1 attack_27
+	cargo test --config profile.dev.opt-level=3 -p almanac-exec --test all -- --ignored --nocapture --test-threads 1 attack_27 dearest_precompile
 
 model-long: ## Compare the schedulers with simple models: cron on 10,000 histories, callbacks and signatures on 2,000
 	ALMANAC_MODEL_CASES=10000 cargo test -p almanac-exec --test all scheduler_model:: -- --nocapture

@@ -19,15 +19,20 @@ use commonware_consensus::{
 use commonware_cryptography::{Digestible as _, Signer as _, ed25519::PrivateKey};
 use commonware_runtime::{Runner as _, Supervisor as _, deterministic};
 use std::{
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    sync::{
+        Mutex,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
     time::Duration,
 };
+use tokio::sync::oneshot;
 
-/// A store whose next seals fail.
+/// A store whose next seals fail, or whose next one answers late.
 struct Flaky {
     store: MemoryStore,
     failures: AtomicU32,
     error: SealError,
+    held: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
 impl StateStore for Flaky {
@@ -41,7 +46,12 @@ impl StateStore for Flaky {
         if self.failures.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
             return Err(self.error.clone());
         }
-        self.store.seal(parent, diff).await
+        let sealed = self.store.seal(parent, diff).await;
+        let held = self.held.lock().unwrap().take();
+        if let Some(released) = held {
+            released.await.unwrap();
+        }
+        sealed
     }
 
     async fn commit(&self, batch: &MemoryBatch) -> Result<(), CommitError> {
@@ -66,9 +76,12 @@ fn network() -> Genesis {
 type Clock = crate::RuntimeClock<deterministic::Context>;
 
 fn voter(context: &deterministic::Context, failures: u32, error: SealError) -> Voter<Flaky, Clock> {
+    let store = MemoryStore::from_genesis(network().state().unwrap());
+    voter_on(context, Flaky { store, failures: failures.into(), error, held: Mutex::default() })
+}
+
+fn voter_on(context: &deterministic::Context, store: Flaky) -> Voter<Flaky, Clock> {
     let genesis = network();
-    let store = MemoryStore::from_genesis(genesis.state().unwrap());
-    let store = Flaky { store, failures: failures.into(), error };
     let (application, tip) = Application::new(&genesis, store, Arc::new(CalendarAgenda)).unwrap();
     let pool = SharedPool::new(Pool::new(PoolConfig::default(), tip.header.base_fee));
     Voter {
@@ -137,6 +150,26 @@ fn a_verdict_is_given_as_soon_as_the_disk_answers_again() {
         }
         assert_eq!(verdicts(u32::MAX, &error), (None, None), "no verdict without an answer");
     }
+}
+
+/// What it executes is then a child of no block that is known; another attempt knows the block itself.
+#[test]
+fn a_block_that_becomes_final_while_it_is_judged_gets_a_verdict() {
+    deterministic::Runner::default().start(|context| async move {
+        let block = propose(&context, &mut voter(&context, 0, broken_disk())).await.unwrap();
+        let (release, held) = oneshot::channel();
+        let store = MemoryStore::from_genesis(network().state().unwrap());
+        let held = Mutex::new(Some(held));
+        let mut voter = voter_on(&context, Flaky { store, failures: 0.into(), error: broken_disk(), held });
+        let replica = voter.replica.clone();
+        let meanwhile = async {
+            context.sleep(Duration::from_secs(1)).await;
+            assert!(replica.finalize(&block, None).await.unwrap().is_some());
+            release.send(()).expect("the voter waits for it");
+        };
+        let (verdict, ()) = tokio::join!(verify(&context, &mut voter, block.clone()), meanwhile);
+        assert_eq!(verdict, Some(true));
+    });
 }
 
 /// A retry would fail the same way: the question stays open, without further work.

@@ -56,6 +56,7 @@ impl Campaign {
             Mark::OtherNames,
             Mark::LateCrash,
             Mark::SpentSignature,
+            Mark::Evidence,
         ];
         Self { name: "swarm", draw: Scenario::swarm, seeds: 60, marks }
     }
@@ -94,12 +95,13 @@ impl Campaign {
             Mark::Overload,
             Mark::Copied,
             Mark::BadAnswer,
+            Mark::Evidence,
         ];
         Self { name: "byzantine", draw: Scenario::byzantine, seeds: 15, marks }
     }
 
     fn twins() -> Self {
-        let marks = vec![Mark::Equivocation, Mark::TwinSplit];
+        let marks = vec![Mark::Equivocation, Mark::TwinSplit, Mark::Evidence];
         Self { name: "twins", draw: Scenario::twins, seeds: 8, marks }
     }
 
