@@ -164,6 +164,8 @@ fn show(message: &Message) -> String {
 fn still_works(node: &Node) {
     node.result("anvil_dropAllTransactions", json!([]));
     node.result("evm_setAutomine", json!([true]));
+    // The last of them may have made gas as dear as it can be.
+    node.result("anvil_setNextBlockBaseFeePerGas", json!(["0x3b9aca00"]));
     node.result("anvil_setBalance", json!([ALICE, "0xde0b6b3a7640000"]));
     let before = node.height();
     let hash = node.result("eth_sendTransaction", json!([{ "from": ALICE, "to": ALICE, "gas": "0x5208" }]));
