@@ -11,7 +11,7 @@ use crate::{
     ledger::ScheduleFault,
     machine::{self, EvmContext, MachineError},
     output::{self, Executed},
-    quarantine::quarantine,
+    quarantine::{Charge, quarantine},
     reserve::Reserve,
     select::Walk,
     signed,
@@ -285,10 +285,10 @@ fn end_in_quarantine<'a, I: Inspector<EvmContext<'a>>>(
     is_success: bool,
     reason: &dyn Display,
 ) -> Result<Event, BlockError> {
-    let charge = begun.map_or(Wei::ZERO, |begun| begun.charge);
+    let charge = Charge::of(begun);
     quarantine(execution, id, charge, reason, |ledger| match begun {
         Some(begun) if !is_success => Ok(life::unspent(ledger, begun)?),
-        _ => Ok(charge),
+        _ => Ok(charge.amount),
     })
 }
 

@@ -7,7 +7,7 @@ use crate::{
     ledger::ScheduleFault,
     machine::EvmContext,
     output::Executed,
-    quarantine::quarantine,
+    quarantine::{Charge, quarantine},
 };
 use almanac_primitives::{GasPrice, Wei};
 use almanac_schedule::{
@@ -61,7 +61,7 @@ fn settle_one<'a, I: Inspector<EvmContext<'a>>>(
         // The call took effect, and all that is held returns to the escrow.
         Err(fault) => {
             let (id, reason) = (begun.record.id, fault.reason()?);
-            vec![quarantine(execution, id, *held, &*reason, |_| Ok(*held))?]
+            vec![quarantine(execution, id, Charge::with(*held, begun), &*reason, |_| Ok(*held))?]
         }
     };
     let refunded = events.iter().find_map(|event| match event.what {

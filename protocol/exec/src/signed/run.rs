@@ -8,7 +8,7 @@ use crate::{
     ledger::{ScheduleFault, SystemLedger},
     machine::EvmContext,
     native::gas::list,
-    quarantine::quarantine,
+    quarantine::{Charge, quarantine},
     reserve::Reserve,
     runs::{Called, file, take_effect, unmade},
     validate::least_gas,
@@ -188,10 +188,10 @@ fn end_in_quarantine<'a, I: Inspector<EvmContext<'a>>>(
     fault: ScheduleFault,
 ) -> Result<Event, BlockError> {
     let reason = fault.reason()?;
-    let charge = started.map_or(Wei::ZERO, |started| started.begun.charge);
+    let charge = Charge::of(started.map(|started| &started.begun));
     let paid = started.filter(|started| started.is_paid);
     quarantine(execution, id, charge, &*reason, |ledger| match paid {
-        Some(started) => started.payment.undo(ledger, is_success, charge).map(|()| Wei::ZERO),
-        None => Ok(charge),
+        Some(started) => started.payment.undo(ledger, is_success, charge.amount).map(|()| Wei::ZERO),
+        None => Ok(charge.amount),
     })
 }

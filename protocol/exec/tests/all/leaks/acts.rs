@@ -84,6 +84,30 @@ fn a_settlement_that_makes_money_is_dropped() {
     assert_eq!((calls(&chain, CRON_REGISTRY), chain.balance(LEDGER)), (U256::ONE, held));
 }
 
+/// The same for a job that removes itself in its run: the charge goes where the rest of its money has gone.
+#[test]
+fn a_settlement_of_a_job_that_removed_itself_keeps_no_charge() {
+    let mut chain = TestChain::new();
+    let due = chain.next_seconds() + HOUR;
+    let id = ScheduleId::new(chain.head.number + 1, 1, 0).unwrap();
+    let money = U256::from(10u64.pow(17));
+    let order = order(&chain)
+        .calling(FORWARDER, to(CRON_REGISTRY, &cancel_data(U256::from(id.0))))
+        .at(due)
+        .every(MINUTE);
+    let order = order.gas(200_000).refunding(person(8).address).with_value(money);
+    let receipt = chain.send(person(4), FORWARDER, money, to(CRON_REGISTRY, &order.calldata()));
+    assert_eq!(scheduled(&receipt), Ok(U256::from(id.0)));
+    let before = chain.balance(person(8).address);
+    miscount(&mut chain);
+    let output = block(&chain, TimestampMs(due * 1_000), &[]).unwrap();
+    assert_eq!(faults(&output).len(), 1);
+    take_over(&mut chain, &output);
+    assert_eq!(Record::read(&chain.state, id).unwrap(), None);
+    assert_eq!((chain.balance(person(8).address), chain.balance(LEDGER)), (before + money, U256::ZERO));
+    ledger::check(&chain.state);
+}
+
 /// The same where the end of the block decides the price.
 #[test]
 fn a_settlement_at_the_end_of_a_block_that_makes_money_is_dropped() {
