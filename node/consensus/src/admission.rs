@@ -4,7 +4,7 @@ use crate::application::MadeBlock;
 use alloy_primitives::{Address, KECCAK256_EMPTY, TxHash};
 use almanac_exec::{
     BlockError, BlockOutput, Executed, Rules, Sender, StateFault, TransactionError, check_enabled,
-    check_expiration, check_floor, check_parties, check_signatures, check_submission,
+    check_expiration, check_floor, check_parties, check_signatures, check_static, check_submission,
     environment::read_parameters, recover_sender,
 };
 use almanac_mempool::{Insertion, Pool, PoolError, SenderState};
@@ -52,6 +52,10 @@ const WIDE_BLOCKS: u64 = 8;
 
 /// Vouched candidates of a proposal, at most: one account can void all that it stands for with one transaction.
 const VOUCHED_MAX: usize = BLOCK_TRANSACTIONS_MAX / 10;
+
+/// Authorizations of a transaction, at most. The largest blocks hold more than twice as many, of a few bytes each: passed
+/// on, one such list would cost a node all that its peers bear of it at once.
+pub const AUTHORIZATIONS_MAX: usize = 2_000;
 
 /// Final blocks for which a transaction is not tried again after reading the state for it failed. Long enough
 /// that a value that stays unreadable does not keep this node's blocks empty, and short enough for a transient
@@ -265,6 +269,16 @@ pub enum SubmitError {
     /// The pool's policy rejects it.
     #[error(transparent)]
     Pool(#[from] PoolError),
+    /// It has more authorizations than a node passes on.
+    #[error(
+        "transaction of {given} authorizations: the pool takes at most {max}, send the others in another one"
+    )]
+    TooManyAuthorizations {
+        /// Their number.
+        given: usize,
+        /// Most authorizations of a transaction.
+        max: usize,
+    },
     /// The state cannot be read.
     #[error(transparent)]
     State(#[from] StateFault),
@@ -319,11 +333,13 @@ impl Admission {
         let floor = parameters.base_fee_floor();
         check_floor(&transaction, floor)?;
         check_enabled(&transaction, &parameters)?;
+        check_authorizations(&transaction)?;
         if let Some(next_time) = self.clock.get() {
             check_expiration(&transaction, next_time())?;
         }
         let rules = Rules::read(self.chain, &*state)?;
         drop(state);
+        check_static(&transaction, &rules)?;
         // A native transaction names its sender, who must have the money before up to 64 signatures are recovered. Anyone
         // can name a stranger who has: the signatures must look like those of the stranger's key too. And the pool must
         // have a place for it: a peer that passes on two which conflict is charged for the refused one.
@@ -334,6 +350,8 @@ impl Admission {
         }
         effort.recoveries += transaction.signature_count().max(1);
         let signed = recover_sender(transaction, &rules)?;
+        // What must come from elsewhere comes before the pool is locked.
+        self.state.tip_state().announce(&[StateKey::Account(signed.sender())]);
         let authorizations = signed.authorizations();
         if authorizations > 0 {
             self.check_place(signed.transaction(), signed.sender(), floor)?;
@@ -341,8 +359,6 @@ impl Admission {
         effort.recoveries += authorizations;
         let recovered = signed.recover_authorities();
 
-        // What must come from elsewhere comes before the lock is taken.
-        self.state.tip_state().announce(&[StateKey::Account(recovered.sender())]);
         let mut pool = self.pool.lock();
         let account = self.account(recovered.transaction(), recovered.sender(), floor)?;
         let payer = self.check_native(&recovered)?;
@@ -437,6 +453,12 @@ pub struct Arrival {
     pub sender: Address,
     /// What admitting it has cost.
     pub effort: Effort,
+}
+
+fn check_authorizations(transaction: &UserTransaction) -> Result<(), SubmitError> {
+    let given = transaction.authorization_list().map_or(0, <[_]>::len);
+    let max = AUTHORIZATIONS_MAX;
+    if given > max { Err(SubmitError::TooManyAuthorizations { given, max }) } else { Ok(()) }
 }
 
 fn decode_signed(encoded: &[u8]) -> Result<UserTransaction, SubmitError> {

@@ -10,7 +10,9 @@ pub mod snapshots;
 pub mod solo;
 mod spread;
 
-pub use admission::{Admission, Arrival, Effort, SharedPool, SubmitError, Submitted, TipState};
+pub use admission::{
+    AUTHORIZATIONS_MAX, Admission, Arrival, Effort, SharedPool, SubmitError, Submitted, TipState,
+};
 pub use application::{Application, ApplicationError, MadeBlock, Proposal, Proven, Tip};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use deadline::{Deadline, More};

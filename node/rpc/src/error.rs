@@ -31,7 +31,9 @@ const REVERTED: i32 = 3;
 pub(crate) fn submit(error: &SubmitError) -> ErrorObjectOwned {
     match error {
         SubmitError::Decode(_) => invalid(error),
-        SubmitError::Invalid(_) | SubmitError::Pool(_) => refused(error),
+        SubmitError::Invalid(_) | SubmitError::Pool(_) | SubmitError::TooManyAuthorizations { .. } => {
+            refused(error)
+        }
         SubmitError::State(_) => internal(error),
     }
 }

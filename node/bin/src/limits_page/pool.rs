@@ -3,6 +3,7 @@
 use super::{Row, Setting, bytes, count, row};
 use crate::network::POOL_MAX;
 use almanac_bft::gossip::{FRUITLESS_AT_ONCE, FRUITLESS_PER_SECOND};
+use almanac_consensus::AUTHORIZATIONS_MAX;
 use almanac_mempool::{BLOCK_STEP_MAX, PoolConfig};
 use almanac_primitives::params::{BLOCK_GAS_DEFAULT, TRANSACTION_BYTES_MAX};
 
@@ -33,6 +34,11 @@ pub(super) fn pool() -> Vec<Row> {
         row("transactions", size, full).key("poolMax"),
         row("encoded bytes of all transactions", bytes(bytes_max), full),
         row("bytes of one transaction", bytes(TRANSACTION_BYTES_MAX), "error -32602 with both numbers"),
+        row(
+            "EIP-7702 authorizations of one transaction",
+            count(AUTHORIZATIONS_MAX),
+            "error -32000 with both numbers",
+        ),
         Row {
             setting: Setting::Governance,
             ..row(

@@ -1,12 +1,15 @@
 //! What a transaction costs the node that looks at it: no more than its sender has to have.
 
 use crate::support::running::{Running, nothing, start};
-use alloy_eips::eip7702::SignedAuthorization;
+use alloy_eips::eip7702::{Authorization, SignedAuthorization};
 use alloy_primitives::{Address, TxKind, U256};
-use almanac_consensus::{Effort, Mode, SubmitError, Submitted};
+use almanac_consensus::{AUTHORIZATIONS_MAX, Effort, Mode, SubmitError, Submitted};
 use almanac_exec::TransactionError;
 use almanac_mempool::PoolError;
-use almanac_primitives::{UserTransaction, testing::*};
+use almanac_primitives::{
+    NativeTransaction, UserTransaction,
+    testing::{native::*, *},
+};
 use std::time::Instant;
 
 /// As many as the largest transaction holds, with some room.
@@ -87,6 +90,42 @@ async fn what_breaks_a_cheap_rule_costs_no_signature() {
     assert!(matches!(refused.outcome, Err(SubmitError::Invalid(TransactionError::Underpriced { .. }))));
     assert_eq!(refused.effort.recoveries, 0);
     assert_eq!(chain.admission.submit_counted(&[2; 40]).effort.recoveries, 0);
+}
+
+/// A list of short authorizations used to be as long as its bytes allowed: more signatures than peers bear of a node.
+#[tokio::test]
+async fn lists_have_a_length() {
+    let chain = start(Mode::Manual, nothing());
+    let short = |count: usize| {
+        let authorization = Authorization { chain_id: U256::ZERO, address: Address::ZERO, nonce: 0 };
+        let list = vec![SignedAuthorization::new_unchecked(authorization, 0, U256::ONE, U256::ONE); count];
+        submit(&chain, &sign(eip7702(0, Address::ZERO, list, GAS), person(0).secret))
+    };
+    let Submitted { outcome, effort } = short(AUTHORIZATIONS_MAX + 1);
+    let max = AUTHORIZATIONS_MAX;
+    let is_too_long = |error| matches!(error, SubmitError::TooManyAuthorizations { given, max: most } if (given, most) == (max + 1, max));
+    assert!(outcome.is_err_and(is_too_long));
+    assert_eq!(effort.recoveries, 0);
+    let Submitted { outcome, effort } = short(AUTHORIZATIONS_MAX);
+    assert!(
+        matches!(outcome, Err(SubmitError::Invalid(TransactionError::IntrinsicGasTooLow { .. }))),
+        "their number is fine: {outcome:?}"
+    );
+    assert_eq!(effort.recoveries, 0, "and no signature is looked at");
+}
+
+/// Regression: a transaction without gas, of which nobody had looked at a signature, was given a place in thought.
+#[tokio::test]
+async fn native_transactions_without_gas_are_refused_before_the_pool_is_asked() {
+    let chain = start(Mode::Manual, nothing());
+    let call = native_call(person(1).address, 0, vec![]);
+    let gasless = NativeTransaction { gas_limit: 0, ..native(person(99).address, 0, vec![call]) };
+    let refused = submit(&chain, &sign_native(gasless, &[person(99).into()]));
+    assert!(
+        matches!(refused.outcome, Err(SubmitError::Invalid(TransactionError::IntrinsicGasTooLow { .. }))),
+        "{refused:?}"
+    );
+    assert_eq!(refused.effort.recoveries, 0);
 }
 
 /// A sender's coins go, and with them what it has in the pool; a block says which accounts to look at.

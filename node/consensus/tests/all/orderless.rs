@@ -64,6 +64,23 @@ async fn signatures_of_a_sender_who_cannot_pay_are_not_recovered() {
     assert_eq!(submitted.effort.recoveries, 1);
 }
 
+/// So are the funds of whoever is to pay the fee, and the answer names who has too little.
+#[tokio::test]
+async fn orderless_12_signatures_of_a_fee_payer_who_cannot_pay_are_not_recovered() {
+    let running = start(Mode::Manual, nothing());
+    let call = native_call(person(9).address, 1, Bytes::new());
+    let paid = orderless(person(0).address, 1, START.seconds() + 50, vec![call]);
+    let paid = NativeTransaction { fee_payer: Some(person(99).address), ..paid };
+    let paid = sign_native_on(&chain_of(&running), paid, &[person(0).into()], &[person(99).into()]);
+    let submitted = running.admission.submit_counted(paid.encoded());
+    let refused = submitted.outcome.unwrap_err();
+    assert!(
+        matches!(refused, SubmitError::Invalid(TransactionError::FeePayerFunds { payer, .. }) if payer == person(99).address),
+        "{refused}"
+    );
+    assert_eq!(submitted.effort, Effort { recoveries: 0, has_displaced: false });
+}
+
 /// A rich stranger's account has one key: more signatures, or one that names another key, are refused before any of them
 /// is recovered. The same holds for whoever is to pay the fee.
 #[tokio::test]

@@ -37,8 +37,8 @@ pub fn check_expiration(transaction: &UserTransaction, now: TimestampMs) -> Resu
     Ok(())
 }
 
-/// Whether the signatures of a native transaction could be those of its sender and fee payer, and its nonce is free, in a
-/// state, before any is recovered: anyone can name somebody who can pay. Other kinds pass.
+/// Whether the signatures of a native transaction could be those of its sender and fee payer, who can pay, and its nonce is
+/// free, in a state, before any is recovered: anyone can name somebody who can pay. Other kinds pass.
 pub fn check_signatures(
     state: &dyn StateRead,
     transaction: &UserTransaction,
@@ -63,7 +63,7 @@ fn check_unrecovered(
         let Some(account) = account else { continue };
         check_named(state, account, signatures)?;
     }
-    Ok(())
+    check_fee_payer(state, transaction)
 }
 
 /// Whether sender and fee payer of a native transaction have signed it and can pay, and its nonce is free, in a state.
