@@ -1,8 +1,8 @@
 //! Asks peers one after the other until one gives a valid answer.
 //!
 //! A peer with a wrong answer is disconnected. One that refuses or does not answer is skipped and asked again
-//! later. A busy peer states how long, and is left alone for that time. A slow or silent one is asked after the
-//! others for a while: being first in its turn, it would hold up every copy.
+//! later. A busy peer states how long, and is left alone for that time. A slow or silent one is mostly asked
+//! after the others for a while: being first in its turn, it would hold up every copy.
 
 use super::message::{self, Answer, Question};
 use commonware_cryptography::ed25519::PublicKey;
@@ -37,6 +37,10 @@ const LATE_AFTER: Duration = Duration::from_millis(250);
 
 /// How long a late peer is asked after the others.
 const LATE_FOR: Duration = Duration::from_secs(60);
+
+/// In one of so many rounds through all peers, late ones have their turn like the others: where all honest peers are far
+/// away, one that is near and gives as little as it may would answer everything.
+const FAIR_EVERY: u64 = 4;
 
 /// How long one question waits for busy peers. After that, busy counts as silent.
 const BUSY_PATIENCE: Duration = Duration::from_secs(60);
@@ -241,14 +245,16 @@ where
         Err(AskError::Nobody { question: format!("{question:?}"), peers: self.peers().len(), last })
     }
 
-    /// The peers, starting with another one each time, late ones last.
+    /// The peers, starting with another one each time, late ones last in most rounds.
     fn peers_in_turn(&self) -> Vec<PublicKey> {
         let mut peers = self.peers();
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let count = u64::try_from(peers.len()).expect("a length fits 64 bits").max(1);
         peers.rotate_left(usize::try_from(turn % count).expect("less than a length"));
         let (late, now) = (lock(&self.late), self.clock.current());
-        peers.sort_by_key(|peer| is_late(late.get(peer), now));
+        if !(turn / count).is_multiple_of(FAIR_EVERY) {
+            peers.sort_by_key(|peer| is_late(late.get(peer), now));
+        }
         peers
     }
 

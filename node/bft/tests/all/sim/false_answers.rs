@@ -17,14 +17,14 @@ enum Topic {
     Names,
 }
 
-/// Makes a lie of most answers that are about a liar's topic, and two of three lies well formed.
+/// Makes a lie of nearly all answers that are about a liar's topic, and most lies well formed: copies ask few questions.
 pub fn falsified(draw: &mut Draw, liar: u64, marks: &Marks, answer: &[u8]) -> Option<Vec<u8>> {
     let topic = Draw(liar).one_of(&[Topic::Tip, Topic::Operations, Topic::Operations, Topic::Names]);
     let (number, told) = Answer::decode(answer).ok()?;
-    if topic_of(&told) != Some(topic) || !draw.chance(800) {
+    if topic_of(&told) != Some(topic) || !draw.chance(950) {
         return None;
     }
-    let lie = if draw.chance(667) { well_formed(draw, told) } else { None };
+    let lie = if draw.chance(850) { well_formed(draw, told) } else { None };
     let lie = lie.map(|(mark, lie)| (mark, lie.encode(number))).filter(|(_, lie)| lie != answer);
     marks.add(Mark::BadAnswer);
     let Some((mark, lie)) = lie else { return Some(flipped(draw, answer)) };
