@@ -31,7 +31,7 @@ pub struct Pool {
     senders: HashMap<Queue, Sender>,
     /// What senders of orderless transactions and fee payers would owe.
     debts: Debts,
-    /// Accounts whose debts have changed: their sequence numbers do not know yet.
+    /// Accounts whose debts have changed, or whose sequence has a new gap: their sequence numbers do not know yet.
     unsettled: BTreeSet<Address>,
     /// The ready ones.
     prices: Prices,
@@ -191,6 +191,8 @@ impl Pool {
         for _ in 0..EXPIRED_PER_BLOCK_MAX {
             let Some(slot) = self.debts.expired(block_time.0) else { break };
             self.take(slot);
+            // What stood behind it waits now, and there is a bound on that.
+            self.unsettled.insert(slot.queue.sender);
         }
         self.settle();
     }

@@ -292,7 +292,9 @@ impl DullPool {
         self.held.retain(|tx| parked_at.get(&tx.hash()).is_none_or(|at| now.saturating_sub(at.0) < max));
         self.held.retain(|tx| tx.transaction().expiration().is_none_or(|second| second * 1_000 > now));
         self.note_parked();
-        for sender in debtors(&before, &self.held) {
+        for sender in
+            before.iter().filter(|tx| !self.held.contains(tx)).map(|tx| tx.sender()).collect::<BTreeSet<_>>()
+        {
             self.trim((sender, None));
         }
         self.note_parked();

@@ -134,6 +134,23 @@ fn orderless_17_expired_ones_leave() {
     assert!(pool.is_empty() && pool.bytes() == 0);
 }
 
+/// Regression: what stood behind one that expired waited in any number, beyond what a sender may have waiting.
+#[test]
+fn what_stands_behind_an_expired_one_waits_within_the_bound() {
+    let mut pool = pool();
+    let max = PoolConfig::default().parked_sender_count_max as u64;
+    let call = native_call(person(9).address, 0, alloy_primitives::Bytes::new());
+    let first = NativeTransaction { expiration: EXPIRATION, ..native(person(0).address, 0, vec![call]) };
+    pool.insert(recovered(sign_native(first, &[person(0).into()])), rich()).unwrap();
+    (1..max + 20).for_each(|nonce| assert!(pool.insert(numbered(0, nonce, 5), rich()).is_ok()));
+    pool.on_block(TimestampMs(EXPIRATION * 1_000), GasPrice(0), []);
+    assert_eq!((pool.ready_count(), pool.parked_count() as u64), (0, max));
+    assert!(
+        pool.pending_of(person(0).address).all(|(tx, _)| tx.transaction().nonce() <= max),
+        "the last ones left"
+    );
+}
+
 #[test]
 fn orderless_17_a_used_pair_leaves_whatever_its_hash() {
     let mut pool = pool();
