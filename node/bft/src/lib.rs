@@ -12,6 +12,7 @@ pub mod finality;
 pub mod finalizer;
 mod forks;
 pub mod gossip;
+mod held_back;
 pub mod keys;
 pub mod lost_votes;
 mod meter;

@@ -10,19 +10,28 @@ use crate::{
     gossip::{FRUITLESS_AT_ONCE, FRUITLESS_PER_SECOND},
 };
 use alloy_primitives::{Address, TxHash};
-use almanac_primitives::{TimestampMs, params::TRANSACTION_BYTES_MAX};
-use std::collections::{BTreeMap, BTreeSet};
+use almanac_consensus::AUTHORIZATIONS_MAX;
+use almanac_primitives::TimestampMs;
+use std::collections::BTreeMap;
 
 /// Half of what peers allow. The last one that is sent may exceed it.
 const ALLOWANCE: Allowance = Allowance { per_second: FRUITLESS_PER_SECOND / 2, burst: FRUITLESS_AT_ONCE / 2 };
 
-/// Bytes of an authorization, at least: bounds how many a transaction has.
-const AUTHORIZATION_BYTES_MIN: usize = 94;
-
 const _: () = assert!(
-    ((TRANSACTION_BYTES_MAX / AUTHORIZATION_BYTES_MIN) as u64) < FRUITLESS_AT_ONCE / 2,
+    (AUTHORIZATIONS_MAX as u64) < FRUITLESS_AT_ONCE / 2,
     "one transaction above half of the burst is within the burst"
 );
+
+/// When a transaction is sent: after so many signatures of each sender, then in the order of arrival.
+type Turn = (u64, u64);
+
+/// One that waits to be sent.
+#[derive(Debug)]
+struct Waiting {
+    hash: TxHash,
+    sender: Address,
+    cost: u64,
+}
 
 /// Transactions that wait to be sent.
 ///
@@ -30,22 +39,21 @@ const _: () = assert!(
 /// many wait, and a long list comes when each of the others has had as many signatures as it has.
 #[derive(Debug)]
 pub(crate) struct Rationed {
-    /// By their turn, then in the order of their arrival.
-    waiting: BTreeSet<(u64, u64, TxHash)>,
+    waiting: BTreeMap<Turn, Waiting>,
     arrived: u64,
     /// The turn of the last one that was sent.
-    turn: u64,
-    /// The turns of the senders' last ones, unless they have passed.
-    last: BTreeMap<Address, u64>,
+    turn: Turn,
+    /// The turns of the senders' last ones that wait, and of some that do not any more.
+    last: BTreeMap<Address, Turn>,
     used: Credits<()>,
 }
 
 impl Default for Rationed {
     fn default() -> Self {
         Self {
-            waiting: BTreeSet::new(),
+            waiting: BTreeMap::new(),
             arrived: 0,
-            turn: 0,
+            turn: Turn::default(),
             last: BTreeMap::new(),
             used: Credits::new(ALLOWANCE),
         }
@@ -56,21 +64,30 @@ impl Rationed {
     /// Adds a sender's transaction, which costs a peer so many recoveries of signatures.
     pub(crate) fn add(&mut self, hash: TxHash, sender: Address, cost: usize) {
         let cost = u64::try_from(cost).expect("a length fits 64 bits");
-        let last = self.last.get(&sender).copied().unwrap_or_default();
-        let turn = last.max(self.turn).saturating_add(cost);
-        self.last.insert(sender, turn);
-        self.waiting.insert((turn, self.arrived, hash));
         self.arrived += 1;
+        self.insert((u64::MAX, self.arrived), Waiting { hash, sender, cost });
+    }
+
+    /// Has it wait for its turn, which is no later than it was.
+    fn insert(&mut self, (until, arrived): Turn, waiting: Waiting) {
+        let (last, _) = self.last.get(&waiting.sender).copied().unwrap_or_default();
+        let turn = (last.max(self.turn.0).saturating_add(waiting.cost).min(until), arrived);
+        self.last.insert(waiting.sender, turn);
+        self.waiting.insert(turn, waiting);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Forgets those that the pool no longer has.
+    /// Forgets those that the pool no longer has. Their senders' other ones come as if they had never been.
     pub(crate) fn retain(&mut self, is_pending: impl Fn(TxHash) -> bool) {
-        self.waiting.retain(|(_, _, hash)| is_pending(*hash));
-        self.last.retain(|_, turn| *turn > self.turn);
+        self.last.clear();
+        for (turn, waiting) in std::mem::take(&mut self.waiting) {
+            if is_pending(waiting.hash) {
+                self.insert(turn, waiting);
+            }
+        }
     }
 
     /// Those that may be sent now. `cost` answers with `None` for one that is not sent after all, and costs nothing.
@@ -81,7 +98,7 @@ impl Rationed {
     ) -> Vec<TxHash> {
         let mut taken = Vec::new();
         while self.used.is_good(&(), now) {
-            let Some((turn, _, hash)) = self.waiting.pop_first() else { break };
+            let Some((turn, Waiting { hash, .. })) = self.waiting.pop_first() else { break };
             self.turn = turn;
             if let Some(cost) = cost(hash) {
                 self.used.charge((), cost, now);
@@ -159,6 +176,39 @@ mod tests {
             next(&mut rationed, &mut now) != Some(hash(201))
         });
         assert_eq!(before.count(), 131, "129 plain ones, and two of the other 99");
+    }
+
+    /// Regression: each version of a replaced list went on counting for its sender, whose other transactions then waited for
+    /// as many signatures of everybody else.
+    #[test]
+    fn what_was_never_sent_holds_up_nothing() {
+        let (mut rationed, now) = (Rationed::default(), TimestampMs(START.0 + 1_000_000));
+        for n in 0..10 {
+            rationed.add(hash(n), sender(1), 1_000);
+        }
+        rationed.add(hash(100), sender(2), 3_000);
+        rationed.add(hash(10), sender(1), 1);
+        rationed.retain(|known| known == hash(9) || known == hash(10) || known == hash(100));
+        assert_eq!(rationed.take(now, |_| Some(1)), [9, 10, 100].map(hash));
+        rationed.add(hash(0), sender(1), 1);
+        rationed.retain(|_| false);
+        assert!(rationed.last.is_empty() && rationed.is_empty());
+    }
+
+    /// A turn that came nearer does not go away again because others had theirs.
+    #[test]
+    fn nobody_is_put_off_by_the_turns_of_others() {
+        let (mut rationed, mut now) = (Rationed::default(), START);
+        rationed.add(hash(200), sender(1), 100);
+        for n in 0..99 {
+            rationed.add(hash(n), sender(2), 1);
+            now.0 += 1_000_000;
+            assert_eq!(rationed.take(now, |_| Some(2 * BURST)), [hash(n)]);
+            rationed.retain(|_| true);
+        }
+        rationed.add(hash(99), sender(2), 2);
+        now.0 += 1_000_000;
+        assert_eq!(rationed.take(now, |_| Some(1)), [200, 99].map(hash));
     }
 
     #[test]

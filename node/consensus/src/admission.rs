@@ -363,10 +363,12 @@ impl Admission {
         let account = self.account(recovered.transaction(), recovered.sender(), floor)?;
         let payer = self.check_native(&recovered)?;
         let sender = recovered.sender();
+        let sequence =
+            Some(recovered.transaction()).filter(|tx| !tx.is_orderless()).map(UserTransaction::nonce);
         let Insertion { replaced, evicted, .. } = pool.insert_paid(recovered, account, payer)?;
         drop(pool);
         effort.has_displaced = replaced.is_some() || !evicted.is_empty();
-        self.pool.announce(Arrival { hash, sender, effort: *effort });
+        self.pool.announce(Arrival { hash, sender, sequence, effort: *effort });
         Ok(hash)
     }
 
@@ -451,6 +453,8 @@ pub struct Arrival {
     pub hash: TxHash,
     /// Who sent it.
     pub sender: Address,
+    /// Its place among its sender's; `None` if it is orderless.
+    pub sequence: Option<u64>,
     /// What admitting it has cost.
     pub effort: Effort,
 }
