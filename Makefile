@@ -107,8 +107,8 @@ sim: ## Simulate networks with faults; SEED=n replays a seed of the swarm, or of
 sim-long: ## Simulate 1,000 seeds of each campaign; SEEDS=n
 	ALMANAC_SIM_SEEDS=$(or $(SEEDS),1000) cargo test --release -p almanac-bft --test all _seeds -- --nocapture --test-threads 2
 
-mutants: ## Plant bugs in a copy of the sources and expect tests to fail; MUTANTS="name …" selects
-	scripts/mutants $(MUTANTS)
+mutants: ## Plant bugs in a copy of the sources and expect tests to fail; MUTANTS="name …" selects, JOBS=n at a time
+	scripts/mutants --jobs $(or $(JOBS),1) $(MUTANTS)
 
 vectors: ## Rewrite the golden encodings; review the difference like code
 	UPDATE_VECTORS=1 cargo test -p almanac-primitives -p almanac-schedule -p almanac-exec -p almanac-state --tests
