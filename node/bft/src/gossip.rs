@@ -610,6 +610,19 @@ mod tests {
         assert_eq!(sent, 99);
     }
 
+    /// Out of order, most would find an earlier one waiting, and wait for another second.
+    #[test]
+    fn what_waited_is_sent_in_its_order() {
+        let mut node = Passing::start();
+        (1..61)
+            .for_each(|nonce| assert_eq!(node.offer(&transfer(person(0), nonce, person(2).address, 1)), 0));
+        assert_eq!(node.send(), 0);
+        node.offer(&transfer(person(0), 0, person(2).address, 1));
+        node.own.pending(node.admission.pool(), node.now);
+        let sent: usize = (0..3).map(|_| node.send()).sum();
+        assert_eq!((sent, node.peer.pool().lock().parked_count()), (61, 0));
+    }
+
     /// Orderless ones wait for no other.
     #[test]
     fn orderless_ones_overtake_what_is_held_back() {

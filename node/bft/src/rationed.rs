@@ -43,7 +43,7 @@ pub(crate) struct Rationed {
     arrived: u64,
     /// The turn of the last one that was sent.
     turn: Turn,
-    /// The turns of the senders' last ones that wait, and of some that do not any more.
+    /// The turns of the last ones that senders have waiting; some were taken since the last [`Self::retain`].
     last: BTreeMap<Address, Turn>,
     used: Credits<()>,
 }
@@ -68,7 +68,7 @@ impl Rationed {
         self.insert((u64::MAX, self.arrived), Waiting { hash, sender, cost });
     }
 
-    /// Has it wait for its turn, which is no later than it was.
+    /// Queues one. A turn that it had before can come nearer and is never put off.
     fn insert(&mut self, (until, arrived): Turn, waiting: Waiting) {
         let (last, _) = self.last.get(&waiting.sender).copied().unwrap_or_default();
         let turn = (last.max(self.turn.0).saturating_add(waiting.cost).min(until), arrived);

@@ -64,7 +64,7 @@ async fn signatures_of_a_sender_who_cannot_pay_are_not_recovered() {
     assert_eq!(submitted.effort.recoveries, 1);
 }
 
-/// So are the funds of whoever is to pay the fee, and the answer names who has too little.
+/// The same for a fee payer without the money: the error names the payer.
 #[tokio::test]
 async fn orderless_12_signatures_of_a_fee_payer_who_cannot_pay_are_not_recovered() {
     let running = start(Mode::Manual, nothing());
