@@ -1,8 +1,8 @@
 //! Asks peers one after the other until one gives a valid answer.
 //!
 //! A peer with a wrong answer is disconnected. One that refuses or does not answer is skipped and asked again
-//! later. A busy peer states how long, and is left alone for that time. A slow or silent one is mostly asked
-//! after the others for a while: being first in its turn, it would hold up every copy.
+//! later. A busy peer states how long, and is left alone for that time. A slow one is mostly asked after the others
+//! for a while, and one that gives no answer always: being first in its turn, it would hold up every copy.
 
 use super::message::{self, Answer, Question};
 use commonware_cryptography::ed25519::PublicKey;
@@ -35,11 +35,11 @@ const REST_MAX: Duration = Duration::from_secs(5);
 /// A peer that takes longer for an answer is late. If all are, none comes before another.
 const LATE_AFTER: Duration = Duration::from_millis(250);
 
-/// How long a late peer is asked after the others.
+/// How long a late or silent peer is asked after the others.
 const LATE_FOR: Duration = Duration::from_secs(60);
 
 /// In one of so many rounds through all peers, late ones have their turn like the others: where all honest peers are far
-/// away, one that is near and gives as little as it may would answer everything.
+/// away, one that is near and gives as little as it may would answer everything. Silent ones answer nothing.
 const FAIR_EVERY: u64 = 4;
 
 /// How long one question waits for busy peers. After that, busy counts as silent.
@@ -91,9 +91,23 @@ pub struct Asker<E, S, B> {
     /// Busy peers, and when they may be asked again.
     resting: Mutex<BTreeMap<PublicKey, SystemTime>>,
     /// Late peers, and until when they are asked after the others.
-    late: Mutex<BTreeMap<PublicKey, SystemTime>>,
+    late: Mutex<BTreeMap<PublicKey, (Late, SystemTime)>>,
     open: Arc<Open>,
     turn: AtomicU64,
+}
+
+/// How late a peer was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Late {
+    Slow,
+    Silent,
+}
+
+/// An order of the peers, to be asked one after the other.
+struct Order {
+    left: Vec<PublicKey>,
+    /// Whether slow ones have their turn like the others.
+    is_fair: bool,
 }
 
 /// The open questions.
@@ -158,7 +172,7 @@ where
             answer = receiver => answer.unwrap_or(Err(AskError::Silent)),
             () = self.clock.sleep(ANSWER_PATIENCE) => Err(AskError::Silent),
         };
-        self.note_time(peer, asked);
+        self.note_time(peer, asked, matches!(answer, Err(AskError::Silent)));
         lock(&self.open.waiting).remove(&number);
         let checked = answer.and_then(|answer| match answer {
             Answer::Refused(reason) => Err(AskError::Refused { reason }),
@@ -204,10 +218,11 @@ where
     }
 
     /// Notes a peer that was late with an answer, or gave none.
-    fn note_time(&self, peer: &PublicKey, asked: SystemTime) {
+    fn note_time(&self, peer: &PublicKey, asked: SystemTime, is_silent: bool) {
         let now = self.clock.current();
-        if now.duration_since(asked).is_ok_and(|took| took > LATE_AFTER) {
-            lock(&self.late).insert(peer.clone(), now + LATE_FOR);
+        let late = if is_silent { Late::Silent } else { Late::Slow };
+        if is_silent || now.duration_since(asked).is_ok_and(|took| took > LATE_AFTER) {
+            lock(&self.late).insert(peer.clone(), (late, now + LATE_FOR));
         }
     }
 
@@ -222,8 +237,8 @@ where
         let patience = self.clock.current() + BUSY_PATIENCE;
         let mut round = 0;
         while round < ROUNDS {
-            let mut rest = None;
-            for peer in self.peers_in_turn() {
+            let (mut rest, mut order) = (None, self.peers_in_turn());
+            while let Some(peer) = self.next(&mut order) {
                 match self.ask(&peer, question, &check).await {
                     Ok(found) => return Ok(found),
                     Err(error) => {
@@ -235,7 +250,8 @@ where
                 }
             }
             match rest.filter(|_| self.clock.current() < patience) {
-                Some(rest) => self.clock.sleep(rest).await,
+                // Several busy peers would otherwise have the others asked each time that one of them has rested.
+                Some(rest) => self.clock.sleep(rest.max(REST_MIN)).await,
                 None => {
                     round += 1;
                     self.clock.sleep(ROUND_PAUSE).await;
@@ -245,17 +261,22 @@ where
         Err(AskError::Nobody { question: format!("{question:?}"), peers: self.peers().len(), last })
     }
 
-    /// The peers, starting with another one each time, late ones last in most rounds.
-    fn peers_in_turn(&self) -> Vec<PublicKey> {
-        let mut peers = self.peers();
+    /// The peers, starting with another one each time.
+    fn peers_in_turn(&self) -> Order {
+        let mut left = self.peers();
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        let count = u64::try_from(peers.len()).expect("a length fits 64 bits").max(1);
-        peers.rotate_left(usize::try_from(turn % count).expect("less than a length"));
+        let count = u64::try_from(left.len()).expect("a length fits 64 bits").max(1);
+        left.rotate_left(usize::try_from(turn % count).expect("less than a length"));
+        Order { left, is_fair: (turn / count).is_multiple_of(FAIR_EVERY) }
+    }
+
+    /// Takes out the next peer, late ones last: those that are late by now, which another question may have shown.
+    fn next(&self, order: &mut Order) -> Option<PublicKey> {
         let (late, now) = (lock(&self.late), self.clock.current());
-        if !(turn / count).is_multiple_of(FAIR_EVERY) {
-            peers.sort_by_key(|peer| is_late(late.get(peer), now));
-        }
-        peers
+        let lateness =
+            |peer| lateness(late.get(peer), now).filter(|late| !order.is_fair || *late == Late::Silent);
+        let (place, _) = order.left.iter().enumerate().min_by_key(|(_, peer)| lateness(peer))?;
+        Some(order.left.remove(place))
     }
 
     /// Disconnects a peer, for a proven reason.
@@ -294,8 +315,9 @@ fn rest_time(wait_ms: u32) -> Duration {
     Duration::from_millis(wait_ms.into()).clamp(REST_MIN, REST_MAX)
 }
 
-fn is_late(until: Option<&SystemTime>, now: SystemTime) -> bool {
-    until.is_some_and(|until| time_left(*until, now, LATE_FOR).is_some())
+/// How late a peer counts as now.
+fn lateness(noted: Option<&(Late, SystemTime)>, now: SystemTime) -> Option<Late> {
+    noted.filter(|(_, until)| time_left(*until, now, LATE_FOR).is_some()).map(|(late, _)| *late)
 }
 
 /// What is left of a time. If the clock was set back, none becomes longer than intended.
@@ -330,9 +352,13 @@ mod tests {
     fn a_late_peer_is_late_for_a_minute() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
         let until = now + LATE_FOR;
-        assert!(!is_late(None, now));
-        assert!(is_late(Some(&until), now));
-        assert!(is_late(Some(&until), until - Duration::from_millis(1)));
-        assert!(!is_late(Some(&until), until));
+        assert_eq!(lateness(None, now), None);
+        for late in [Late::Slow, Late::Silent] {
+            let noted = (late, until);
+            assert_eq!(lateness(Some(&noted), now), Some(late));
+            assert_eq!(lateness(Some(&noted), until - Duration::from_millis(1)), Some(late));
+            assert_eq!(lateness(Some(&noted), until), None);
+        }
+        assert!(None < Some(Late::Slow) && Late::Slow < Late::Silent, "the order in which they are asked");
     }
 }
