@@ -35,7 +35,7 @@ use almanac_primitives::{
 use almanac_schedule::Agenda;
 use almanac_state::{QmdbConfig, QmdbStore, StateStore as _, with_reader};
 use commonware_runtime::{Runner as _, tokio};
-use std::{cell::RefCell, sync::Arc, time::Duration};
+use std::{cell::RefCell, collections::BTreeSet, sync::Arc, time::Duration};
 
 alloy_sol_types::sol!("../../contracts/IAccounts.sol");
 alloy_sol_types::sol!("../../contracts/IHederaScheduleService.sol");
@@ -483,21 +483,52 @@ pub fn recovery_time() -> f64 {
 /// of plain work.
 fn table(median: f64) -> Vec<(String, f64)> {
     let (mut chain, id) = chain_with_job(wide_chain());
-    let mut entries = other_entries();
-    entries.extend(cron_entries(&chain, id));
-    entries.extend(callback_entries(&chain, id));
-    entries.extend(market_entries(&chain));
-    entries.extend(parameter_entries());
-    entries.extend(account_entries());
-    let id = waiting_schedule(&mut chain);
-    entries.extend(signed_entries(id));
-    entries.extend(hip1215_entries(&chain, id));
-    entries.push(empty("a facade", Address::from_word(U256::from(id.0).into())));
+    let entries = entries(&mut chain, id);
     let mut measured = measure_all(chain, &entries, median);
     let mut genesis = developer_genesis();
     genesis.parameters.insert("block_gas_max".into(), 120_000_000);
     measured.extend(measure_all(TestChain::from_genesis(&genesis), &developer_entries(), median));
     measured
+}
+
+/// All entries of an ordinary chain, with a job.
+fn entries(chain: &mut TestChain, job: U256) -> Vec<Entry> {
+    let mut entries = other_entries();
+    entries.extend(cron_entries(chain, job));
+    entries.extend(callback_entries(chain, job));
+    entries.extend(market_entries(chain));
+    entries.extend(parameter_entries());
+    entries.extend(account_entries());
+    let id = waiting_schedule(chain);
+    entries.extend(signed_entries(id));
+    entries.extend(hip1215_entries(chain, id));
+    entries.push(empty("a facade", Address::from_word(U256::from(id.0).into())));
+    entries
+}
+
+/// A method without a line would be priced by nobody.
+#[test]
+fn attack_27_every_method_of_every_door_has_a_line() {
+    let (mut chain, job) = chain_with_job(wide_chain());
+    let doors: [(Address, &[[u8; 4]]); 8] = [
+        (CRON_REGISTRY, ICronRegistry::ICronRegistryCalls::SELECTORS),
+        (SCHEDULED_TRANSACTIONS, IScheduledTransactions::IScheduledTransactionsCalls::SELECTORS),
+        (CALLBACKS, ICallbackScheduler::ICallbackSchedulerCalls::SELECTORS),
+        (SCHEDULE_SERVICE, signed::IScheduleService::IScheduleServiceCalls::SELECTORS),
+        (HIP1215_SERVICE, hip1215::IHederaScheduleServiceCalls::SELECTORS),
+        (ACCOUNTS, IAccounts::IAccountsCalls::SELECTORS),
+        (PARAMETERS, IParameters::IParametersCalls::SELECTORS),
+        (DEVELOPER_DOOR, IDeveloper::IDeveloperCalls::SELECTORS),
+    ];
+    let mut entries = entries(&mut chain, job);
+    entries.extend(developer_entries());
+    for (door, selectors) in doors {
+        let lines = entries.iter().filter(|entry| entry.to == door).flat_map(|entry| &entry.inputs);
+        let measured: BTreeSet<_> = lines.filter_map(|(_, input)| input.head.get(..4)).collect();
+        let missing: Vec<_> =
+            selectors.iter().filter(|selector| !measured.contains(&selector[..])).map(hex::encode).collect();
+        assert!(!selectors.is_empty() && missing.is_empty(), "{door} has no lines for {missing:?}");
+    }
 }
 
 fn measure_all(chain: TestChain, entries: &[Entry], median: f64) -> Vec<(String, f64)> {
