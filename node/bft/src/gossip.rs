@@ -12,6 +12,7 @@ use crate::{
     fair::Share,
     held_back::{HeldBack, place_of},
     rationed::Rationed,
+    turns::Turns,
 };
 use alloy_primitives::TxHash;
 use almanac_consensus::{Admission, Arrival, Clock, SharedPool, SubmitError, Submitted};
@@ -61,7 +62,7 @@ pub const FRUITLESS_AT_ONCE: u64 = 4_096;
 /// have arrived at the peers by then, which it displaces there. Fewer only where two nodes are given thousands a second.
 const SEVERAL_SIGNATURES: usize = 2;
 
-/// Signatures at which a message is full: what is sent once more is not rationed.
+/// Signatures at which a message is full. One with what is sent once more, which is not rationed, has no more than these.
 const MESSAGE_SIGNATURES: usize = 512;
 
 /// Queue of a peer's messages: what an honest peer sends in a second at most.
@@ -115,6 +116,19 @@ impl<C: Clock> Gossip<C> {
                     resend_at = after(now, RESEND_INTERVAL);
                     self.own.pending(self.admission.pool(), now)
                 }
+                // Before the peers: while they send without pause, what clients submitted would be missed, and never
+                // passed on.
+                arrival = self.arrivals.recv() => match arrival {
+                    Ok(arrival) => {
+                        self.own.heard(arrival);
+                        continue;
+                    }
+                    Err(RecvError::Lagged(missed)) => {
+                        tracing::warn!("{missed} transactions came too fast to be passed on");
+                        continue;
+                    }
+                    Err(RecvError::Closed) => return,
+                },
                 received = receiver.recv() => match received {
                     Ok((peer, bytes)) => {
                         let now = self.clock.now();
@@ -126,16 +140,6 @@ impl<C: Clock> Gossip<C> {
                         continue;
                     }
                     Err(_) => return,
-                },
-                arrival = self.arrivals.recv() => match arrival {
-                    Ok(arrival) => {
-                        self.own.heard(arrival);
-                        continue;
-                    }
-                    // Some admissions were missed because too many came at once. Skip them: blocks include them
-                    // in turn.
-                    Err(RecvError::Lagged(_)) => continue,
-                    Err(RecvError::Closed) => return,
                 },
             };
             if !message.is_empty() {
@@ -192,9 +196,9 @@ fn take<P: Display>(admission: &Admission, peer: &P, message: impl Buf) -> Taken
 /// The transactions that clients submitted to this node.
 #[derive(Default)]
 struct OwnTransactions {
-    /// Not sent yet.
-    fresh: VecDeque<TxHash>,
-    /// Not sent yet, and peers may count what they cost.
+    /// Not sent yet. Their senders take turns, by bytes: a message has room for so many.
+    fresh: Turns,
+    /// Not sent yet, and peers may count what they cost. They wait until `fresh` is empty, which they would overtake.
     rationed: Rationed,
     /// Not sent yet, and cannot be now.
     held_back: HeldBack,
@@ -205,7 +209,7 @@ struct OwnTransactions {
 }
 
 impl OwnTransactions {
-    fn heard(&mut self, Arrival { hash, sender, sequence, effort }: Arrival) {
+    fn heard(&mut self, Arrival { hash, sender, sequence, bytes, effort }: Arrival) {
         if self.foreign.remove(&hash) {
             return;
         }
@@ -215,7 +219,7 @@ impl OwnTransactions {
             self.rationed.add(hash, sender, effort.recoveries);
             self.held_back.hold(place, hash);
         } else {
-            self.fresh.push_back(hash);
+            self.fresh.add(hash, sender, bytes);
         }
     }
 
@@ -226,37 +230,87 @@ impl OwnTransactions {
 
     /// A message of unsent transactions. What does not fit goes into the next one.
     fn fresh(&mut self, pool: &SharedPool, now: TimestampMs) -> Vec<Vec<u8>> {
-        let (pool, held_back) = (pool.lock(), &mut self.held_back);
-        let mut is_next = |known: &RecoveredTransaction| is_next(held_back, &pool, known, now);
-        self.fresh.extend(self.rationed.take(now, |hash| {
-            let known = pool.get(hash)?;
-            is_next(known).then(|| known.transaction().recovery_count())
-        }));
-        fill(&mut self.fresh, &pool, &mut self.sent, is_next)
+        let (pool, mut message) = (pool.lock(), Message::default());
+        let mut add = |hash, message: &mut Message| {
+            let known = pool.get(hash).filter(|known| is_next(&mut self.held_back, &pool, known, now))?;
+            self.sent.push_back(hash);
+            Some(message.add(known.transaction()))
+        };
+        while message.has_room()
+            && let Some(hash) = self.fresh.next()
+        {
+            add(hash, &mut message);
+        }
+        // Charged when they are sent: what waits behind others would leave all at once.
+        while message.has_room()
+            && let Some(hash) = self.rationed.next(now)
+        {
+            let cost = add(hash, &mut message).unwrap_or(0);
+            self.rationed.charge(cost, now);
+        }
+        message.transactions
     }
 
     /// A message of transactions that were sent and are not final yet. Parked transactions that became ready
-    /// are sent as [`Rationed`] ones: the peers may have others in their places.
+    /// are sent as [`Rationed`] ones: the peers may have others in their places. So is a list that exceeds a message:
+    /// peers that have dropped it count all of it again.
     fn pending(&mut self, pool: &SharedPool, now: TimestampMs) -> Vec<Vec<u8>> {
         let (pool, held_back) = (pool.lock(), &mut self.held_back);
         // A missed notification would otherwise keep its entry forever.
         self.foreign.retain(|hash| pool.contains(*hash));
+        self.fresh.retain(|hash| pool.contains(hash));
         self.rationed.retain(|hash| pool.contains(hash));
         held_back.retain(|hash| pool.contains(hash));
         for known in held_back.take_ready(&pool) {
             self.rationed.add(known.hash(), known.sender(), known.transaction().recovery_count());
         }
-        let mut sent = std::mem::take(&mut self.sent);
-        let message = fill(&mut sent, &pool, &mut self.sent, |known| {
-            if !pool.is_ready(known.hash()) {
+        let (mut message, mut again) = (Message::default(), Vec::new());
+        while message.has_room()
+            && let Some(hash) = self.sent.pop_front()
+        {
+            let Some(known) = pool.get(hash) else { continue };
+            let cost = known.transaction().recovery_count();
+            if !pool.is_ready(hash) {
                 held_back.park(known);
-                return false;
+            } else if expires_soon(known.transaction(), now) {
+                continue;
+            } else if cost > MESSAGE_SIGNATURES {
+                self.rationed.add(hash, known.sender(), cost);
+            } else if message.signatures + cost > MESSAGE_SIGNATURES {
+                self.sent.push_front(hash);
+                break;
+            } else {
+                message.add(known.transaction());
+                again.push(hash);
             }
-            !expires_soon(known.transaction(), now)
-        });
-        sent.append(&mut self.sent);
-        self.sent = sent;
-        message
+        }
+        self.sent.extend(again);
+        message.transactions
+    }
+}
+
+/// A message that is being put together.
+#[derive(Default)]
+struct Message {
+    transactions: Vec<Vec<u8>>,
+    bytes: usize,
+    signatures: usize,
+}
+
+impl Message {
+    fn has_room(&self) -> bool {
+        self.bytes < MESSAGE_BYTES
+            && self.signatures < MESSAGE_SIGNATURES
+            && self.transactions.len() < MESSAGE_TRANSACTIONS_MAX
+    }
+
+    /// Adds a transaction. Returns how many recoveries of signatures it costs a peer.
+    fn add(&mut self, transaction: &UserTransaction) -> usize {
+        let cost = transaction.recovery_count();
+        self.bytes += transaction.encoded().len();
+        self.signatures += cost;
+        self.transactions.push(transaction.encoded().to_vec());
+        cost
     }
 }
 
@@ -274,30 +328,6 @@ fn is_next(held_back: &mut HeldBack, pool: &Pool, known: &RecoveredTransaction, 
     }
 }
 
-/// Takes transactions from the front of `hashes` until a message is full, and moves the hashes of those that are to be sent
-/// to the back of `sent`. Drops the others, and those that the pool no longer has.
-fn fill(
-    hashes: &mut VecDeque<TxHash>,
-    pool: &Pool,
-    sent: &mut VecDeque<TxHash>,
-    mut is_sent: impl FnMut(&RecoveredTransaction) -> bool,
-) -> Vec<Vec<u8>> {
-    let (mut message, mut bytes, mut signatures) = (Vec::new(), 0, 0);
-    while bytes < MESSAGE_BYTES && signatures < MESSAGE_SIGNATURES && message.len() < MESSAGE_TRANSACTIONS_MAX
-    {
-        let Some(hash) = hashes.pop_front() else { break };
-        let Some(known) = pool.get(hash) else { continue };
-        if is_sent(known) {
-            let transaction = known.transaction();
-            bytes += transaction.encoded().len();
-            signatures += transaction.recovery_count();
-            message.push(transaction.encoded().to_vec());
-            sent.push_back(hash);
-        }
-    }
-    message
-}
-
 /// Whether a peer may refuse it as expired when it gets there. The pool keeps such transactions until a block is final.
 fn expires_soon(transaction: &UserTransaction, now: TimestampMs) -> bool {
     let then = after(now, TRAVEL_TIME_MAX);
@@ -307,8 +337,9 @@ fn expires_soon(transaction: &UserTransaction, now: TimestampMs) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fair::Ended;
     use alloy_primitives::{Address, TxKind, U256};
-    use almanac_consensus::{Effort, TipState};
+    use almanac_consensus::{Effort, ManualClock, TipState};
     use almanac_mempool::{PoolConfig, SenderState};
     use almanac_primitives::{
         GasPrice, NativeTransaction, StateKey, StateRead, StateReadError, Wei,
@@ -318,7 +349,19 @@ mod tests {
             person, recovered, sign, transfer,
         },
     };
-    use std::{collections::BTreeMap, sync::Arc};
+    use commonware_actor::{Feedback, Unreliable};
+    use commonware_cryptography::{
+        Signer as _,
+        ed25519::{PrivateKey, PublicKey},
+    };
+    use commonware_p2p::{CheckedSender, LimitedSender};
+    use commonware_runtime::{IoBuf, IoBufs};
+    use std::{
+        collections::BTreeMap,
+        num::NonZeroUsize,
+        sync::{Arc, Mutex},
+        time::SystemTime,
+    };
 
     const BASE_FEE: GasPrice = GasPrice(1_000_000_000);
 
@@ -349,14 +392,15 @@ mod tests {
 
     fn list_from(from: u64, nonce: u64, authorizations: usize) -> UserTransaction {
         let list = vec![authorize(person(5), 0, Address::repeat_byte(7)); authorizations];
-        sign(eip7702(nonce, Address::ZERO, list, 8_000_000), person(from).secret)
+        let gas_limit = 200_000 + 25_000 * u64::try_from(authorizations).unwrap();
+        sign(eip7702(nonce, Address::ZERO, list, gas_limit), person(from).secret)
     }
 
     const NOW: TimestampMs = TimestampMs(10_000_000);
 
     fn arrived(transaction: &UserTransaction) -> Arrival {
-        let (hash, sender) = (transaction.hash(), person(0).address);
-        Arrival { hash, sender, sequence: Some(transaction.nonce()), effort: Effort::default() }
+        let (hash, sender, bytes) = (transaction.hash(), person(0).address, transaction.encoded().len());
+        Arrival { hash, sender, sequence: Some(transaction.nonce()), bytes, effort: Effort::default() }
     }
 
     /// Regression: when the clock was set back by an hour, nothing was sent for that hour.
@@ -466,6 +510,72 @@ mod tests {
         }
     }
 
+    /// A peer that sends without pause, and a clock that meanwhile goes on, for a second.
+    #[derive(Debug)]
+    struct Flood {
+        clock: ManualClock,
+        from: PublicKey,
+        until: TimestampMs,
+    }
+
+    impl Receiver for Flood {
+        type Error = Ended;
+        type PublicKey = PublicKey;
+
+        async fn recv(&mut self) -> Result<(PublicKey, IoBuf), Ended> {
+            self.clock.advance(DurationMs(1));
+            let message = Vec::<Vec<u8>>::new().encode();
+            if self.clock.now() < self.until { Ok((self.from.clone(), message.into())) } else { Err(Ended) }
+        }
+
+        fn capacity(&self) -> NonZeroUsize {
+            NZUsize!(1)
+        }
+    }
+
+    /// What was sent to all.
+    #[derive(Clone, Debug, Default)]
+    struct SentToAll(Arc<Mutex<Vec<Vec<u8>>>>);
+
+    impl LimitedSender for SentToAll {
+        type PublicKey = PublicKey;
+        type Checked<'a> = Self;
+
+        fn check(&mut self, _: Recipients<PublicKey>) -> Result<Self, SystemTime> {
+            Ok(self.clone())
+        }
+    }
+
+    impl CheckedSender for SentToAll {
+        type PublicKey = PublicKey;
+
+        fn recipients(&self) -> Vec<PublicKey> {
+            Vec::new()
+        }
+
+        fn send(self, message: impl Into<IoBufs> + Send, _: bool) -> Unreliable<Feedback> {
+            self.0.lock().unwrap().push(message.into().coalesce().as_ref().to_vec());
+            Unreliable::new(Feedback::Ok)
+        }
+    }
+
+    /// Regression: while peers sent faster than their messages could be checked, a node did not look at what its own clients
+    /// had submitted, and missed what there was too much of in the end: it was never passed on.
+    #[test]
+    fn peers_that_send_without_pause_do_not_hold_up_what_clients_submit() {
+        let clock = ManualClock::new(NOW);
+        let admission = admission(PoolConfig::default());
+        let gossip = Gossip::new(admission.clone(), clock.clone());
+        let transaction = transfer(person(0), 0, person(1).address, 1);
+        admission.submit(transaction.encoded()).unwrap();
+        let sent = SentToAll::default();
+        let until = after(NOW, DurationMs(1_000));
+        let flood = Flood { clock, from: PrivateKey::from_seed(1).public_key(), until };
+        futures::executor::block_on(gossip.run(sent.clone(), flood));
+        let expected = vec![transaction.encoded().to_vec()].encode();
+        assert_eq!(sent.0.lock().unwrap().first().map(Vec::as_slice), Some(&*expected));
+    }
+
     /// A transaction of many authorizations that offers so much.
     fn long_list(nonce: u64, price: u128) -> UserTransaction {
         list_of(300, nonce, price)
@@ -533,6 +643,59 @@ mod tests {
             let sent: usize = (0..500).map(|_| node.send()).sum();
             assert_eq!(sent as u64, count);
         }
+    }
+
+    /// The largest plain ones of three accounts, a hundred each: seconds of messages.
+    fn fill_messages(node: &mut Passing) {
+        let zeros = vec![0; MESSAGE_BYTES];
+        for nonce in 0..100 {
+            for from in [1, 2, 3] {
+                let tx = eip1559(nonce, TxKind::Call(person(4).address), 1, zeros.clone(), 1_000_000);
+                assert_eq!(node.offer(&sign(tx, person(from).secret)), 0);
+            }
+        }
+    }
+
+    /// Regression: what one account had sent a lot of delayed everybody's transactions by a minute and more.
+    #[test]
+    fn large_ones_do_not_hold_up_those_of_others() {
+        let mut node = Passing::start();
+        fill_messages(&mut node);
+        node.offer(&transfer(person(0), 0, person(4).address, 1));
+        assert_eq!(node.send(), 2, "the plain one, and one that fills the message");
+        assert_eq!(node.send(), 1);
+    }
+
+    /// Regression: lists were counted as sent while they waited behind large ones, and left all at once.
+    #[test]
+    fn lists_behind_large_ones_do_not_use_up_the_credit_of_their_node() {
+        let mut node = Passing::start();
+        for nonce in 0..24 {
+            node.peer.submit_counted(long_list(nonce, PRICE).encoded()).outcome.unwrap();
+        }
+        fill_messages(&mut node);
+        for nonce in 0..24 {
+            assert_eq!(node.offer(&long_list(nonce, HIGHER_PRICE)), 0, "it displaces nothing here");
+        }
+        let sent: usize = (0..800).map(|_| node.send()).sum();
+        assert_eq!(sent, 324);
+    }
+
+    /// Regression: a list of 2,000 was sent once more each second beside all that is rationed.
+    #[test]
+    fn what_is_sent_once_more_has_no_more_signatures_than_a_message() {
+        let mut node = Passing::start();
+        let lists = [(0, 300), (1, 300), (2, 600)].map(|(from, count)| list_from(from, 0, count));
+        lists.iter().for_each(|list| assert_eq!(node.offer(list), 0));
+        let sent: usize = (0..4).map(|_| node.send()).sum();
+        assert_eq!(sent, 3);
+        let mut again = Vec::new();
+        for _ in 0..3 {
+            again.extend(node.own.pending(node.admission.pool(), node.now));
+        }
+        let [first, second, longest] = lists.map(|list| list.encoded().to_vec());
+        assert_eq!(again, [first.clone(), second, first], "one in each message");
+        assert_eq!(node.own.fresh(node.admission.pool(), node.now), [longest], "as a rationed one");
     }
 
     /// Regression: what had expired while it waited to be sent was sent, and each cost its node a signature at every peer.

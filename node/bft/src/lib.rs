@@ -30,6 +30,7 @@ pub mod standing;
 pub mod sync;
 pub mod time;
 pub mod transport;
+mod turns;
 pub mod validators;
 pub mod voter;
 pub mod votes;

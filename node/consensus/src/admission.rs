@@ -365,10 +365,11 @@ impl Admission {
         let sender = recovered.sender();
         let sequence =
             Some(recovered.transaction()).filter(|tx| !tx.is_orderless()).map(UserTransaction::nonce);
+        let bytes = recovered.transaction().encoded().len();
         let Insertion { replaced, evicted, .. } = pool.insert_paid(recovered, account, payer)?;
         drop(pool);
         effort.has_displaced = replaced.is_some() || !evicted.is_empty();
-        self.pool.announce(Arrival { hash, sender, sequence, effort: *effort });
+        self.pool.announce(Arrival { hash, sender, sequence, bytes, effort: *effort });
         Ok(hash)
     }
 
@@ -455,6 +456,8 @@ pub struct Arrival {
     pub sender: Address,
     /// Its place among its sender's; `None` if it is orderless.
     pub sequence: Option<u64>,
+    /// Its length.
+    pub bytes: usize,
     /// What admitting it has cost.
     pub effort: Effort,
 }
