@@ -41,43 +41,45 @@ impl commonware_runtime::Blob for DiskBlob {
         if bytes.is_empty() {
             return Ok(());
         }
+        let end = offset + bytes.len() as u64;
         // Before it is done: of a write that fails or is never finished, a part may be there after the restart.
         let number = self.disk.add(&self.key, self.opening, What::Write { offset, bytes, is_durable: false });
-        self.disk.check().await?;
+        self.disk.check(&self.key).await?;
         if options.contains(WriteOptions::SYNC) {
-            self.disk.take_sync_time().await;
+            self.disk.take_sync_time(&self.key).await;
         }
         self.inner.write_at(offset, buf, options).await?;
         if options.contains(WriteOptions::SYNC) {
             self.disk.keep(&self.key, number);
         }
+        self.disk.reach(&self.key, self.opening, end);
         Ok(())
     }
 
     async fn resize(&self, len: u64) -> Result<(), Error> {
-        self.disk.check().await?;
+        self.disk.check(&self.key).await?;
         self.inner.resize(len).await?;
         self.disk.add(&self.key, self.opening, What::Resize(len));
         Ok(())
     }
 
     async fn sync(&self) -> Result<(), Error> {
-        self.disk.check().await?;
+        self.disk.check(&self.key).await?;
         let cut = self.disk.cut();
-        self.disk.take_sync_time().await;
+        self.disk.take_sync_time(&self.key).await;
         self.inner.sync().await?;
         self.disk.settle(&self.key, cut);
         Ok(())
     }
 
     async fn start_sync(&self) -> Handle<()> {
-        if let Err(error) = self.disk.check().await {
+        if let Err(error) = self.disk.check(&self.key).await {
             return Handle::ready(Err(error));
         }
         let cut = self.disk.cut();
         let (inner, disk, key) = (self.inner.clone(), self.disk.clone(), self.key.clone());
         Handle::from_future(async move {
-            disk.take_sync_time().await;
+            disk.take_sync_time(&key).await;
             inner.sync().await?;
             disk.settle(&key, cut);
             Ok(())

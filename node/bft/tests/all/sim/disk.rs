@@ -55,11 +55,25 @@ impl Failure {
 pub type Slowness = (Range<Duration>, u64);
 
 /// How fast a disk is.
+#[derive(Default)]
 pub struct Pace {
     pub slow: Vec<Slowness>,
     /// Most milliseconds from the call for a sync until what was written before the call is durable.
     pub sync_ms_max: u64,
-    pub draw: Draw,
+    pub seed: u64,
+    /// Operations of each file whose time was drawn: it does not depend on when others are written.
+    pub drawn: BTreeMap<FileKey, u64>,
+}
+
+impl Pace {
+    /// The time of a file's next operation.
+    fn delay(&mut self, key: &FileKey, from: u64, most: u64) -> Duration {
+        let drawn = self.drawn.entry(key.clone()).or_default();
+        *drawn += 1;
+        let file = key.0.bytes().chain(key.1.iter().copied());
+        let seed = file.fold(self.seed, |seed, byte| Draw(seed ^ u64::from(byte)).next());
+        Draw(seed ^ *drawn).millis(from, most + 1)
+    }
 }
 
 /// Bytes that are kept or lost together where a write is torn anywhere.
@@ -125,7 +139,7 @@ impl Disk {
         Arc::new(Self {
             state: Mutex::default(),
             stopped: watch::Sender::new(false),
-            pace: Mutex::new(Pace { slow: Vec::new(), sync_ms_max: 0, draw: Draw(0) }),
+            pace: Mutex::default(),
             partitions: Mutex::default(),
             copied: Mutex::default(),
             marks,
@@ -263,6 +277,11 @@ impl Disk {
         bytes.into()
     }
 
+    /// What the runtime has seen so far, as a digest; `None` before the validator's start.
+    pub fn seen_by_runtime(&self) -> Option<String> {
+        self.state.lock().unwrap().clock.upgrade().map(|context| context.auditor().state())
+    }
+
     /// When all writes began to fail.
     pub fn dead_since(&self) -> Option<SystemTime> {
         self.state.lock().unwrap().dead_since
@@ -287,8 +306,8 @@ impl Disk {
     }
 
     /// Goes before every write and sync: fails, or does not return, where the disk's time has come.
-    pub async fn check(&self) -> Result<(), Error> {
-        self.take_time().await;
+    pub async fn check(&self, key: &FileKey) -> Result<(), Error> {
+        self.take_time(key).await;
         let Some(failure) = self.next_failure() else { return Ok(()) };
         if failure == Failure::Halt {
             self.marks.add(Mark::Halt);
@@ -299,29 +318,29 @@ impl Disk {
         Err(std::io::Error::other(FAILED).into())
     }
 
-    async fn take_time(&self) {
+    async fn take_time(&self, key: &FileKey) {
         let Some(clock) = self.state.lock().unwrap().clock.upgrade() else { return };
         let now = clock.current().duration_since(UNIX_EPOCH).unwrap();
         let delay = {
             let mut pace = self.pace.lock().unwrap();
-            let Pace { slow, draw, .. } = &mut *pace;
-            let Some((_, most)) = slow.iter().find(|(during, _)| during.contains(&now)) else { return };
-            draw.millis(1, *most + 1)
+            let Some((_, most)) = pace.slow.iter().find(|(during, _)| during.contains(&now)) else { return };
+            let most = *most;
+            pace.delay(key, 1, most)
         };
         self.marks.add(Mark::SlowDisk);
         clock.sleep(delay).await;
     }
 
     /// Goes between the call for a sync and its end: a crash meanwhile loses what it was to keep.
-    pub async fn take_sync_time(&self) {
+    pub async fn take_sync_time(&self, key: &FileKey) {
         let Some(clock) = self.state.lock().unwrap().clock.upgrade() else { return };
         let delay = {
             let mut pace = self.pace.lock().unwrap();
-            let Pace { sync_ms_max, draw, .. } = &mut *pace;
-            if *sync_ms_max == 0 {
+            let most = pace.sync_ms_max;
+            if most == 0 {
                 return;
             }
-            draw.millis(0, *sync_ms_max + 1)
+            pace.delay(key, 0, most)
         };
         self.marks.add(Mark::SlowSync);
         clock.sleep(delay).await;
@@ -351,15 +370,20 @@ impl Disk {
         let number = state.next_number;
         state.next_number += 1;
         if let Some(open) = state.opened.get_mut(key).filter(|open| open.opening == opening) {
-            match &what {
-                What::Write { offset, bytes, .. } => {
-                    open.length = open.length.max(offset + bytes.len() as u64);
-                }
-                What::Resize(length) => open.length = *length,
+            if let What::Resize(length) = what {
+                open.length = length;
             }
             state.changes.entry(key.clone()).or_default().push(Change { number, what });
         }
         number
+    }
+
+    /// A write is done, up to `end`. Regression: a copy of the files read those that were listed, and not there yet.
+    pub fn reach(&self, key: &FileKey, opening: u64, end: u64) {
+        let mut state = self.state.lock().unwrap();
+        if let Some(open) = state.opened.get_mut(key).filter(|open| open.opening == opening) {
+            open.length = open.length.max(end);
+        }
     }
 
     /// A write was synced by itself.
@@ -410,7 +434,7 @@ impl Disk {
     }
 
     pub async fn remove(&self, context: &Context, partition: &str, name: Option<&[u8]>) -> Result<(), Error> {
-        self.check().await?;
+        self.check(&(partition.to_owned(), name.unwrap_or_default().to_vec())).await?;
         context.remove(partition, name).await?;
         let is_removed = |key: &FileKey| key.0 == partition && name.is_none_or(|name| name == key.1);
         let mut state = self.state.lock().unwrap();

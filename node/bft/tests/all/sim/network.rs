@@ -108,6 +108,9 @@ pub struct Network {
     pub log: Log,
     /// Who lost blocks by a restored directory, and where the log was then.
     pub restored: Arc<Mutex<Vec<(usize, usize)>>>,
+    /// What the runtime had seen when all was done, and how long the log was. Looking at what the nodes have in common comes
+    /// after it, while blocks go on, and is not the same each time.
+    pub end: Arc<Mutex<Option<(String, usize)>>>,
 }
 
 impl Network {
@@ -199,6 +202,7 @@ impl Network {
             proposed: Arc::default(),
             log: Arc::default(),
             restored: Arc::default(),
+            end: Arc::default(),
         }
     }
 
@@ -380,6 +384,21 @@ impl Network {
     /// Whether a validator runs the application, and is one.
     pub fn has_application(&self, index: usize) -> bool {
         !matches!(self.lies[index], Lie::Votes | Lie::Absent) && !self.lies[index].is_twin()
+    }
+
+    /// The nodes that run the application, in the order of their numbers.
+    pub fn in_order<'n>(&self, nodes: &[&'n Node]) -> Vec<&'n Node> {
+        let mut nodes: Vec<_> =
+            nodes.iter().copied().filter(|node| self.has_application(node.index)).collect();
+        nodes.sort_by_key(|node| node.index);
+        nodes
+    }
+
+    /// All is done.
+    pub fn note_end(&self) {
+        let mut disks = self.disks.iter().flatten();
+        let seen = disks.find_map(|disk| disk.seen_by_runtime()).expect("a validator has started");
+        *self.end.lock().unwrap() = Some((seen, self.log.lock().unwrap().len()));
     }
 
     /// The disk of a validator or its twin.

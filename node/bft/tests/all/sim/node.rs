@@ -166,7 +166,8 @@ impl Surroundings {
         disk.set_pace(Pace {
             slow: network.faults.slowness_of(*index),
             sync_ms_max: network.sync_ms_max,
-            draw: network.leftovers(*index),
+            seed: network.leftovers(*index).0,
+            ..Pace::default()
         });
         self.plan_disk_faults(&context);
         let host = network.host(*index, half);

@@ -52,7 +52,7 @@ impl ExitCondition<PublicKey, Node> for Finished {
             if nodes.len() < self.network.keys.len() || self.network.is_anyone_silent() {
                 return Ok(false);
             }
-            for node in nodes.iter().filter(|node| self.network.has_application(node.index)) {
+            for node in self.network.in_order(nodes) {
                 // One whose disk has failed is over, and waits for its restart.
                 let Some(replica) = node.replica() else { return Ok(false) };
                 let tip = replica.tip().header;
@@ -63,6 +63,7 @@ impl ExitCondition<PublicKey, Node> for Finished {
                     return Ok(false);
                 }
             }
+            self.network.note_end();
             Ok(true)
         })
     }
@@ -135,9 +136,7 @@ impl Agreement {
     async fn check(&self, nodes: &[&Node]) -> Result<(), String> {
         self.network.check_violations()?;
         // Validators first: the chain of a follower has no beginning.
-        let mut nodes: Vec<_> =
-            nodes.iter().filter(|node| self.network.has_application(node.index)).collect();
-        nodes.sort_by_key(|node| node.index);
+        let nodes = self.network.in_order(nodes);
         for node in &nodes {
             let chain = node.chain().await?;
             let (blocks, mut certified) = (chain.len(), 0);
@@ -177,7 +176,7 @@ impl Agreement {
 
 impl Agreement {
     /// What receipts say of runs is what the contract says that they call.
-    async fn check_count(&self, nodes: &[&&Node], runs: usize) -> Result<(), String> {
+    async fn check_count(&self, nodes: &[&Node], runs: usize) -> Result<(), String> {
         for node in nodes {
             let replica = node.replica().ok_or("a validator does not run")?;
             let counted = jobs::counted(&replica).await.ok_or("a validator has stopped")?;

@@ -113,7 +113,7 @@ pub fn run(network: &Network, seed: u64, links: Links, faults: Faults, height: u
         .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     let runs = jobs::due_since(&chain, begin).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     assert!(runs > 0, "seed {seed}: nothing was due after {begin}, when the faults began");
-    let digest = digest(&network, &result.state, &chain);
+    let digest = digest(&network);
     Outcome { digest, chain, crashes: result.crashes, runs, marks: network.marks }
 }
 
@@ -134,15 +134,13 @@ fn recovery(network: &Network) -> Duration {
     if network.is_bearable() && network.run_time.is_zero() { RECOVERY } else { SLOW_RECOVERY }
 }
 
-/// Of everything that happened: what the runtime saw, the chain, and who made which block final when.
-fn digest(network: &Network, auditor: &str, chain: &[ArchivedBlock]) -> B256 {
+/// Of everything that happened until all was done: what the runtime saw, messages and files among it, and who made which
+/// block final when.
+fn digest(network: &Network) -> B256 {
+    let (seen, logged) = network.end.lock().unwrap().take().expect("it ended because all was done");
     let mut hasher = Keccak256::new();
-    hasher.update(auditor);
-    for archived in chain {
-        hasher.update(archived.block.hash());
-        hasher.update(archived.certificate.clone().unwrap_or_default());
-    }
-    for seen in network.log.lock().unwrap().iter() {
+    hasher.update(seen);
+    for seen in &network.log.lock().unwrap()[..logged] {
         hasher.update(format!("{seen:?}"));
     }
     hasher.finalize()
