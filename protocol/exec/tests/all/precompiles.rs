@@ -284,7 +284,7 @@ const BN254_ORDER: U256 = U256::from_limbs([
 const LOOPER: Address = address!("0x00000000000000000000000000000000000d0003");
 
 /// Nanoseconds per gas that the timeouts of validators have room for (`TIMEOUT_NS_PER_GAS` in `node/bft`).
-const ROOM_NS_PER_GAS: f64 = 15.0;
+pub(crate) const ROOM_NS_PER_GAS: f64 = 15.0;
 
 /// The dearest precompile in time for its gas, call included, fits the timeouts.
 #[test]

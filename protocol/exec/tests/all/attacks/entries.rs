@@ -42,6 +42,7 @@ alloy_sol_types::sol!("../../contracts/IHederaScheduleService.sol");
 use IHederaScheduleService as hip1215;
 alloy_sol_types::sol!("../../contracts/IDeveloper.sol");
 
+mod recovery;
 mod schedulers;
 
 use schedulers::*;
